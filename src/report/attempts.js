@@ -21,7 +21,7 @@ function attempts(run) {
     place.querySelectorAll("tr").forEach((one) => { one.classList.toggle("chosen", one === row); });
     code.replaceChildren(el("h3", {}, sample.style),
       el("p", { class: "small" }, el("strong", { class: passedAll(sample) ? "good" : "bad" }, failureOf(sample))),
-      el("p", { class: "soft small" }, `Reward ${number(sample.reward, 3)}, advantage ${sample.advantage === null ? "–" : number(sample.advantage, 2)}.`),
+      el("p", { class: "soft small" }, `Reward ${number(sample.reward, 3)}, ${advantageOf(sample)}.`),
       source(sample.source, `step-${sample.step}.py`));
   };
   const fill = (step) => {

@@ -96,16 +96,16 @@ impl LoggedCompletion {
         self.turns.iter().enumerate().map(turn).collect::<Vec<_>>().join("\n")
     }
 
-    /// The program of a completion: the beginning of the program in the prompt, if it is at most one line after the opening
-    /// fence or a `def`, and the completion.
+    /// The program of a completion: what its prompt begins of it, and the completion.
     pub fn source_of(&self, completion: &str) -> String {
+        format!("{}{}", self.begun(), without_fences(completion))
+    }
+
+    /// The beginning of the program in the prompt, if it is at most one line after the opening fence or a `def`.
+    pub fn begun(&self) -> &str {
         let fenced = self.prompt.rfind(FENCE).map(|start| &self.prompt[start + FENCE.len()..]);
-        let completion = without_fences(completion);
         let begun = fenced.or_else(|| self.prompt.rfind("def strategy").map(|start| &self.prompt[start..]));
-        match begun.filter(|begun| begun.trim_end().lines().count() <= 1) {
-            Some(begun) => format!("{begun}{completion}"),
-            None => completion.to_owned(),
-        }
+        begun.filter(|begun| begun.trim_end().lines().count() <= 1).unwrap_or_default()
     }
 }
 
@@ -275,7 +275,11 @@ pub fn completion_files(run: &Path) -> Vec<(usize, PathBuf)> {
 
 /// The lines of one file, and the number of unreadable lines.
 pub fn read_completions(path: &Path) -> Result<(Vec<LoggedCompletion>, usize), ReportError> {
-    let text = fs::read(path).map_err(ReportError::io(path))?;
+    parse_completions(path, &fs::read(path).map_err(ReportError::io(path))?)
+}
+
+/// Like [`read_completions`] for the bytes of the file.
+pub fn parse_completions(path: &Path, text: &[u8]) -> Result<(Vec<LoggedCompletion>, usize), ReportError> {
     let found = text.split(|&byte| byte == b'\n').next().and_then(|line| serde_json::from_slice::<Value>(line).ok());
     if let Some(found) = found.and_then(|line| line["version"].as_u64()).filter(|&found| found > COMPLETIONS_VERSION) {
         return Err(ReportError::Later { path: path.to_owned(), found });

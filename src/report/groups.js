@@ -19,13 +19,16 @@ function groupsOf(run, entries) {
   return [...steps].map(([step, groups]) => ({ step, groups: groups.filter(Boolean) }));
 }
 
-const signed = (value) => (value === null || value === undefined ? "–" : `${value > 0 ? "+" : ""}${number(value, 2)}`);
+function advantageOf(one) {
+  if (typeof one.advantage !== "number") return "not learnt from";
+  return `advantage ${one.advantage > 0 ? "+" : ""}${number(one.advantage, 2)}`;
+}
 
 function member(run, one, most) {
   const width = most > 0 ? 50 * Math.abs(one.advantage || 0) / most : 0;
   const mark = el("i", { class: one.advantage < 0 ? "less" : null, style: `width:${width.toFixed(1)}%` });
   return el("article", { class: "member" },
-    el("h4", {}, `No. ${one.index}`, el("span", { class: "advantage", "aria-hidden": "true" }, mark), `advantage ${signed(one.advantage)}`),
+    el("h4", {}, `No. ${one.index}`, el("span", { class: "advantage", "aria-hidden": "true" }, mark), advantageOf(one)),
     el("p", { class: "small" }, `Reward ${number(one.reward, 3)}, ${ofTasks(run) ? "tests passed" : "mean score"} ${points(run)(one.score)}. `,
       el("strong", { class: one.failure ? "bad" : "good" }, one.failure ? failureWords(run, one.failure) : wellWords(run)), one.reason ? `: ${one.reason}` : ""),
     source(one.source, `step-${one.step}-completion-${one.index}.py`));
@@ -78,6 +81,6 @@ function groups(run, at) {
     details.open = true;
     details.scrollIntoView({ block: "start" });
   };
-  return section("Groups", el("p", { class: "soft small" }, "The completions of one prompt beside each other, the best first, with their advantages: what an update learns from. A click on a curve opens the step there."), details);
+  return section("Groups", el("p", { class: "soft small" }, "The completions of one prompt beside each other, the best first, with the advantages of those that the update learns from. A click on a curve opens the step there."), details);
 }
 

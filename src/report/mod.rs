@@ -17,7 +17,7 @@ mod page;
 mod run;
 
 pub use card::{CardSubject, Training, card};
-pub use completions::{LoggedCompletion, completion_files, read_completions};
+pub use completions::{LoggedCompletion, LoggedTurn, completion_files, parse_completions, read_completions};
 pub use follow::Follower;
 pub use page::{Refresh, html, json};
 pub use run::{RunReader, RunView};

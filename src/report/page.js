@@ -101,7 +101,7 @@ function programs(run) {
   const watch = (game) => { board.show(game); board.node.scrollIntoView({ block: "center" }); board.node.focus({ preventScroll: true }); };
   const show = (sample) => {
     chosenSample = id(sample);
-    words.textContent = `Style ${sample.style || "unknown"}, reward ${number(sample.reward, 3)}, advantage ${sample.advantage === null ? "–" : number(sample.advantage, 2)}${sample.reason ? `: ${sample.reason}` : ""}`;
+    words.textContent = `Style ${sample.style || "unknown"}, reward ${number(sample.reward, 3)}, ${advantageOf(sample)}${sample.reason ? `: ${sample.reason}` : ""}`;
     games.replaceChildren(...(sample.games.length > 1 ? sample.games.map((game, at) => el("button", { type: "button", onclick: () => board.show(game) }, `Game ${at + 1}: ${whole(game.score)}`)) : []));
     code.replaceChildren(source(sample.source, `step-${sample.step}-${sample.place}.py`), ...transcripts(sample).flat());
     code.classList.toggle("wide", !sample.games.length);

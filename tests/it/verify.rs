@@ -55,6 +55,43 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
 }
 
 #[test]
+fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
+    for combined in ["last", "best", "discounted"] {
+        let place = tempfile::tempdir().unwrap();
+        let turns = format!("reward.turns={combined}");
+        let two = ["--turns", "2", "--set", "rollout.max_completion_length=490", "--set", "rollout.feedback=verdict"];
+        runs::run(&place.path().join("run"), &[&["--steps", "1", "--set", &turns][..], &two[..]].concat());
+        let found = certificate(&verify(place.path(), &["--json"]));
+        assert_eq!((&found["completions"], &found["equal"]), (&8.into(), &8.into()), "{combined}: {found}");
+
+        // A better reward than the turns earned together; a better reward of one turn; another program in one turn.
+        let log = place.path().join("run/completions/step_00001.jsonl");
+        let text = fs::read_to_string(&log).unwrap();
+        let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        lines[1]["reward"] = 0.75.into();
+        lines[3]["turns"][0]["reward"] = 0.75.into();
+        let written = |place: usize| lines[place]["turns"][1]["completion"].is_string();
+        let several = (4..8).find(|place| written(*place)).expect("a conversation of two turns");
+        let last = if combined == "best" { 0 } else { 1 };
+        lines[several]["turns"][last]["completion"] =
+            "def strategy(board):\n    return 'W' if board[0][0] else 'S'\n".into();
+        fs::write(&log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        let forged = certificate(&verify(place.path(), &["--json"]));
+        let places: Vec<u64> =
+            forged["differences"].as_array().unwrap().iter().map(|one| one["index"].as_u64().unwrap()).collect();
+        assert_eq!(places, [1, 3, several as u64], "{combined}: {forged}");
+    }
+}
+
+#[test]
+fn a_path_without_a_run_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let output = verify(place.path(), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("verify run: no such directory"));
+}
+
+#[test]
 fn a_directory_without_completions_is_refused() {
     let place = tempfile::tempdir().unwrap();
     fs::create_dir(place.path().join("run")).unwrap();

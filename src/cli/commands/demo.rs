@@ -1,12 +1,13 @@
 //! `grpo-2048 demo`: a model learns while one watches, and what to do next.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{Args, FromArgMatches};
 
 use super::{Cli, command};
 use crate::cli::said::{CliError, output};
 use crate::metrics::Console;
+use crate::train::run_dir;
 
 /// Watch a model learn, in about a minute, and see its report
 ///
@@ -20,7 +21,7 @@ pub struct DemoArgs {}
 
 impl DemoArgs {
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
-        let dir = free(Path::new("runs"));
+        let dir = run_dir::next_free(Path::new(run_dir::RUNS), "demo").map_err(CliError::run)?;
         let run = dir.display().to_string();
         let train = ["train", "--preset", "demo", "--seed", "1", "--output-dir", &run];
         for words in [&train[..], &["report", &run]] {
@@ -30,12 +31,6 @@ impl DemoArgs {
         }
         output::print(&next(&run))
     }
-}
-
-/// The first of `demo-001`, `demo-002`, .. that `runs` does not have.
-fn free(runs: &Path) -> PathBuf {
-    let names = (1..).map(|number| runs.join(format!("demo-{number:03}")));
-    names.into_iter().find(|dir| !dir.exists()).expect("there are more numbers than directories")
 }
 
 fn next(run: &str) -> String {

@@ -15,9 +15,11 @@ use crate::config::Config;
 use crate::environment::Case;
 use crate::metrics::{Console, shortest};
 use crate::plural::counted;
-use crate::program::{Program, Rejection};
-use crate::report::{LoggedCompletion, completion_files, read_completions};
-use crate::reward::{Judged, Rule};
+use crate::program::Program;
+use crate::report::{LoggedCompletion, LoggedTurn, completion_files, parse_completions};
+use crate::reward::{Judged, Reward, Rule};
+use crate::seed::Seed;
+use crate::train::Combined;
 use crate::train::scoring::step_boards;
 
 /// Differences that are printed.
@@ -92,6 +94,7 @@ struct Unconfirmed(usize, usize);
 impl VerifyArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let run = runs::named("verify", &self.run)?;
+        runs::require_directory("verify", &run)?;
         let files: Vec<(usize, PathBuf)> = completion_files(&run).into_iter().step_by(self.every as usize).collect();
         if files.is_empty() {
             let words = format!("{}: no completions were logged", run.display());
@@ -117,14 +120,25 @@ struct Verification<'a> {
     console: &'a Console,
 }
 
+/// A logged completion with the rewards that its turns earn now.
+struct Rejudged {
+    /// Those that the log tells, of each turn.
+    logged: Vec<f64>,
+    /// Those of each turn now.
+    found: Vec<Reward>,
+    /// Digests of the evaluations of each turn.
+    digests: Vec<String>,
+}
+
 impl Verification<'_> {
     fn of(&self, run: &Path, files: &[(usize, PathBuf)]) -> Result<Certificate, CliError> {
         let count = self.console.count(files.len(), "steps");
         let (mut logs, mut completions, mut differences) = (blake3::Hasher::new(), 0, Vec::new());
         for (done, (step, path)) in files.iter().enumerate() {
             count.show(done, "");
-            logs.update(&fs::read(path).map_err(CliError::run)?);
-            let (logged, unreadable) = read_completions(path).map_err(report_error)?;
+            let bytes = fs::read(path).map_err(CliError::run)?;
+            logs.update(&bytes);
+            let (logged, unreadable) = parse_completions(path, &bytes).map_err(report_error)?;
             if unreadable > 0 {
                 let words = format!("{}: {} cannot be read", path.display(), counted(unreadable, "line"));
                 return Err(CliError::user(words));
@@ -148,27 +162,23 @@ impl Verification<'_> {
 
     /// The differences of a step.
     fn step(&self, step: usize, logged: &[LoggedCompletion]) -> Result<Vec<Difference>, CliError> {
-        let entered = logged.iter().map(|one| self.entered(step, one)).collect::<Result<Vec<_>, _>>()?;
-        let programs = entered.iter().map(|(program, cases)| (program.clone(), &cases[..]));
+        let boards = step_boards(self.config, step).1;
+        let cases = logged.iter().map(|one| self.cases(step, one, &boards)).collect::<Result<Vec<_>, _>>()?;
+        let turns: Vec<Vec<Written<'_>>> = logged.iter().map(written).collect();
+        let mut programs = Vec::new();
+        for ((one, cases), turns) in logged.iter().zip(&cases).zip(&turns) {
+            let begun = self.begun(one, cases[0]);
+            let read = |turn: &Written<'_>| self.arena.program(&format!("{begun}{}", turn.completion), cases[0]);
+            programs.extend(turns.iter().map(|turn| (read(turn), &cases[..])));
+        }
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
-        let rule = Rule::new(&self.config.reward, self.arena.environment());
-        let found = |(one, evaluation): (&LoggedCompletion, &Evaluation)| {
-            let (logged, tokens) = earned(one);
-            let tokens = Some((tokens, self.config.rollout.max_completion_length));
-            let found = shortest(rule.score(Judged { evaluation, tokens }).value);
-            let differs = evaluation.digest() != one.digest;
-            let difference = Difference { step, index: one.index, logged, found, evaluation: differs };
-            (differs || found != logged).then_some(difference)
-        };
-        Ok(logged.iter().zip(&evaluations).filter_map(found).collect())
+        let mut evaluations = evaluations.iter();
+        let judged = turns.iter().map(|turns| self.rejudged(turns, evaluations.by_ref()));
+        Ok(logged.iter().zip(judged).filter_map(|(one, judged)| self.difference(step, one, &judged)).collect())
     }
 
-    /// The program of a completion, and what it was tried on.
-    fn entered(
-        &self,
-        step: usize,
-        logged: &LoggedCompletion,
-    ) -> Result<(Result<Program, Rejection>, Vec<Case>), CliError> {
+    /// What the program of a completion was tried on.
+    fn cases(&self, step: usize, logged: &LoggedCompletion, boards: &[Seed]) -> Result<Vec<Case>, CliError> {
         let environment = self.arena.environment();
         let task = environment.tasks().map(|tasks| {
             let place = tasks.tasks().iter().position(|task| task.id == logged.style);
@@ -178,23 +188,63 @@ impl Verification<'_> {
                 CliError::user_hint(message, "judge the run with the tasks that it was trained on: --env FILE")
             })
         });
-        let cases = environment.cases(task.transpose()?, &step_boards(self.config, step).1);
-        // A prompt may have begun the program, and the log does not say so: the digest does.
-        let read = [logged.source_of(&logged.completion), logged.completion.clone()]
-            .map(|text| self.arena.program(&text, cases[0]));
-        let is_it =
-            |program: &Result<Program, Rejection>| program.as_ref().ok().map(Program::digest_text) == logged.program;
-        let [first, second] = read;
-        Ok((if is_it(&first) || !is_it(&second) { first } else { second }, cases))
+        Ok(environment.cases(task.transpose()?, boards))
+    }
+
+    /// What the prompt began of the programs of all turns: the log does not say whether it did, but the digest of the
+    /// answer does.
+    fn begun<'a>(&self, logged: &'a LoggedCompletion, case: Case) -> &'a str {
+        let is_it = |begun: &&str| {
+            let program = self.arena.program(&format!("{begun}{}", logged.completion), case);
+            program.as_ref().ok().map(Program::digest_text) == logged.program
+        };
+        [logged.begun(), ""].into_iter().find(is_it).unwrap_or(logged.begun())
+    }
+
+    /// The rewards of the turns of one completion, whose evaluations are the next ones.
+    fn rejudged<'a>(&self, turns: &[Written<'_>], evaluations: impl Iterator<Item = &'a Evaluation>) -> Rejudged {
+        let rule = Rule::new(&self.config.reward, self.arena.environment());
+        let (mut tokens, mut found, mut digests) = (0, Vec::new(), Vec::new());
+        for (turn, evaluation) in turns.iter().zip(evaluations) {
+            tokens += turn.tokens;
+            let tokens = Some((tokens, self.config.rollout.max_completion_length));
+            found.push(rule.score(Judged { evaluation, tokens }));
+            digests.push(evaluation.digest());
+        }
+        Rejudged { logged: turns.iter().map(|turn| turn.reward).collect(), found, digests }
+    }
+
+    /// None if the log tells what its programs earn: in each turn, all together, and with the same games.
+    fn difference(&self, step: usize, one: &LoggedCompletion, judged: &Rejudged) -> Option<Difference> {
+        let Rejudged { logged, found, digests } = judged;
+        let combined = Combined::of(&found.iter().collect::<Vec<_>>(), self.config.rollout.turns, &self.config.reward);
+        let rewards = || logged.iter().zip(found).map(|(logged, found)| (*logged, shortest(found.value)));
+        let whole = (one.reward, shortest(combined.reward.value));
+        let evaluation = digests[combined.answer] != one.digest;
+        // The reward of all turns may be right where that of one is not, and the other way round.
+        let (logged, found) = std::iter::once(whole).chain(rewards()).find(|(a, b)| a != b).unwrap_or(whole);
+        let difference = Difference { step, index: one.index, logged, found, evaluation };
+        (evaluation || logged != found).then_some(difference)
     }
 }
 
-/// The reward of the program that was judged, and the tokens that were written up to its end: of a conversation, those of
-/// the turn that counts.
-fn earned(logged: &LoggedCompletion) -> (f64, usize) {
-    let place = logged.turns.iter().rposition(|turn| turn.completion == logged.completion);
-    let tokens = |place: usize| logged.turns[..=place].iter().map(|turn| turn.tokens).sum();
-    place.map_or((logged.reward, logged.tokens), |place| (logged.turns[place].reward, tokens(place)))
+/// One turn, as the log tells it.
+struct Written<'a> {
+    completion: &'a str,
+    tokens: usize,
+    reward: f64,
+}
+
+/// All turns of a completion; most have one, which the log tells only once.
+fn written(logged: &LoggedCompletion) -> Vec<Written<'_>> {
+    if logged.turns.is_empty() {
+        let LoggedCompletion { completion, tokens, reward, .. } = logged;
+        return vec![Written { completion, tokens: *tokens, reward: *reward }];
+    }
+    let turns = logged.turns.iter();
+    turns
+        .map(|LoggedTurn { completion, tokens, reward, .. }| Written { completion, tokens: *tokens, reward: *reward })
+        .collect()
 }
 
 impl Certificate {

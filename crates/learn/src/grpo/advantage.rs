@@ -4,7 +4,8 @@ use crate::config::{GrpoConfig, ScaleRewards};
 use crate::groups::Groups;
 use crate::stats;
 
-/// The advantage of each completion, `(reward - mean) / divisor` with the mean of its group. The divisor is by
+/// The advantage of each turn of each completion, `(reward - mean) / divisor` with the mean of its group, in which the
+/// turns of all completions are compared with each other; a completion of one turn has one reward. The divisor is by
 /// `scale_rewards` the standard deviation (with `n - 1` degrees of freedom, as in TRL) of the group or of the whole
 /// batch, but at least `advantage_std_floor`; 1; or the mean of the group, for which negative rewards count as 0, so
 /// that advantages are from -1 to `n - 1`.
@@ -12,14 +13,7 @@ use crate::stats;
 /// A tied group has advantages of exactly zero, independent of rounding.
 ///
 /// Source: Shao et al. 2024, section 4.1.2; Liu et al. 2025 for a divisor of 1; MaxRL (2602.02710) for the mean.
-pub fn advantages(rewards: &Groups<f32>, config: &GrpoConfig) -> Groups<f32> {
-    let of_batch = stats::deviation(as_f64(rewards.items()));
-    rewards.map_groups(|group| in_group(group, of_batch, config))
-}
-
-/// The same where a completion has a reward for each of its turns: the turns of all completions of a group are compared
-/// with each other.
-pub fn turn_advantages(rewards: &Groups<Vec<f32>>, config: &GrpoConfig) -> Groups<Vec<f32>> {
+pub fn advantages(rewards: &Groups<Vec<f32>>, config: &GrpoConfig) -> Groups<Vec<f32>> {
     let all = rewards.items().concat();
     let of_batch = stats::deviation(as_f64(&all));
     rewards.map_groups(|group| {
@@ -89,9 +83,14 @@ mod tests {
         GrpoConfig { scale_rewards, advantage_std_floor: 0.02, ..Config::preset("builtin").unwrap().grpo }
     }
 
+    /// Those of completions of one turn each.
+    fn of_one_turn(size: usize, rewards: &[f32], scale: ScaleRewards) -> Vec<f32> {
+        let rewards = Groups::new(size, rewards.iter().map(|reward| vec![*reward]).collect());
+        advantages(&rewards, &config(scale)).items().concat()
+    }
+
     fn check(scale: ScaleRewards, size: usize, rewards: &[f32], expected: &[f32]) {
-        let found = advantages(&Groups::new(size, rewards.to_vec()), &config(scale));
-        for (found, expected) in found.items().iter().zip(expected) {
+        for (found, expected) in of_one_turn(size, rewards, scale).iter().zip(expected) {
             assert!((found - expected).abs() < 1e-6, "{scale:?}: {found} is not {expected}");
         }
     }
@@ -133,9 +132,9 @@ mod tests {
         for scale in [ScaleRewards::Group, ScaleRewards::Batch, ScaleRewards::Mean, ScaleRewards::None] {
             let mut rewards = vec![0.1f32; 8];
             rewards.extend([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
-            let found = advantages(&Groups::new(8, rewards), &config(scale));
-            assert!(found.items()[..8].iter().all(|advantage| *advantage == 0.0), "{scale:?}");
-            assert!(found.items()[8..].iter().all(|advantage| *advantage != 0.0), "{scale:?}");
+            let found = of_one_turn(8, &rewards, scale);
+            assert!(found[..8].iter().all(|advantage| *advantage == 0.0), "{scale:?}");
+            assert!(found[8..].iter().all(|advantage| *advantage != 0.0), "{scale:?}");
         }
     }
 
@@ -156,11 +155,8 @@ mod tests {
     #[test]
     fn turns_of_a_group_are_compared_with_each_other() {
         let config = config(ScaleRewards::None);
-        let one_each = Groups::new(2, vec![1.0, 3.0, 5.0, 5.0]);
-        let found = turn_advantages(&one_each.clone().map(|reward| vec![reward]), &config);
-        assert_eq!(found.map(|turns| turns[0]), advantages(&one_each, &config), "one turn is the same");
         // The first group has the mean (0 + 3 + 3) / 3 = 2, the second is tied.
-        let found = turn_advantages(&Groups::new(2, vec![vec![0.0, 3.0], vec![3.0], vec![0.1; 3], vec![0.1]]), &config);
+        let found = advantages(&Groups::new(2, vec![vec![0.0, 3.0], vec![3.0], vec![0.1; 3], vec![0.1]]), &config);
         assert_eq!(found.items(), [vec![-2.0, 1.0], vec![1.0], vec![0.0; 3], vec![0.0]]);
     }
 

@@ -21,7 +21,7 @@ mod update;
 
 use std::path::PathBuf;
 
-pub use advantage::{advantages, is_tied, learnt_from, turn_advantages};
+pub use advantage::{advantages, is_tied, learnt_from};
 pub use batch::{Advantages, Batch, Demonstration};
 pub use correction::{CorrectionStats, ImportanceWeights};
 pub use division::{Division, logit_bytes};

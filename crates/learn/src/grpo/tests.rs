@@ -410,8 +410,8 @@ fn a_rewarded_word_becomes_likely() {
     for step in 0..30 {
         let seed = Seed::root(4).child(Purpose::Step, step);
         let completions = generate(&policy, &prompts(), &rollout, seed, &mut |_| ()).unwrap();
-        let rewards = completions.clone().map(|completion| f32::from(u8::from(completion.ids[0] == REWARDED)));
-        share.push(rewards.items().iter().sum::<f32>() / rewards.items().len() as f32);
+        let rewards = completions.clone().map(|completion| vec![f32::from(u8::from(completion.ids[0] == REWARDED))]);
+        share.push(rewards.items().concat().iter().sum::<f32>() / rewards.items().len() as f32);
         let advantages = advantages(&rewards, &config);
         let batch = Batch::new(&prompts(), completions.each_ref(), advantages, &rollout, &config);
         update(&policy, &mut optimizer, &batch, 1e-2, &mut |_, _| ()).unwrap();

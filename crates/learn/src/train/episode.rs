@@ -47,14 +47,25 @@ pub struct Episode {
     answer: usize,
 }
 
-impl Episode {
-    /// Combines the rewards of turns, of which there could have been `most`.
+/// The rewards of the turns of one conversation, combined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Combined {
+    /// The reward of all turns.
+    pub reward: Reward,
+    /// The rewards that advantages are computed from: that of all turns, or one for each turn.
+    pub returns: Vec<f32>,
+    /// Number of the turn that counts, from 0.
+    pub answer: usize,
+}
+
+impl Combined {
+    /// Combines the rewards of turns, of which there could have been `most`, as `reward.turns` says.
     ///
     /// # Panics
-    /// Without turns, which is a bug of the caller.
-    pub fn new(turns: Vec<Turn>, most: usize, config: &RewardConfig) -> Episode {
-        let last = turns.len().checked_sub(1).expect("an episode has a turn");
-        let value = |turn: usize| turns[turn].reward.value;
+    /// Without rewards, which is a bug of the caller.
+    pub fn of(rewards: &[&Reward], most: usize, config: &RewardConfig) -> Combined {
+        let last = rewards.len().checked_sub(1).expect("an episode has a turn");
+        let value = |turn: usize| rewards[turn].value;
         let (answer, returns) = match config.turns {
             TurnsReward::Last => (last, vec![value(last)]),
             TurnsReward::Best => {
@@ -62,18 +73,30 @@ impl Episode {
                 (best, vec![value(best)])
             }
             TurnsReward::Discounted => {
-                let value = |turn: &Turn| f64::from(turn.reward.value);
-                let from = |first| discounted(&turns, first, most, config.turns_gamma, value) as f32;
-                (last, (0..turns.len()).map(from).collect())
+                let value = |reward: &Reward| f64::from(reward.value);
+                let from = |first| discounted(rewards, first, most, config.turns_gamma, value) as f32;
+                (last, (0..rewards.len()).map(from).collect())
             }
         };
         let reward = match config.turns {
-            TurnsReward::Last | TurnsReward::Best => turns[answer].reward.clone(),
-            TurnsReward::Discounted if most == 1 => turns[answer].reward.clone(),
+            TurnsReward::Last | TurnsReward::Best => rewards[answer].clone(),
+            TurnsReward::Discounted if most == 1 => rewards[answer].clone(),
             TurnsReward::Discounted => {
-                Reward { value: returns[0], parts: discounted_parts(&turns, most, config.turns_gamma) }
+                Reward { value: returns[0], parts: discounted_parts(rewards, most, config.turns_gamma) }
             }
         };
+        Combined { reward, returns, answer }
+    }
+}
+
+impl Episode {
+    /// Combines the rewards of turns, of which there could have been `most`.
+    ///
+    /// # Panics
+    /// Without turns, which is a bug of the caller.
+    pub fn new(turns: Vec<Turn>, most: usize, config: &RewardConfig) -> Episode {
+        let rewards: Vec<&Reward> = turns.iter().map(|turn| &turn.reward).collect();
+        let Combined { reward, returns, answer } = Combined::of(&rewards, most, config);
         Episode { turns, reward, returns, answer }
     }
 
@@ -125,19 +148,19 @@ impl Episode {
 /// another turn.
 ///
 /// Source: Baronio et al. 2025 (Kevin), without an early end there.
-fn discounted(turns: &[Turn], first: usize, most: usize, gamma: f64, value: impl Fn(&Turn) -> f64) -> f64 {
-    let at = |turn: usize| value(&turns[turn.min(turns.len() - 1)]);
+fn discounted(rewards: &[&Reward], first: usize, most: usize, gamma: f64, value: impl Fn(&Reward) -> f64) -> f64 {
+    let at = |turn: usize| value(rewards[turn.min(rewards.len() - 1)]);
     (first..most).rev().fold(0.0, |later, turn| at(turn) + gamma * later)
 }
 
 /// The parts of the reward of the first turn and those after it, by name.
-fn discounted_parts(turns: &[Turn], most: usize, gamma: f64) -> Vec<(&'static str, f32)> {
-    let names = turns[0].reward.parts.iter().map(|(name, _)| *name);
-    let of = |turn: &Turn, wanted: &str| {
-        let found = turn.reward.parts.iter().find(|(name, _)| *name == wanted);
+fn discounted_parts(rewards: &[&Reward], most: usize, gamma: f64) -> Vec<(&'static str, f32)> {
+    let names = rewards[0].parts.iter().map(|(name, _)| *name);
+    let of = |reward: &Reward, wanted: &str| {
+        let found = reward.parts.iter().find(|(name, _)| *name == wanted);
         found.map_or(0.0, |(_, value)| f64::from(*value))
     };
-    names.map(|name| (name, discounted(turns, 0, most, gamma, |turn| of(turn, name)) as f32)).collect()
+    names.map(|name| (name, discounted(rewards, 0, most, gamma, |reward| of(reward, name)) as f32)).collect()
 }
 
 /// Whether all rewards of a group count as equal, so that there is nothing to learn from it.

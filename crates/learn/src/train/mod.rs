@@ -46,7 +46,7 @@ pub use crate::rollout::check_length;
 
 use ahead::StepInPlay;
 use checkpoint::{Contents, TrainerState};
-pub use episode::{Episode, Reply, Turn};
+pub use episode::{Combined, Episode, Reply, Turn};
 pub use error::TrainError;
 use evaluation::Protocol;
 pub use forecast::{Forecast, Rehearsal, Seconds};

@@ -185,7 +185,7 @@ impl RunDir {
     /// A directory for a new run: `config.train.output_dir`, or the next free number below [`RUNS`] when that is empty.
     pub fn create(config: &Config, about: &[(&str, String)]) -> Result<RunDir, RunDirError> {
         let path = match config.train.output_dir.as_os_str().is_empty() {
-            true => next_free(Path::new(RUNS))?,
+            true => next_free(Path::new(RUNS), "train")?,
             false => config.train.output_dir.clone(),
         };
         RunDir::vacant(&path, config)?;
@@ -352,11 +352,12 @@ pub fn has_settled(run: &Path) -> bool {
     run.join(HALL_OF_FAME).is_file()
 }
 
-fn next_free(runs: &Path) -> Result<PathBuf, RunDirError> {
-    let mut number = numbered(runs, "train-").last().map_or(1, |(number, _)| number + 1);
+/// Makes the next free directory `kind-001`, `kind-002`, .. of `runs`.
+pub fn next_free(runs: &Path, kind: &str) -> Result<PathBuf, RunDirError> {
+    let mut number = numbered(runs, &format!("{kind}-")).last().map_or(1, |(number, _)| number + 1);
     fs::create_dir_all(runs).map_err(RunDirError::io(runs))?;
     loop {
-        let path = runs.join(format!("train-{number:03}"));
+        let path = runs.join(format!("{kind}-{number:03}"));
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,

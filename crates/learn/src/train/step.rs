@@ -65,7 +65,7 @@ impl Run<'_> {
         let rewards = self.rewards(*seed, episodes, &mut record);
         let learnt = grpo::learnt_from(&rewards.each_ref().map(|turns| turns[0]), &self.config.grpo);
         let learnt_rewards = learnt.clone().map(|place| rewards.items()[place].clone());
-        let advantages = grpo::turn_advantages(&learnt_rewards, &self.config.grpo);
+        let advantages = grpo::advantages(&learnt_rewards, &self.config.grpo);
         let elites = self.imitated(&progress.state.elites, step, *seed);
         let (seed, off_policy) = (*seed, sampled.is_off_policy());
         let lesson = Lesson { prompts, episodes, learnt, advantages, elites, seed, off_policy };
