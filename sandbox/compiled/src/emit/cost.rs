@@ -47,6 +47,8 @@ pub(super) const SET_ITEM: u32 = 150;
 /// Comprehensions: the container, and what is appended.
 pub(super) const COMPREHENSION: u32 = 690;
 pub(super) const APPEND: u32 = 119;
+/// The result of an operator where it is kept: CPython makes an object for it and finds none that was freed.
+pub(super) const KEPT: u32 = 120;
 
 /// A generator, from its making to its end, and each value that it yields.
 pub(super) const GENERATOR: u32 = 3_600;

@@ -102,9 +102,10 @@ impl<'a> Emitter<'a> {
     ) -> Emitted<()> {
         self.charge(cost::COMPREHENSION);
         let made = self.empty_list();
+        let kept = if element.is_bin_op_expr() { cost::KEPT } else { 0 };
         self.loops(generators, first, &mut |emitter| {
             emitter.anything(element)?;
-            emitter.charge(cost::APPEND + each);
+            emitter.charge(cost::APPEND + each + kept);
             emitter.append(made);
             Ok(())
         })?;
