@@ -28,6 +28,8 @@ import library
 import streams
 import values
 
+# The name of the file that a program's lines are counted in.
+PROGRAM = "<program>"
 MESSAGE_MAX = 200
 # Characters of a short answer; escaped, they are far fewer than may cross.
 SHORT = 1000
@@ -77,12 +79,30 @@ def _fault(kind, *fields):
     return Err("\n".join((kind, *(_clean(field) for field in fields))))
 
 
+# Not the attribute, which a class of the program's own may define anew.
+_traceback_of = BaseException.__dict__["__traceback__"].__get__
+
+
+def _line_of(error):
+    """The last line of the program that the exception passed through, 0 if none."""
+    line, step = 0, _traceback_of(error)
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == PROGRAM:
+            line = step.tb_lineno
+        step = step.tb_next
+    return str(line)
+
+
 def _raised(error):
     try:
         message = str(error)
     except BaseException:
         message = ""
-    return _fault("raised", type(error).__name__, message)
+    try:
+        line = _line_of(error)
+    except BaseException:
+        line = "0"
+    return _fault("raised", type(error).__name__, line, message)
 
 
 def _find(name):
@@ -119,7 +139,7 @@ class WitWorld(wit_world.WitWorld):
         sys.addaudithook(_audit)
         global _code
         try:
-            _code = compile(source, "<program>", "exec", dont_inherit=True)
+            _code = compile(source, PROGRAM, "exec", dont_inherit=True)
         except SyntaxError as error:
             raise _fault("not-compiled", str(error.lineno or 1), str(error.msg)) from None
         except (MemoryError, RecursionError) as error:

@@ -4,7 +4,12 @@ Imported before the rest of the library, which keeps references to these functio
 """
 
 import _lsprof
+import _thread
+import datetime
+import gc
+import os
 import select
+import sys
 import time
 import types
 
@@ -36,8 +41,18 @@ def _clock_info(name):
     return types.SimpleNamespace(implementation="logical", monotonic=not settable, adjustable=settable, resolution=1e-3)
 
 
-def _no_sleep(_seconds, /):
-    raise PermissionError("a program cannot sleep")
+def _sleep(seconds, /):
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    wait(seconds)
+
+
+def _clock_gettime(clock, /):
+    return time.time() if clock == time.CLOCK_REALTIME else time.monotonic()
+
+
+def _clock_gettime_ns(clock, /):
+    return time.time_ns() if clock == time.CLOCK_REALTIME else time.monotonic_ns()
 
 
 def _now_unless(convert):
@@ -65,7 +80,10 @@ _replaced = {
     "asctime": lambda at=None, /: _asctime(_localtime() if at is None else at),
     "strftime": lambda form, at=None, /: _strftime(form, _localtime() if at is None else at),
     "get_clock_info": _clock_info,
-    "sleep": _no_sleep,
+    "clock_gettime": _clock_gettime,
+    "clock_gettime_ns": _clock_gettime_ns,
+    "clock_getres": lambda _clock, /: 1e-3,
+    "sleep": _sleep,
 }
 # A function of C does not become a method of the class that keeps it, as `logging.Formatter.converter` is kept.
 for _name, _function in _replaced.items():
@@ -83,3 +101,56 @@ class _Profiler(_lsprof.Profiler):
 
 
 _lsprof.Profiler = _Profiler
+
+# In one process that begins with the program.
+os.times = staticmethod(lambda: os.times_result((spent := _read() / 1000, 0.0, 0.0, 0.0, spent)))
+
+
+def _replace_methods(of, **methods):
+    """Replaces methods of a class that is made in C, which takes no assignment."""
+    (members,) = gc.get_referents(of.__dict__)
+    members.update(methods)
+
+
+def _now(cls, tz=None):
+    """The moment as a datetime, in the local zone or in `tz`."""
+    return cls.fromtimestamp(time.time(), tz)
+
+
+def _utcnow(cls):
+    """The moment as a naive datetime in UTC."""
+    return cls.utcfromtimestamp(time.time())
+
+
+_replace_methods(datetime.datetime, now=classmethod(_now), utcnow=classmethod(_utcnow))
+
+# Only now, so that it keeps the functions above.
+import queue
+
+_try = _thread.lock.acquire
+
+
+def _acquire(self, blocking=True, timeout=-1):
+    """No other thread will release a lock that is held: what waits for it with a timeout waits that long."""
+    if timeout != -1:
+        if not blocking:
+            raise ValueError("can't specify a timeout for a non-blocking call")
+        if timeout < 0:
+            raise ValueError("timeout value must be a non-negative number")
+        if timeout > _thread.TIMEOUT_MAX:
+            raise OverflowError("timeout value is too large")
+    if _try(self, False):
+        return True
+    if not blocking:
+        return False
+    if timeout == -1:
+        raise RuntimeError("a deadlock: no other thread will release this lock")
+    wait(timeout)
+    return False
+
+
+_replace_methods(_thread.lock, acquire=_acquire)
+# The one of C waits without asking a lock.
+queue.SimpleQueue = queue._PySimpleQueue
+# Methods that have been looked up are remembered.
+sys._clear_type_cache()

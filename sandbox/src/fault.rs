@@ -85,6 +85,9 @@ pub enum Fault {
         kind: String,
         /// Its message.
         message: String,
+        /// The last line of the program that it passed through, from 1; none for a trap, and where the program's own code
+        /// did not run.
+        line: Option<u32>,
     },
     /// A value that cannot be passed out, or more text than is allowed.
     BadValue {
@@ -101,8 +104,13 @@ impl fmt::Display for Fault {
             Fault::OutOfFuel { scope: FuelScope::Game } => f.write_str("budget used up"),
             Fault::OutOfMemory => f.write_str("out of memory"),
             Fault::StackOverflow => f.write_str("stack overflow"),
-            Fault::Raised { kind, message } if message.is_empty() => f.write_str(kind),
-            Fault::Raised { kind, message } => write!(f, "{kind}: {message}"),
+            Fault::Raised { kind, message, line } => {
+                let message = if message.is_empty() { kind.clone() } else { format!("{kind}: {message}") };
+                match line {
+                    Some(line) => write!(f, "{message} (line {line})"),
+                    None => f.write_str(&message),
+                }
+            }
             Fault::BadValue { found } => write!(f, "returned {found}"),
         }
     }
@@ -111,7 +119,12 @@ impl fmt::Display for Fault {
 impl Fault {
     /// The fault of a call after the one that ended the session.
     pub(crate) fn spent() -> Fault {
-        Fault::Raised { kind: "Spent".into(), message: "asked again after a trap".into() }
+        Fault::trapped("Spent", "asked again after a trap".into())
+    }
+
+    /// What did not come from the program's own raising.
+    pub(crate) fn trapped(kind: &str, message: String) -> Fault {
+        Fault::Raised { kind: kind.into(), message, line: None }
     }
 
     /// The same fault of a source that is being compiled: whatever the interpreter cannot take in it, such as how deep it
@@ -131,19 +144,21 @@ impl Fault {
     /// before any of the program's code has run. Any later report may be the program's own words, and counts as a
     /// failure at run time whatever it says.
     pub(crate) fn from_guest(text: &str, phase: Phase) -> Fault {
-        let mut fields = text.splitn(3, '\n');
-        let (kind, first, second) = (fields.next().unwrap_or(""), fields.next(), fields.next());
-        match (kind, first, second) {
-            ("not-compiled", Some(line), Some(message)) if phase == Phase::Compile => {
+        let fields: Vec<&str> = text.splitn(4, '\n').collect();
+        match fields[..] {
+            ["not-compiled", line, message] if phase == Phase::Compile => {
                 Fault::NotCompiled { line: line.parse().unwrap_or(1), message: clean(message) }
             }
-            ("bad-value", Some(found), None) if matches!(phase, Phase::Script | Phase::Call) => {
+            ["bad-value", found] if matches!(phase, Phase::Script | Phase::Call) => {
                 Fault::BadValue { found: clean(found) }
             }
-            ("raised", Some("MemoryError"), _) => Fault::OutOfMemory,
-            ("raised", Some("RecursionError"), _) => Fault::StackOverflow,
-            ("raised", Some(kind), Some(message)) => Fault::Raised { kind: clean(kind), message: clean(message) },
-            _ => Fault::Raised { kind: "Forged".into(), message: clean(text) },
+            ["raised", "MemoryError", ..] => Fault::OutOfMemory,
+            ["raised", "RecursionError", ..] => Fault::StackOverflow,
+            ["raised", kind, line, message] => {
+                let line = line.parse().ok().filter(|line| *line > 0);
+                Fault::Raised { kind: clean(kind), message: clean(message), line }
+            }
+            _ => Fault::trapped("Forged", clean(text)),
         }
     }
 }

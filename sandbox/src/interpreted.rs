@@ -171,10 +171,10 @@ impl Interpreted {
             _ if self.store.data().denied => Fault::OutOfMemory,
             // The interpreter's stack grows down to the beginning of its memory.
             Some(Trap::MemoryOutOfBounds) => Fault::StackOverflow,
-            Some(trap) => Fault::Raised { kind: "Trap".into(), message: clean(&trap.to_string()) },
+            Some(trap) => Fault::trapped("Trap", clean(&trap.to_string())),
             // This is not a trap: a value of the guest could not be lifted (lengths, text, discriminants), which is
             // the guest's fault.
-            None => Fault::Raised { kind: "Trap".into(), message: clean(&format!("{error:#}")) },
+            None => Fault::trapped("Trap", clean(&format!("{error:#}"))),
         };
         Failure::Program(fault)
     }

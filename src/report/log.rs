@@ -86,14 +86,20 @@ fn failure(logged: &LoggedCompletion) -> Option<(String, String)> {
     if evaluation.verdict == "played" {
         let game = evaluation.games.iter().find(|game| !is_well(&game.ending))?;
         let failed = game.tests.as_ref().and_then(|tests| tests.failed.as_ref());
-        let reason = failed.map_or_else(|| "after its first move".to_owned(), |failed| failed.reason.clone());
+        let reason =
+            failed.map_or_else(|| "after its first move".to_owned(), |failed| unplaced(&failed.reason).to_owned());
         return Some((game.ending.clone(), reason));
     }
     let kind = if logged.finish == "length" { "cut" } else { evaluation.fate() };
-    // The line number is left out, so that the same mistake in different lines is counted once.
-    let placed = evaluation.reason.strip_prefix("line ").and_then(|placed| placed.split_once(": "));
-    let reason = placed.map_or(evaluation.reason.as_str(), |(_, reason)| reason);
+    let reason = unplaced(&evaluation.reason);
     Some((kind.to_owned(), if kind == "no_function" { String::new() } else { reason.to_owned() }))
+}
+
+/// A reason without the number of a line, so that the same mistake in different lines is counted once.
+fn unplaced(reason: &str) -> &str {
+    let before = reason.strip_prefix("line ").and_then(|placed| placed.split_once(": "));
+    let after = reason.strip_suffix(')').and_then(|placed| placed.rsplit_once(" (line "));
+    before.map(|(_, reason)| reason).or(after.map(|(reason, _)| reason)).unwrap_or(reason)
 }
 
 /// A reason why programs failed.

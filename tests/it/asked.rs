@@ -33,9 +33,9 @@ fn a_task_that_expects_exceptions_passes_its_check_and_only_programs_that_raise_
             "other",
             "    assert int(text) >= 0\n    return int(text)",
             4,
-            "age('-1'): AssertionError, expected a ValueError",
+            "age('-1'): AssertionError (line 2), expected a ValueError",
         ),
-        ("ever", "    raise ValueError('no')", 2, "age('7'): ValueError: no"),
+        ("ever", "    raise ValueError('no')", 2, "age('7'): ValueError: no (line 2)"),
     ] {
         fs::write(dir.path().join("p.py"), format!("def age(text):\n{body}\n")).unwrap();
         let line = printed(dir.path(), &["score", "p.py", "--env", "ages.jsonl", "--json"]);

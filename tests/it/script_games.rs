@@ -205,7 +205,7 @@ fn a_program_fails_as_it_does_elsewhere() {
         assert!(outcome.score >= 2.0, "{expression}: {}", outcome.score);
     }
     let (verdict, _) = play(&game, "import sys\nsys.exit(1)\ndef strategy(seen): return 1").unwrap();
-    assert_eq!(verdict.reason().unwrap(), "SystemExit: 1");
+    assert_eq!(verdict.reason().unwrap(), "SystemExit: 1 (line 2)");
     let rejected =
         evaluate(&game, &["def strategy(seen):\n    return seen\n    nonlocal seen\n"], (rules(), 1), 2).unwrap();
     assert!(matches!(rejected[0].verdict, Verdict::Rejected(_)), "{:?}", rejected[0].verdict);

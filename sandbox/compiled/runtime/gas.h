@@ -47,14 +47,15 @@ enum {
   FROM_END_GAS = 250,
   FIND_GAS = 200,
   TAKE_GAS = 270,
-  // Dicts and sets: an entry that is there, a new one, one that is taken out, one that is copied, one that is compared; a
-  // step of a search beyond the first four.
+  // Dicts and sets: an entry that is there, a new one, one that is taken out, one that is copied into a new dict or into
+  // one that is there, one that is compared; a step of a search beyond the first four.
   PUT_GAS = 230,
   PUT_NEW_GAS = 470,
   ADD_GAS = 130,
   ADD_NEW_GAS = 310,
   TAKE_OUT_GAS = 450,
   ENTRY_GAS = 75,
+  UPDATED_GAS = 70,
   ENTRY_COMPARED_GAS = 250,
   STEP_GAS = 60,
   HASH_GAS = 150,

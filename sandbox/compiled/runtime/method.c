@@ -189,7 +189,7 @@ EXPORT(method_set_default) Value method_set_default(Value dict, Value key, Value
 EXPORT(method_update) Value method_update(Value dict, Value other) {
   the_dict(dict);
   Dict *from = the_dict(other);
-  charge((uint64_t)from->used * ENTRY_GAS);
+  charge((uint64_t)from->used * UPDATED_GAS);
   for (uint32_t number = 0; number < from->used; number++) {
     Entry *entry = entries(from) + number;
     if (entry->key != UNBOUND)

@@ -1,4 +1,4 @@
-# expect: raised ZoneInfoNotFoundError
+# expect: raised ValueError
 import zoneinfo
 
 zoneinfo.ZoneInfo("../../etc/passwd")

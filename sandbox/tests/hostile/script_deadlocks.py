@@ -1,4 +1,4 @@
-# expect: raised Trap
+# expect: raised RuntimeError
 import threading
 
 lock = threading.Lock()

@@ -1,4 +1,4 @@
-# expect: raised PermissionError
+# expect: gives "W"
 import time
 
 

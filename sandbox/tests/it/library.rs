@@ -74,10 +74,10 @@ fn what_is_refused_says_why() {
         for name in names {
             let last = printed(&format!("import {name}"));
             assert!(last.starts_with("ModuleNotFoundError: No module named '"), "{name}: {last}");
-            assert!(last.ends_with(&format!("in the sandbox: {why}")), "{name}: {last}, expected {why}");
+            assert!(last.ends_with(&format!("in the sandbox: {why} (line 1)")), "{name}: {last}, expected {why}");
         }
     }
-    assert_eq!(printed("import numpy"), "ModuleNotFoundError: No module named 'numpy'");
+    assert_eq!(printed("import numpy"), "ModuleNotFoundError: No module named 'numpy' (line 1)");
     assert_eq!(printed("try:\n    import socket\nexcept ImportError as error:\n    print(error.name)"), "socket\n");
 }
 
@@ -124,7 +124,7 @@ fn event_loops_wait_in_logical_time() {
     assert!(printed(deadlock).starts_with("RuntimeError: every task waits for another"));
     let network =
         "import asyncio\nasync def main():\n    await asyncio.open_connection('localhost', 80)\nasyncio.run(main())\n";
-    assert_eq!(printed(network), "PermissionError: a program has no network");
+    assert_eq!(printed(network), "PermissionError: a program has no network (line 3)");
 }
 
 #[test]
@@ -157,8 +157,8 @@ fn unittest_and_doctest_end_as_a_program_does() {
     let case = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(1 + 1, ANSWER)\n\
                 if __name__ == '__main__':\n    unittest.main()\n";
     assert_eq!(printed(&format!("ANSWER = 2\n{case}")), "");
-    assert_eq!(printed(&format!("ANSWER = 3\n{case}")), "SystemExit: 1");
-    assert_eq!(printed("import unittest\nunittest.main()"), "SystemExit: 5", "no tests");
+    assert_eq!(printed(&format!("ANSWER = 3\n{case}")), "SystemExit: 1 (line 7)");
+    assert_eq!(printed("import unittest\nunittest.main()"), "SystemExit: 5 (line 2)", "no tests");
     let asynchronous = "import asyncio, unittest\nclass T(unittest.IsolatedAsyncioTestCase):\n    async def test_it(self):\n        \
                         await asyncio.sleep(60)\nprint(unittest.main(exit=False).result.wasSuccessful())\n";
     assert_eq!(printed(asynchronous), "True\n");
@@ -189,11 +189,56 @@ fn time_is_told_in_every_way_and_selectors_wait_in_it() {
 }
 
 #[test]
+fn a_datetime_knows_the_moment() {
+    let source = "import datetime as d, time\nprint(d.datetime.now().year, d.date.today().year, d.datetime.today().month)\n\
+                  print(d.datetime.now(d.timezone.utc).tzname(), d.datetime.now(tz=None).tzinfo)\n\
+                  first, then = d.datetime.now(), d.datetime.now()\nprint((then - first).total_seconds() == 0.001)\n\
+                  class Day(d.datetime): pass\nprint(type(Day.now()).__name__, abs(d.datetime.now().timestamp() - time.time()) < 1)\n\
+                  import os\nprint(os.times().elapsed > 0, time.clock_gettime(time.CLOCK_MONOTONIC) > 0)\n";
+    assert_eq!(printed(source), "2023 2023 11\nUTC None\nTrue\nDay True\nTrue True\n");
+    assert_eq!(printed("import datetime\nprint(datetime.datetime.utcnow().year)"), "2023\n");
+}
+
+#[test]
+fn what_waits_with_a_timeout_waits_in_logical_time_and_what_waits_for_ever_is_told() {
+    let timed = "import queue, threading, time\nstart, lock = time.monotonic(), threading.Lock()\n\
+                 print(threading.Event().wait(2), lock.acquire(timeout=1), lock.acquire(timeout=3), lock.acquire(False))\n\
+                 for q in queue.Queue(), queue.SimpleQueue():\n    try:\n        q.get(timeout=4)\n    except queue.Empty:\n        \
+                 print('empty')\n\
+                 threading.Timer(5, print, ['later']).start()\ntime.sleep(6)\nprint(round(time.monotonic() - start))\n";
+    assert_eq!(printed(timed), "False True False False\nempty\nempty\nlater\n24\n");
+    let scheduled = "import sched, time\ns = sched.scheduler()\ns.enter(2, 1, print, ['second'])\ns.enter(1, 1, print, ['first'])\ns.run()\n";
+    assert_eq!(printed(scheduled), "first\nsecond\n");
+    let wrong = "import threading\nl = threading.Lock()\nfor a in (False, 1), (True, -3), (True, 1e99):\n    try:\n        \
+                 l.acquire(*a)\n    except (ValueError, OverflowError) as error:\n        print(type(error).__name__)\n";
+    assert_eq!(printed(wrong), "ValueError\nValueError\nOverflowError\n");
+    let never = "import queue\nqueue.Queue().get()\n";
+    assert_eq!(printed(never), "RuntimeError: a deadlock: no other thread will release this lock (line 2)");
+    assert_eq!(printed("import time\ntime.sleep(-1)"), "ValueError: sleep length must be non-negative (line 2)");
+}
+
+#[test]
+fn an_exception_names_the_last_line_of_the_program_that_it_passed() {
+    let source = "import json\ndef f(x):\n    return g(x)\ndef g(x):\n    return json.loads(x)\n\nf('{')\n";
+    let told = printed(source);
+    assert!(told.starts_with("JSONDecodeError: Expecting property name") && told.ends_with("(line 5)"), "{told}");
+    // A class cannot name another line, nor can a message.
+    let forged =
+        "class E(Exception):\n    @property\n    def __traceback__(self):\n        return 1 / 0\n\nraise E('9\\n9')\n";
+    assert_eq!(printed(forged), "E: 9 9 (line 6)");
+    let elsewhere = "raise ValueError().with_traceback(None)";
+    assert_eq!(printed(elsewhere), "ValueError (line 1)");
+}
+
+#[test]
 fn time_zones_are_known() {
     let source = "from datetime import datetime\nfrom zoneinfo import ZoneInfo, available_timezones\n\
                   print(ZoneInfo('UTC'), datetime(2024, 7, 1, tzinfo=ZoneInfo('America/New_York')).isoformat())\n\
                   print(len(available_timezones()) > 500)\nZoneInfo('Nowhere/At_All')\n";
-    assert_eq!(printed(source), "ZoneInfoNotFoundError: 'No time zone found with key Nowhere/At_All'");
+    assert_eq!(printed(source), "ZoneInfoNotFoundError: 'No time zone found with key Nowhere/At_All' (line 5)");
+    let outside = "from zoneinfo import ZoneInfo\nfor key in '../../etc/passwd', '/etc/passwd', 'a/../b':\n    try:\n        \
+                   ZoneInfo(key)\n    except ValueError as error:\n        print(str(error)[:20])\n";
+    assert_eq!(printed(outside), "ZoneInfo keys must r\nZoneInfo keys may no\nZoneInfo keys must b\n");
     let known = source.rsplit_once("ZoneInfo(").unwrap().0;
     assert_eq!(printed(known), "UTC 2024-07-01T00:00:00-04:00\nTrue\n");
 }

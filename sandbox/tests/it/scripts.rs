@@ -139,7 +139,7 @@ fn output_is_whole_or_a_fault() {
     let most = 1 << 20;
     assert_eq!(printed(&format!("print('x' * {most}, end='')"), "").len(), most);
     let more = printed(&format!("try:\n    print('x' * {most})\nexcept OSError:\n    pass\nopen(1).flush()"), "");
-    assert_eq!(more, "OSError: [Errno 22] more than 1048576 bytes of output");
+    assert_eq!(more, "OSError: [Errno 22] more than 1048576 bytes of output (line 5)");
     let caught = "import sys\ntry:\n    print('x' * 2000000)\n    sys.stdout.flush()\nexcept OSError:\n    pass\n";
     assert_eq!(printed(caught, ""), "returned more than 1048576 bytes of output");
 }
@@ -160,9 +160,9 @@ fn a_module_has_no_input_and_its_output_is_dropped() {
                   return sys.stdin.read() if way else input()\n";
     let mut session = sandbox().load(source, 0, &LIMITS).unwrap();
     assert_eq!(session.call("f", "[1]").unwrap(), r#""""#);
-    assert_eq!(session.call("f", "[0]").unwrap_err().to_string(), "EOFError: EOF when reading a line");
+    assert_eq!(session.call("f", "[0]").unwrap_err().to_string(), "EOFError: EOF when reading a line (line 6)");
     let exits = sandbox().load("print(__name__)\nexit(0)\n", 0, &LIMITS).err().unwrap();
-    assert_eq!(exits.to_string(), "SystemExit: 0");
+    assert_eq!(exits.to_string(), "SystemExit: 0 (line 2)");
 }
 
 #[test]

@@ -25,6 +25,77 @@ def f(k):
     for n in range(k, k + 2):
         total = 2 ** n + 1
     return [total, 2 ** n]
+#: []
+def f():
+    found = []
+    for n in range(-3, 3):
+        x = 2 ** n
+        found.append([int(2 ** n), bool(10 ** (n * 200)), isinstance(2 ** n, int), int(x), round(x), abs(x), str(x), -x, x == 1])
+        found.append([1 if 10 ** (n * 200) else 0, x // 1, x * 3, max(x, 1), x < 1, {x: 1}, sum([x, 1]), [x, 1].index(x), f"{x}"])
+        found.append([not 10 ** (n * 200), 10 ** (n * 200) and 1, 10 ** (n * 200) or 2, float(x), x / 2, divmod(x, 1), x ** 2])
+    return found
+#: []
+def f():
+    found = []
+    for n in range(-3, 3):
+        try:
+            found.append((2 ** n) & 1)
+        except TypeError:
+            found.append("no")
+        try:
+            found.append([5, 6, 7, 8, 9][2 ** n])
+        except TypeError:
+            found.append("none")
+        try:
+            found.append([5] * 2 ** n)
+        except TypeError:
+            found.append("nothing")
+        try:
+            for m in range(2 ** n):
+                found.append(m)
+        except TypeError:
+            found.append("no range")
+    return found
+#: [0] | [1]
+def f(k):
+    def look():
+        return [str(e)]
+    seen = []
+    for turn in range(2):
+        try:
+            if k:
+                [][0]
+            {}[turn]
+        except IndexError as e:
+            seen.append(look())
+        except KeyError as e:
+            seen.append(look())
+        try:
+            seen.append(look())
+        except NameError:
+            seen.append("gone")
+    return seen
+#: [0]
+e = 5
+def f(k):
+    global e
+    try:
+        [][k]
+    except IndexError as e:
+        found = look()
+    try:
+        return [found, e]
+    except NameError:
+        return [found, "gone"]
+def look(): return str(e)
+#: [true] | [false] | [null] | [""] | [[]] | [0.5] | ["ab"] | [3]
+def f(k):
+    x = list(range(400000))
+    try:
+        x[k] = x[k] + 1
+    except TypeError:
+        return "no index"
+    return [x[k], x[:3]]
 #: [[2, 3, 1]]
 def f(x):
     flag = [1]

@@ -168,7 +168,7 @@ impl Reply {
     /// a generator cannot be thrown a StopIteration.
     fn raised(fault: &Fault) -> Option<Reply> {
         match fault {
-            Fault::Raised { kind, message } if !["Trap", "Spent", "StopIteration"].contains(&kind.as_str()) => {
+            Fault::Raised { kind, message, .. } if !["Trap", "Spent", "StopIteration"].contains(&kind.as_str()) => {
                 let words = [kind, message].map(|text| Value::Str(text.clone()));
                 Some(Reply { raised: true, json: Value::List(words.into()).to_json() })
             }
@@ -337,8 +337,8 @@ mod tests {
         assert_eq!(of("raise ValueError(x)"), None);
         assert_eq!(of("return 0"), Some((Ending::WrongAnswer, "found the answers wrong".into())));
         assert_eq!(of("raise ValueError('no')").map(|(ending, _)| ending), Some(Ending::WrongAnswer));
-        assert_eq!(of("raise KeyError(x)"), Some((Ending::Raised, "f: KeyError: -1".into())));
-        assert_eq!(of("x = [][0]"), Some((Ending::Raised, "f: IndexError: list index out of range".into())));
+        assert_eq!(of("raise KeyError(x)"), Some((Ending::Raised, "f: KeyError: -1 (line 3)".into())));
+        assert_eq!(of("x = [][0]"), Some((Ending::Raised, "f: IndexError: list index out of range (line 3)".into())));
         // Its constructor takes more than a message.
         assert_eq!(of("b'\\xff'.decode()").map(|(ending, _)| ending), Some(Ending::WrongAnswer));
     }

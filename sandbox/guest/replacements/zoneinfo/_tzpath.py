@@ -24,6 +24,8 @@ def find_tzfile(key):
         raise ValueError(f"ZoneInfo keys may not be absolute paths, got: {key}")
     if len(os.path.normpath(key)) != len(key):
         raise ValueError(f"ZoneInfo keys must be normalized relative paths, got: {key}")
+    if key.startswith(".."):
+        raise ValueError(f"ZoneInfo keys must refer to subdirectories of TZPATH, got: {key}")
     return None
 
 

@@ -199,7 +199,7 @@ impl<'a> Seats<'a> {
         let call = || format!("step({})", python(action));
         let text = match self.rules.call("step", &format!("[{action}]")) {
             Ok(text) => text,
-            Err(Failure::Program(Fault::Raised { kind, message })) if kind == "ValueError" => {
+            Err(Failure::Program(Fault::Raised { kind, message, .. })) if kind == "ValueError" => {
                 return Err(bad_move(format!("returned {}: {message}", python(action))));
             }
             Err(Failure::Host(HostError::Arguments(_))) => return Err(bad_move(no_value(action))),

@@ -147,8 +147,11 @@ fn exit(fault: &Fault) -> (i32, String) {
         Fault::NotCompiled { line, message } => {
             (1, format!("  File \"<program>\", line {line}\nSyntaxError: {message}"))
         }
-        Fault::Raised { kind, message } if kind == "SystemExit" => {
+        Fault::Raised { kind, message, .. } if kind == "SystemExit" => {
             message.parse().map_or_else(|_| (1, message.clone()), |code: i32| (code, String::new()))
+        }
+        Fault::Raised { kind, message, line: Some(line) } => {
+            (1, format!("Traceback (most recent call last):\n  File \"<program>\", line {line}\n{kind}: {message}"))
         }
         Fault::OutOfMemory => (1, "MemoryError".to_owned()),
         Fault::StackOverflow => (1, "RecursionError".to_owned()),

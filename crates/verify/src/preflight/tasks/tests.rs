@@ -172,7 +172,7 @@ fn a_reference_that_gives_no_answer_is_named_and_the_others_are_checked_all_the_
         .collect();
     let [(2, modules), (1, first), (2, second), (4, third)] = problems.as_slice() else { panic!("{problems:?}") };
     assert_eq!(*modules, "references import what the sandbox lacks: `numpy` (2 references)");
-    assert_eq!(*first, "the reference fails test 3 of 5: f(3): IndexError: list index out of range");
+    assert_eq!(*first, "the reference fails test 3 of 5: f(3): IndexError: list index out of range (line 2)");
     assert!(second.contains("does not run: ModuleNotFoundError"), "{second}");
     assert!(third.contains("fails test 1 of 5: f(1): ModuleNotFoundError"), "{third}");
     assert_eq!(report.tasks.unwrap(), TaskCount { tasks: 5, tests: 25, to_mend: 3 });

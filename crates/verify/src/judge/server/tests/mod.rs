@@ -108,7 +108,7 @@ fn parsed(answer: &str) -> (u16, Value) {
 
 /// Runs a program that is the name of what comes of it.
 fn run(job: &Job) -> Result<ScriptRun, HostError> {
-    let raised = |kind: &str, message: &str| Fault::Raised { kind: kind.into(), message: message.into() };
+    let raised = |kind: &str, message: &str| Fault::Raised { kind: kind.into(), message: message.into(), line: None };
     let printed = match job.source.as_str() {
         "echo" => Ok(job.stdin.clone()),
         "spin" => Err(Fault::OutOfFuel { scope: FuelScope::Game }),
