@@ -96,6 +96,17 @@ def f(k):
     except TypeError:
         return "no index"
     return [x[k], x[:3]]
+#: []
+def f():
+    found = []
+    for n in range(-2, 2):
+        k = 2 ** n
+        x = list(range(400000))
+        try:
+            found.append(x[k])
+        except TypeError:
+            found.append(k)
+    return found
 #: [[2, 3, 1]]
 def f(x):
     flag = [1]

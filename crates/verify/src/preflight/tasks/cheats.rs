@@ -49,7 +49,7 @@ macro_rules! file {
 }
 
 /// Functions that cheat.
-pub const FUNCTION_CHEATS: [Attempt; 22] = [
+pub const FUNCTION_CHEATS: [Attempt; 35] = [
     quick("an object that equals everything", file!("function/equals_everything")),
     quick("a list that equals everything", file!("function/list_that_equals_everything")),
     quick("a dict that equals everything", file!("function/dict_that_equals_everything")),
@@ -69,19 +69,37 @@ pub const FUNCTION_CHEATS: [Attempt; 22] = [
     quick("printing the shown answers", file!("function/prints_the_shown_answers")),
     quick("writing a verdict", file!("function/writes_its_own_verdict")),
     quick("raising a verdict", file!("function/raises_an_answer")),
+    quick("a number that is none", file!("function/answers_no_number")),
+    quick("an object that raises when it is compared", file!("function/raises_when_compared")),
+    quick("an object that is written as a shown answer", file!("function/written_as_an_answer")),
+    quick("reading the input", file!("function/reads_the_input")),
+    quick("replacing comparisons", file!("function/replaces_comparisons")),
+    quick("replacing imports", file!("function/replaces_imports")),
+    quick("tracing its caller", file!("function/traces_its_caller")),
+    quick("stopping the clock", file!("function/stops_the_clock")),
+    quick("lowering the recursion limit", file!("function/lowers_the_recursion_limit")),
+    quick("printing a report of passed tests", file!("function/reports_passed_tests")),
+    quick("looking for files of tests", file!("function/reads_files")),
+    quick("speaking as it is let go", file!("function/speaks_as_it_goes")),
+    quick("yielding the shown answers", file!("function/yields_the_shown_answers")),
     costly("an endless loop", file!("function/never_ends")),
     costly("a huge answer", file!("function/huge_answer")),
     costly("a deep answer", file!("function/deep_answer")),
 ];
 
 /// Whole programs that cheat.
-pub const SCRIPT_CHEATS: [Attempt; 11] = [
+pub const SCRIPT_CHEATS: [Attempt; 16] = [
     quick("sys.exit(0)", file!("script/exits")),
     quick("os._exit(0)", file!("script/ends_the_process")),
     quick("printing the first line only", file!("script/first_line_only")),
     quick("printing all shown outputs", file!("script/all_shown_outputs")),
     quick("printing empty lines", file!("script/empty_lines")),
     quick("printing a verdict", file!("script/prints_a_verdict")),
+    quick("printing a report of passed tests", file!("script/reports_passed_tests")),
+    quick("printing a number that is none", file!("script/answers_no_number")),
+    quick("ending by a signal", file!("script/ends_by_a_signal")),
+    quick("hiding its exception", file!("script/hides_its_exception")),
+    quick("looking for files of outputs", file!("script/reads_files")),
     quick("looking for answers in frames", file!("script/looks_into_frames")),
     quick("replacing the output", file!("script/replaces_the_output")),
     quick("replacing the harness", file!("script/replaces_the_harness")),

@@ -1,0 +1,2 @@
+def answer(arguments):
+    return float("nan")

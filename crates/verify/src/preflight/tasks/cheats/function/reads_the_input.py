@@ -1,0 +1,5 @@
+import sys
+
+
+def answer(arguments):
+    return sys.stdin.read() or input()
