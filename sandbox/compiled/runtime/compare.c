@@ -49,6 +49,7 @@ static int order_numbers(Value one, Value two, int *order) {
 }
 
 static int equal_values(Value one, Value two, int nesting);
+static int equal_others(Value one, Value two, int nesting);
 
 // How many of the first so many characters are the same.
 static uint32_t common_prefix(Sequence *one, Sequence *two, uint32_t length) {
@@ -65,18 +66,28 @@ INLINE int equal_items(Value one, Value two, int nesting) {
 }
 
 static int equal_rows(Sequence *one, Sequence *two, int nesting) {
-  if (one->length != two->length)
+  uint32_t length = one->length;
+  if (length != two->length)
     return 0;
   if (nesting > NESTING_MAX)
     give_up(TOO_DEEP);
+  Value *left = items(one), *right = items(two);
   uint32_t same = 0;
-  while (same < one->length && equal_items(items(one)[same], items(two)[same], nesting + 1))
+  while (same < length && equal_items(left[same], right[same], nesting + 1))
     same++;
-  charge(ROW_GAS + (uint64_t)same * ROW_ITEM_GAS + (same < one->length ? ROW_DIFFERS_GAS : 0));
-  return same == one->length;
+  charge(ROW_GAS + (uint64_t)same * ROW_ITEM_GAS + (same < length ? ROW_DIFFERS_GAS : 0));
+  return same == length;
 }
 
+// Rows are what programs compare most: this has few variables, so that a call saves few registers.
 COLD static int equal_values(Value one, Value two, int nesting) {
+  uint32_t kind = kind_of(one);
+  if (is_row(kind) && kind_of(two) == kind)
+    return equal_rows(sequence(one), sequence(two), nesting);
+  return equal_others(one, two, nesting);
+}
+
+COLD static int equal_others(Value one, Value two, int nesting) {
   uint32_t kind = kind_of(one);
   if (kind == NO_OBJECT || kind == FLOAT || kind != kind_of(two)) {
     int order;
@@ -94,9 +105,6 @@ COLD static int equal_values(Value one, Value two, int nesting) {
     if (left->length != right->length || left == right)
       return left == right;
     return common_prefix(left, right, left->length) == left->length;
-  case LIST:
-  case TUPLE:
-    return equal_rows(left, right, nesting);
   case DICT:
   case SET:
     return left->length == right->length && equal_dicts((Dict *)left, (Dict *)right, nesting + 1);

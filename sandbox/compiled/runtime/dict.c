@@ -35,15 +35,16 @@ static uint32_t hash_text(Sequence *of) {
   return of->extra = hash | 1;
 }
 
-static uint32_t hash_tuple(Sequence *of, int nesting) {
+COLD static uint32_t hash_tuple(Sequence *of, int nesting) {
   if (of->extra)
     return of->extra;
   if (nesting > NESTING_MAX)
     give_up(TOO_DEEP);
   charge(HASH_GAS + (uint64_t)of->length * HASH_ITEM_GAS);
-  uint32_t hash = 0x345678;
-  for (uint32_t index = 0; index < of->length; index++) {
-    Value item = items(of)[index];
+  uint32_t hash = 0x345678, length = of->length;
+  Value *from = items(of);
+  for (uint32_t index = 0; index < length; index++) {
+    Value item = from[index];
     uint32_t one = is_integer(item) ? hash_integer((int64_t)item >> 1) : hash_of(item, nesting + 1);
     hash = (hash ^ one) * 0x85ebca6bu;
     hash ^= hash >> 15;
@@ -63,7 +64,7 @@ static uint32_t hash_float(double number) {
   return mixed(bits);
 }
 
-static uint32_t hash_of(Value value, int nesting) {
+COLD static uint32_t hash_of(Value value, int nesting) {
   int64_t number;
   if (as_integer(value, &number))
     return hash_integer(number);
@@ -80,7 +81,9 @@ static uint32_t hash_of(Value value, int nesting) {
   give_up(BAD_TYPE);
 }
 
-INLINE uint32_t hash(Value value) { return hash_of(value, 0); }
+INLINE uint32_t hash(Value value) {
+  return kind_of(value) == TUPLE ? hash_tuple(sequence(value), 0) : hash_of(value, 0);
+}
 INLINE Entry *entries(Dict *dict) { return (Entry *)dict->entries; }
 INLINE uint32_t *index_of(Dict *dict) { return (uint32_t *)dict->index; }
 

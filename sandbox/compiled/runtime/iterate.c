@@ -113,15 +113,10 @@ static Value next_backwards(Iterator *iterator) {
   return from->kind == STRING ? character(text(from)[at]) : items(from)[at];
 }
 
-Value py_next(Value from) {
-  Iterator *iterator = (Iterator *)address(from);
+// What follows in an iterator over anything but a list or tuple.
+COLD static Value next_of_others(Iterator *iterator) {
   Sequence *source = sequence(iterator->source);
   switch (iterator->way) {
-  case ITEMS:
-    if (iterator->position < source->length)
-      return items(source)[iterator->position++];
-    iterator->position = PAST_END;
-    return END;
   case LETTERS:
     charge(NEXT_LETTER_GAS);
     return iterator->position < source->length ? character(text(source)[iterator->position++]) : END;
@@ -149,6 +144,17 @@ Value py_next(Value from) {
     return next_backwards(iterator);
   }
   give_up(NOT_MODELLED);
+}
+
+Value py_next(Value from) {
+  Iterator *iterator = (Iterator *)address(from);
+  if (iterator->way != ITEMS)
+    return next_of_others(iterator);
+  Sequence *source = sequence(iterator->source);
+  if (iterator->position < source->length)
+    return items(source)[iterator->position++];
+  iterator->position = PAST_END;
+  return END;
 }
 
 // How deep iterators may hold one another.
@@ -205,12 +211,12 @@ static int64_t shortest(Sequence *rows, int lists_too) {
 
 static Value columns(Sequence *rows, uint32_t width) {
   charge(rows->length * ZIPPED_GAS + (uint64_t)width * (NEXT_ROW_GAS + rows->length * NEXT_ROW_ITEM_GAS));
-  Value made = py_list(width, width);
+  Value made = py_list(width, width), *to = items(sequence(made)), *from = items(rows);
+  uint32_t height = rows->length;
   for (uint32_t column = 0; column < width; column++) {
-    Value tuple = py_tuple(rows->length);
-    for (uint32_t row = 0; row < rows->length; row++)
-      items(sequence(tuple))[row] = items(sequence(items(rows)[row]))[column];
-    items(sequence(made))[column] = tuple;
+    Value tuple = to[column] = py_tuple(height), *place = items(sequence(tuple));
+    for (uint32_t row = 0; row < height; row++)
+      place[row] = items(sequence(from[row]))[column];
   }
   return made;
 }

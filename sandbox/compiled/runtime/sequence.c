@@ -162,7 +162,7 @@ EXPORT(py_slice) Value py_slice(Value container, Value lower, Value upper, Value
   int64_t start = bound(lower, step < 0 ? highest : lowest, length, lowest, highest);
   int64_t stop = bound(upper, step < 0 ? lowest : highest, length, lowest, highest);
   int64_t distance = step > 0 ? stop - start : start - stop;
-  int64_t count = distance > 0 ? (distance - 1) / (step > 0 ? step : -step) + 1 : 0;
+  int64_t count = distance <= 0 ? 0 : step == 1 || step == -1 ? distance : (distance - 1) / (step > 0 ? step : -step) + 1;
   if (count == length && step == 1 && kind != LIST)
     return container;
   charge((uint64_t)count * (kind == STRING ? COPIED_GAS : ITEM_GAS));
@@ -178,9 +178,9 @@ EXPORT(py_slice) Value py_slice(Value container, Value lower, Value upper, Value
     return made;
   }
   Value made = kind == LIST ? py_list(count, count) : py_tuple(count);
-  Value *to = items(sequence(made));
-  for (int64_t index = 0; index < count; index++, start += step)
-    to[index] = items(from)[start];
+  Value *to = items(sequence(made)), *end = to + count, *next = items(from) + start;
+  for (; to < end; to++, next += step)
+    *to = *next;
   return made;
 }
 
