@@ -113,7 +113,18 @@ static Value next_backwards(Iterator *iterator) {
   return from->kind == STRING ? character(text(from)[at]) : items(from)[at];
 }
 
-// What follows in an iterator over anything but a list or tuple.
+static Value next_number(Iterator *iterator) {
+  if (iterator->left <= 0)
+    return END;
+  iterator->left--;
+  if (iterator->position > READY_MAX)
+    charge(NEXT_LARGE_GAS);
+  Value number = integer(iterator->position);
+  iterator->position += iterator->step;
+  return number;
+}
+
+// What follows in an iterator over anything but a list, a tuple or a range.
 COLD static Value next_of_others(Iterator *iterator) {
   Sequence *source = sequence(iterator->source);
   switch (iterator->way) {
@@ -124,15 +135,6 @@ COLD static Value next_of_others(Iterator *iterator) {
   case VALUES:
   case PAIRS:
     return next_entry(iterator);
-  case NUMBERS:
-    if (iterator->left <= 0)
-      return END;
-    iterator->left--;
-    if (iterator->position > READY_MAX)
-      charge(NEXT_LARGE_GAS);
-    Value number = integer(iterator->position);
-    iterator->position += iterator->step;
-    return number;
   case ZIPPED:
     return next_zipped(iterator);
   case ENUMERATED: {
@@ -148,6 +150,8 @@ COLD static Value next_of_others(Iterator *iterator) {
 
 Value py_next(Value from) {
   Iterator *iterator = (Iterator *)address(from);
+  if (iterator->way == NUMBERS)
+    return next_number(iterator);
   if (iterator->way != ITEMS)
     return next_of_others(iterator);
   Sequence *source = sequence(iterator->source);
