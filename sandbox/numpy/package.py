@@ -36,7 +36,8 @@ class SignaturesAlone(ast.NodeTransformer):
     def visit_Constant(self, node):
         if isinstance(node.value, str) and "\n" in node.value:
             signature, end, _ = node.value.partition(END_OF_SIGNATURE)
-            node.value = signature + end if end else ""
+            # The signature is read where text follows it.
+            node.value = f"{signature}{end}." if end else ""
         return node
 
 

@@ -58,15 +58,27 @@ const RECURSIONS: &[(&str, &str)] = &[
 /// Recursions in the C of numpy, and sums whose order could be the processor's.
 const NUMPY: &[(&str, &str)] = &[
     ("array of lists", "numpy.array(nested(levels), dtype=object)"),
-    ("object in object", "x = None\nfor i in range(levels):\n    a = numpy.empty(1, object)\n    a[0] = x\n    x = a\ndel x, a"),
-    ("repr of objects", "x = None\nfor i in range(levels):\n    a = numpy.empty(1, object)\n    a[0] = x\n    x = a\nrepr(x)"),
+    (
+        "object in object",
+        "x = None\nfor i in range(levels):\n    a = numpy.empty(1, object)\n    a[0] = x\n    x = a\ndel x, a",
+    ),
+    (
+        "repr of objects",
+        "x = None\nfor i in range(levels):\n    a = numpy.empty(1, object)\n    a[0] = x\n    x = a\nrepr(x)",
+    ),
     ("frompyfunc", "def g(n): return n and 1 + f(n - 1)\nf = numpy.frompyfunc(g, 1, 1)\nf(levels)"),
     ("comparison", COMPARISON),
     ("dtype in dtype", "t = numpy.dtype(int)\nfor i in range(min(levels, 20000)): t = numpy.dtype([('a', t)])"),
     ("array protocol", "class A:\n    def __array__(self, *a, **k): return numpy.asarray(A())\nnumpy.asarray(A())"),
-    ("sums", "x = numpy.random.default_rng(1).normal(size=(60, 60))\nreturn repr((x.sum(), (x @ x).sum(), numpy.sin(x).mean()))"),
-    ("linear algebra", "x = numpy.random.default_rng(1).normal(size=(30, 30))\nreturn repr((numpy.linalg.inv(x).sum(), \
-     numpy.linalg.eigvals(x).sum(), numpy.fft.fft(x).sum(), numpy.exp(x).sum(), (x ** 0.3 > 1).sum()))"),
+    (
+        "sums",
+        "x = numpy.random.default_rng(1).normal(size=(60, 60))\nreturn repr((x.sum(), (x @ x).sum(), numpy.sin(x).mean()))",
+    ),
+    (
+        "linear algebra",
+        "x = numpy.random.default_rng(1).normal(size=(30, 30))\nreturn repr((numpy.linalg.inv(x).sum(), \
+     numpy.linalg.eigvals(x).sum(), numpy.fft.fft(x).sum(), numpy.exp(x).sum(), (x ** 0.3 > 1).sum()))",
+    ),
 ];
 
 const COMPARISON: &str = "class A:\n    def __init__(self, n): self.n = n\n    def __lt__(self, other):\n        \

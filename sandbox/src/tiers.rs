@@ -135,7 +135,7 @@ const TEXT_BYTE_FUEL: u64 = 5_000;
 /// The interpreter needs at most this many times the memory for the same values.
 const MEMORY_RATIO: u64 = 4;
 
-/// Memory of the interpreter and its library, and what it needs to compile a byte of a source.
+/// Memory of the interpreter and its library, of that with numpy, and what it needs to compile a byte of a source.
 const INTERPRETER_BYTES: u64 = 20 << 20;
 const NUMPY_BYTES: u64 = 36 << 20;
 const SOURCE_BYTE_MEMORY: u64 = 200;

@@ -71,7 +71,8 @@ fn failures(folder: &Path) -> (Vec<String>, usize) {
             first += TOGETHER;
         }
         let before = failed.len();
-        let faults: Vec<&str> = found.iter().filter(|(name, _)| name.starts_with("test ")).map(|(_, how)| how.as_str()).collect();
+        let faults: Vec<&str> =
+            found.iter().filter(|(name, _)| name.starts_with("test ")).map(|(_, how)| how.as_str()).collect();
         for name in &module.passed {
             match found.get(name).map(String::as_str) {
                 Some("passed") => {}
@@ -88,11 +89,23 @@ fn failures(folder: &Path) -> (Vec<String>, usize) {
 }
 
 #[test]
+fn a_sample_of_what_passes_on_x86_64_passes_here() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/numpy/sample");
+    let (failed, should) = failures(&folder);
+    assert!(failed.is_empty(), "\n{}", failed.join("\n"));
+    assert!(should > 1000, "{should} tests");
+}
+
+#[test]
 #[ignore = "all of numpy's tests, `make numpy-tests`"]
 fn what_passes_on_x86_64_passes_here() {
     let folder = std::env::var_os("NUMPY_TESTS").expect("NUMPY_TESTS names the folder that expected.py has filled");
     let (failed, should) = failures(Path::new(&folder));
     failed.iter().for_each(|line| println!("{line}"));
-    println!("{} of {should} pass, {:.2} %", should - failed.len(), 100.0 - 100.0 * failed.len() as f64 / should as f64);
+    println!(
+        "{} of {should} pass, {:.2} %",
+        should - failed.len(),
+        100.0 - 100.0 * failed.len() as f64 / should as f64
+    );
     assert!(failed.len() * 50 <= should, "{} of {should} fail", failed.len());
 }

@@ -65,16 +65,4 @@ values._WRITE |= {numpy.ma.MaskedArray: _masked, numpy.ndarray: _array, numpy.ge
 values._BASES = tuple((kind, lambda value: value) for kind in (numpy.ma.MaskedArray, numpy.ndarray, numpy.generic)) + values._BASES
 
 gc.collect()
-
-
-def _cleared(size, bytes_in_all):
-    """Takes the memory that has been let go in pieces of this size, which leaves zeros in it."""
-    return [bytes(size) for _ in range(bytes_in_all // size)]
-
-
-# What was let go is in the snapshot with all that was written there; zeros take no room in the artifact.
-_pieces = [_cleared(size, 3 << 20) for size in (65_000, 8_000, 1_000)]
-_pieces += [_cleared(size, 1 << 18) for size in range(16, 480, 16)]
-del _pieces
-gc.collect()
 gc.freeze()

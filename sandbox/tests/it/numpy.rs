@@ -112,13 +112,18 @@ fn chance_follows_from_the_seed_of_the_program() {
 
 #[test]
 fn time_is_the_logical_clock() {
-    assert_eq!(printed("import numpy as np\nprint(np.datetime64('now'), np.datetime64('today'))", 1), "2023-11-14T22:13:20 2023-11-14\n");
+    assert_eq!(
+        printed("import numpy as np\nprint(np.datetime64('now'), np.datetime64('today'))", 1),
+        "2023-11-14T22:13:20 2023-11-14\n"
+    );
 }
 
 #[test]
 fn what_is_absent_says_so() {
     for module in ["numpy.f2py", "numpy.distutils", "numpy.ctypeslib"] {
-        let expected = format!("ModuleNotFoundError: No module named '{module}' in the sandbox: nothing is compiled or linked in here (line 1)");
+        let expected = format!(
+            "ModuleNotFoundError: No module named '{module}' in the sandbox: nothing is compiled or linked in here (line 1)"
+        );
         assert_eq!(printed(&format!("import {module}"), 1), expected);
     }
     assert_eq!(printed("from numpy import *\nprint(arange(2))", 1), "[0 1]\n");

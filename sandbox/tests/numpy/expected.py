@@ -1,6 +1,6 @@
 """What numpy's own tests do on this machine: `expected.py TESTS TARGET` fills TARGET for `tests/numpy.rs`.
 
-TESTS is the folder `numpy` of numpy's source package, or a folder that was filled before. Each module of tests becomes MODULE.py, and
+TESTS is the folder of an installed numpy, or a folder that was filled before. Each module of tests becomes MODULE.py, and
 MODULE.passed names its tests that pass here, with the numpy that is installed. What passes here must pass in the sandbox.
 """
 
