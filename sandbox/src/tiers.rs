@@ -137,7 +137,7 @@ const MEMORY_RATIO: u64 = 4;
 
 /// Memory of the interpreter and its library, of that with numpy, and what it needs to compile a byte of a source.
 const INTERPRETER_BYTES: u64 = 20 << 20;
-const NUMPY_BYTES: u64 = 36 << 20;
+const NUMPY_BYTES: u64 = 29 << 20;
 const SOURCE_BYTE_MEMORY: u64 = 200;
 
 /// The budgets of compiled code, for a program.

@@ -17,6 +17,7 @@ for _module in pkgutil.walk_packages(numpy.__path__, "numpy."):
 import app
 # isort: on
 import gc
+import sys
 
 import chance
 import refused
@@ -63,6 +64,10 @@ def _masked(value, _depth):
 values._WRITE |= {numpy.ma.MaskedArray: _masked, numpy.ndarray: _array, numpy.generic: _scalar}
 # Masked arrays before arrays: what is masked has no value.
 values._BASES = tuple((kind, lambda value: value) for kind in (numpy.ma.MaskedArray, numpy.ndarray, numpy.generic)) + values._BASES
+
+# numpy's own tests compile modules by it. A program has no processes, and finds nothing to start one by.
+del numpy.testing.extbuild, numpy.testing._private.extbuild
+del sys.modules["numpy.testing._private.extbuild"], sys.modules["subprocess"]
 
 gc.collect()
 gc.freeze()

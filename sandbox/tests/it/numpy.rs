@@ -151,7 +151,7 @@ fn exhausted_memory_is_the_program_s_fault_and_the_next_program_is_unharmed() {
         assert!(named || matches!(fault, Fault::OutOfMemory), "{body}: {fault:?}");
     }
     assert_eq!(sandbox().run(honest, "", 1, &LIMITS).unwrap(), before);
-    let small = Limits { memory_bytes: 32 << 20, ..LIMITS };
+    let small = Limits { memory_bytes: 24 << 20, ..LIMITS };
     assert_eq!(sandbox().run(honest, "", 1, &small).unwrap().printed, Err(Fault::OutOfMemory));
 }
 
