@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test guest builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -166,6 +166,13 @@ target/wheel/installed:
 
 guest: ## Rebuild the sandboxed interpreter from sandbox/guest (needs python3 and PyPI)
 	sandbox/guest/build.sh
+
+numpy-guest: ## Rebuild the interpreter with numpy from sandbox/numpy (needs python3, PyPI and patch; ten minutes)
+	sandbox/numpy/build.sh
+
+numpy-tests: tools ## All of numpy's own tests, in the sandbox and here, with python3 of 3.11 or later (needs PyPI; ten minutes)
+	sandbox/tests/numpy/expected.sh target/numpy-tests
+	NUMPY_TESTS=$(CURDIR)/target/numpy-tests/expected $(CARGO) test --release --workspace --locked --test numpy -- --ignored --nocapture
 
 builtin-model: build ## Retrain the built-in model from its seed
 	$(BIN) sft --output-dir models/builtin-retrained

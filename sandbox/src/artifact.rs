@@ -1,28 +1,52 @@
-//! The committed interpreter, embedded in the binary in compressed form.
+//! The committed interpreters, embedded in the binary in compressed form.
 
 use crate::HostError;
 
-/// The component, compressed by xz.
-const COMPRESSED: &[u8] = include_bytes!("../artifact/program.wasm.xz");
+/// A component, compressed by xz.
+pub(crate) struct Artifact {
+    compressed: &'static [u8],
+    checksum_line: &'static str,
+}
 
-const CHECKSUM_LINE: &str = include_str!("../artifact/program.wasm.sha256");
+/// CPython and its library.
+pub(crate) const PROGRAM: Artifact = Artifact {
+    compressed: include_bytes!("../artifact/program.wasm.xz"),
+    checksum_line: include_str!("../artifact/program.wasm.sha256"),
+};
+
+/// The same with numpy.
+pub(crate) const NUMPY: Artifact = Artifact {
+    compressed: include_bytes!("../artifact/numpy.wasm.xz"),
+    checksum_line: include_str!("../artifact/numpy.wasm.sha256"),
+};
 
 /// Sha256 of the component, in hexadecimal. A verdict depends on it.
-pub const SHA256: &str = CHECKSUM_LINE.split_at(64).0;
+pub const SHA256: &str = PROGRAM.sha256();
 
 /// Compressed size in bytes.
-pub const WASM_BYTES: usize = COMPRESSED.len();
+pub const WASM_BYTES: usize = PROGRAM.compressed.len();
 
-/// Decompresses the component and verifies its checksum.
-pub(crate) fn component() -> Result<Vec<u8>, HostError> {
-    use sha2::Digest;
-    let broken = |what: String| HostError::Artifact(what);
-    let mut wasm = Vec::new();
-    lzma_rs::xz_decompress(&mut &COMPRESSED[..], &mut wasm)
-        .map_err(|error| broken(format!("does not decompress: {error}")))?;
-    let found: String = sha2::Sha256::digest(&wasm).iter().map(|byte| format!("{byte:02x}")).collect();
-    if found != SHA256 {
-        return Err(broken(format!("has sha256 {found}, expected {SHA256}")));
+/// Sha256 of the component with numpy. The verdict of a program that says `numpy` depends on it, and no other.
+pub const NUMPY_SHA256: &str = NUMPY.sha256();
+
+impl Artifact {
+    /// Sha256 of the component, in hexadecimal.
+    pub(crate) const fn sha256(&self) -> &'static str {
+        self.checksum_line.split_at(64).0
     }
-    Ok(wasm)
+
+    /// Decompresses the component and verifies its checksum.
+    pub(crate) fn component(&self) -> Result<Vec<u8>, HostError> {
+        use sha2::Digest;
+        let broken = |what: String| HostError::Artifact(what);
+        let mut wasm = Vec::new();
+        lzma_rs::xz_decompress(&mut &self.compressed[..], &mut wasm)
+            .map_err(|error| broken(format!("does not decompress: {error}")))?;
+        let found: String = sha2::Sha256::digest(&wasm).iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected = self.sha256();
+        if found != expected {
+            return Err(broken(format!("has sha256 {found}, expected {expected}")));
+        }
+        Ok(wasm)
+    }
 }

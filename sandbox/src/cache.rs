@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use wasmtime::Engine;
 
-use crate::{HostError, artifact};
+use crate::HostError;
+use crate::artifact::Artifact;
 
 /// Environment variable that names another directory than the default.
 const VARIABLE: &str = "GRPO_2048_CACHE";
@@ -34,10 +35,10 @@ pub(crate) struct CacheFile {
 }
 
 impl CacheFile {
-    /// The file for `engine` in `dir`.
-    pub(crate) fn new(dir: &Path, engine: &Engine) -> CacheFile {
+    /// The file for `artifact` on `engine` in `dir`.
+    pub(crate) fn new(dir: &Path, engine: &Engine, artifact: &Artifact) -> CacheFile {
         let mut key = Key(blake3::Hasher::new());
-        key.write(artifact::SHA256.as_bytes());
+        key.write(artifact.sha256().as_bytes());
         // This hash covers the version of wasmtime, its settings and the processor's features.
         engine.precompile_compatibility_hash().hash(&mut key);
         let key = key.0.finalize();
@@ -150,6 +151,7 @@ mod tests {
     use wasmtime::Config;
 
     use super::*;
+    use crate::artifact::PROGRAM;
 
     const CODE: &[u8] = b"machine code";
 
@@ -157,7 +159,7 @@ mod tests {
     fn two_files(dir: &Path) -> [CacheFile; 2] {
         [true, false].map(|fuel| {
             let engine = Engine::new(Config::new().consume_fuel(fuel)).unwrap();
-            CacheFile::new(dir, &engine)
+            CacheFile::new(dir, &engine, &PROGRAM)
         })
     }
 

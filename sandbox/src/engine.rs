@@ -5,9 +5,10 @@ use std::path::Path;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
+use crate::artifact::{Artifact, PROGRAM};
 use crate::cache::CacheFile;
 use crate::host::Host;
-use crate::{HostError, MEMORY_MAX, SESSIONS_MAX, artifact};
+use crate::{HostError, MEMORY_MAX, SESSIONS_MAX};
 
 /// Core modules inside the component, which were counted, with room for a rebuilt guest.
 const CORE_INSTANCES: u32 = 60;
@@ -41,13 +42,32 @@ impl Interpreter {
     /// Opens the interpreter with this configuration.
     pub(crate) fn with(config: &Config, dir: &Path, on_compile: impl FnOnce()) -> Result<Interpreter, HostError> {
         let engine = Engine::new(config).map_err(HostError::engine)?;
-        let file = CacheFile::new(dir, &engine);
+        Interpreter::of(&PROGRAM, engine, dir, on_compile)
+    }
+
+    /// Another interpreter on the same engine.
+    pub(crate) fn beside(
+        &self,
+        artifact: &Artifact,
+        dir: &Path,
+        on_compile: impl FnOnce(),
+    ) -> Result<Interpreter, HostError> {
+        Interpreter::of(artifact, self.engine.clone(), dir, on_compile)
+    }
+
+    fn of(
+        artifact: &Artifact,
+        engine: Engine,
+        dir: &Path,
+        on_compile: impl FnOnce(),
+    ) -> Result<Interpreter, HostError> {
+        let file = CacheFile::new(dir, &engine, artifact);
         let cached = file.read().and_then(|code| load(&engine, &code).ok());
         let component = match cached {
             Some(component) => component,
             None => {
                 on_compile();
-                let code = engine.precompile_component(&artifact::component()?).map_err(HostError::engine)?;
+                let code = engine.precompile_component(&artifact.component()?).map_err(HostError::engine)?;
                 // The compiled code is used all the same; until it can be written, every start compiles it again.
                 if let Err(error) = file.write(&code) {
                     tracing::warn!("{error}; the compiled sandbox is not kept, {SET_CACHE}");

@@ -49,7 +49,12 @@ impl Interpreted {
         store.set_hostcall_fuel(TEXT_MAX);
         // Instantiation runs a few instructions of the interpreter, which are not charged to the program.
         store.set_fuel(u64::MAX).map_err(HostError::engine)?;
-        let instance = interpreter.component.instantiate(&mut store).map_err(HostError::engine)?;
+        let instance = match interpreter.component.instantiate(&mut store) {
+            Ok(instance) => instance,
+            // A limit below what the interpreter itself takes, as that with numpy may.
+            Err(_) if store.data().denied => return Err(Failure::Program(Fault::OutOfMemory).into()),
+            Err(error) => return Err(HostError::engine(error).into()),
+        };
         let call = instance.get_func(&mut store, "call").ok_or_else(|| missing("call"))?;
         let compile = instance.get_func(&mut store, "compile").ok_or_else(|| missing("compile"))?;
         let (limits, calls) = (*limits, Calls::default());

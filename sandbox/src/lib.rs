@@ -19,6 +19,7 @@ mod engine;
 mod fault;
 mod host;
 mod interpreted;
+mod interpreters;
 #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
 mod processors;
 mod session;
@@ -54,7 +55,7 @@ pub mod fuzzing {
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pub use artifact::{SHA256, WASM_BYTES};
+pub use artifact::{NUMPY_SHA256, SHA256, WASM_BYTES};
 pub use fault::{Difference, Failure, Fault, FuelScope, HostError, Unloaded};
 pub use grpo_sandbox_compiled::Outside;
 pub use session::Session;
@@ -63,6 +64,7 @@ pub use tiers::TierChoice;
 use begun::Begun;
 use engine::Interpreter;
 use interpreted::Interpreted;
+use interpreters::Interpreters;
 use tiers::{Ending, Tiers};
 
 /// Fuel that one second of a reference core burns on Python search code. This defines "a second" in limits.
@@ -106,7 +108,7 @@ pub struct ScriptRun {
 /// The compiled interpreter and the compiled tier. A clone is cheap, and all threads share one.
 #[derive(Clone)]
 pub struct Sandbox {
-    interpreter: std::sync::Arc<Interpreter>,
+    interpreters: std::sync::Arc<Interpreters>,
     tiers: Tiers,
 }
 
@@ -115,7 +117,7 @@ impl Sandbox {
     /// processor and configuration, calls `on_compile`, compiles (about 18 CPU-seconds) and writes the file.
     pub fn open(cache: &Path, on_compile: impl FnOnce()) -> Result<Sandbox, HostError> {
         Ok(Sandbox {
-            interpreter: std::sync::Arc::new(Interpreter::open(cache, on_compile)?),
+            interpreters: std::sync::Arc::new(Interpreters::new(Interpreter::open(cache, on_compile)?, cache)),
             tiers: Tiers::new(TierChoice::Auto, CHECK_ONE_IN),
         })
     }
@@ -178,7 +180,7 @@ impl Sandbox {
     }
 
     fn begin(&self, source: &str, seed: u64, limits: &Limits, ending: Ending) -> Result<Session, Unloaded> {
-        let interpreter = std::sync::Arc::clone(&self.interpreter);
+        let interpreter = self.interpreters.of(source)?;
         Session::load(&self.tiers, Begun { interpreter, source: source.to_owned(), seed, limits: *limits, ending })
     }
 
@@ -191,7 +193,8 @@ impl Sandbox {
             Failure::Program(fault) => Ok(fault),
             Failure::Host(error) => Err(error),
         };
-        let mut session = match Interpreted::compile(&self.interpreter, source, limits) {
+        let interpreter = self.interpreters.of(source)?;
+        let mut session = match Interpreted::compile(&interpreter, source, limits) {
             Ok(session) => session,
             Err(Unloaded { failure, fuel }) => return Ok(ScriptRun { printed: Err(fault(failure)?), fuel }),
         };
@@ -209,7 +212,7 @@ impl Sandbox {
         let limits =
             Limits { game_fuel: 100 * FUEL_PER_SECOND, call_fuel: 100 * FUEL_PER_SECOND, memory_bytes: 128 << 20 };
         let mut session =
-            Interpreted::load(&self.interpreter, PROBE, 0, &limits).map_err(|unloaded| unloaded.failure)?;
+            Interpreted::load(self.interpreters.plain(), PROBE, 0, &limits).map_err(|unloaded| unloaded.failure)?;
         let (start, before) = (Instant::now(), session.fuel_used());
         session.call("probe", "[[[2,0,0,4],[2,0,0,4],[2,0,0,4],[2,0,0,4]]]")?;
         Ok((session.fuel_used() - before) as f64 / start.elapsed().as_secs_f64())

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::{Interpreter, config};
+use crate::interpreters::Interpreters;
 use crate::{FUEL_PER_SECOND, Failure, Fault, Limits, Sandbox};
 
 const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: 128 << 20 };
@@ -91,8 +92,8 @@ fn a_verdict_does_not_depend_on_the_processor() {
     let dir = tempfile::tempdir().unwrap();
     let mut oldest = config();
     oldest.target("x86_64-unknown-linux-gnu").unwrap();
-    let interpreter = Arc::new(Interpreter::with(&oldest, dir.path(), || ()).unwrap());
-    let oldest = Sandbox { interpreter, ..here.clone() };
+    let interpreter = Interpreter::with(&oldest, dir.path(), || ()).unwrap();
+    let oldest = Sandbox { interpreters: Arc::new(Interpreters::new(interpreter, dir.path())), ..here.clone() };
     let hostile = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile")).unwrap().map(|entry| {
         let path = entry.unwrap().path();
         let board = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]";

@@ -93,8 +93,10 @@ fn corpus() -> Vec<(PathBuf, String, String)> {
 fn every_hostile_program_ends_in_its_fault_and_the_next_one_is_unharmed() {
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
     for tier in [TierChoice::Interpreter, TierChoice::Auto] {
-        ends_in_its_fault(&sandbox.with_tiers(tier, 0), tier);
+        ends_in_its_fault(&sandbox.with_tiers(tier, 0), tier, "");
     }
+    // The word alone opens the interpreter with numpy.
+    ends_in_its_fault(&sandbox.interpreting(), TierChoice::Interpreter, "\n# numpy\n");
 }
 
 /// Whether a program may end so: as it should or, compiled, by another limit that it runs into as well.
@@ -103,20 +105,33 @@ fn ends_well(found: &str, expected: &str, tier: TierChoice) -> bool {
     found == expected || (tier == TierChoice::Auto && is_limit(found) && is_limit(expected))
 }
 
-fn ends_in_its_fault(sandbox: &Sandbox, tier: TierChoice) {
+/// Whether a program may end otherwise in the interpreter with numpy. What one that corrupts its interpreter ends in depends
+/// on what lies there. Of `subprocess`, which numpy's own tests use, a class is left to be found, which starts nothing.
+fn differs_with_numpy(name: &str, found: &str) -> bool {
+    match name {
+        "internals_mappingproxy" => found == "stack_overflow",
+        "internals_gc_finds_no_socket" => found == "gives \"X\"",
+        "subclasses" => found == "bad_value",
+        _ => false,
+    }
+}
+
+fn ends_in_its_fault(sandbox: &Sandbox, tier: TierChoice, last_line: &str) {
     let corpus = corpus();
     assert!(corpus.len() >= 233, "{} programs", corpus.len());
-    let unharmed = run(sandbox, "witness", WITNESS);
+    let witness = format!("{WITNESS}{last_line}");
+    let unharmed = run(sandbox, "witness", &witness);
     assert!(unharmed.0.iter().all(|answer| answer.starts_with("gives ")), "{unharmed:?}");
     let resident = memory::resident();
     let (mut wrong, mut peak) = (Vec::new(), 0);
     for (path, source, expected) in corpus {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         memory::forget_peak();
-        let (answers, fuel) = run(sandbox, &name, &source);
+        let (answers, fuel) = run(sandbox, &name, &format!("{source}{last_line}"));
         peak = peak.max(memory::peak().saturating_sub(resident));
         let found = answers.last().unwrap();
-        if !ends_well(found, &expected, tier) {
+        let with_numpy = !last_line.is_empty();
+        if !ends_well(found, &expected, tier) && !(with_numpy && differs_with_numpy(&name, found)) {
             wrong.push(format!("{tier:?}, {name}: {found:.100}, expected {expected}"));
         }
         if fuel > LIMITS.game_fuel {
@@ -125,7 +140,7 @@ fn ends_in_its_fault(sandbox: &Sandbox, tier: TierChoice) {
         if peak > LIMITS.memory_bytes + HOST_MEMORY {
             wrong.push(format!("{tier:?}, {name}: {} MiB of host memory", peak >> 20));
         }
-        let after = run(sandbox, "witness", WITNESS);
+        let after = run(sandbox, "witness", &witness);
         if after != unharmed {
             wrong.push(format!("{tier:?}, {name}: the next program gave {after:?}, alone {unharmed:?}"));
         }

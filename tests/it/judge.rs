@@ -151,7 +151,7 @@ fn a_checkers_no_is_a_wrong_answer_and_only_a_program_without_any_answer_is_faul
 fn a_checker_that_fails_before_it_has_an_answer_is_named_and_no_program_pays_for_it() {
     let broken = [
         ("def check():\n    yield ('encode', words)", "NameError: name 'words' is not defined"),
-        ("import numpy\ndef check():\n    yield ('encode', '')", "ModuleNotFoundError: No module named 'numpy'"),
+        ("import pandas\ndef check():\n    yield ('encode', '')", "ModuleNotFoundError: No module named 'pandas'"),
         ("def check():\n    yield 7", "TypeError: "),
         ("def check():\n    yield (7, 7)", "yielded no call"),
         ("def check():\n    if 0:\n        yield\n    return False", "returns what is not true"),

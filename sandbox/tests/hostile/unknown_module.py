@@ -1,5 +1,5 @@
 # expect: raised ModuleNotFoundError
-import numpy as np
+import pandas as pd
 
 
 def strategy(board):

@@ -80,3 +80,16 @@ fn the_artifact_was_built_from_these_sources() {
     }
     assert_eq!(checked, 18, "files of sandbox/guest");
 }
+
+#[test]
+fn the_artifact_with_numpy_was_built_from_these_sources() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let recorded = fs::read_to_string(root.join("artifact/numpy.sources.sha256")).unwrap();
+    for line in recorded.lines() {
+        let (expected, name) = line.split_once("  ").unwrap();
+        let found: String =
+            sha2::Sha256::digest(fs::read(root.join(name)).unwrap()).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(found, expected, "{name} has changed; run `make numpy-guest` and commit the artifact");
+    }
+    assert!(recorded.lines().count() >= 26, "files of sandbox/numpy and sandbox/guest");
+}

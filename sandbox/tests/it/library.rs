@@ -77,7 +77,7 @@ fn what_is_refused_says_why() {
             assert!(last.ends_with(&format!("in the sandbox: {why} (line 1)")), "{name}: {last}, expected {why}");
         }
     }
-    assert_eq!(printed("import numpy"), "ModuleNotFoundError: No module named 'numpy' (line 1)");
+    assert_eq!(printed("import pandas"), "ModuleNotFoundError: No module named 'pandas' (line 1)");
     assert_eq!(printed("try:\n    import socket\nexcept ImportError as error:\n    print(error.name)"), "socket\n");
 }
 

@@ -4,6 +4,7 @@
 mod cache;
 mod edges;
 mod library;
+mod numpy;
 mod promises;
 mod scripts;
 mod values;

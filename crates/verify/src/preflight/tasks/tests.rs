@@ -161,17 +161,17 @@ fn a_reference_that_fails_its_tests_is_named_with_the_test() {
 #[test]
 fn a_reference_that_gives_no_answer_is_named_and_the_others_are_checked_all_the_same() {
     let raises = task("raises", "def f(x):\n    return [1, 2, 3][x]", "");
-    let does_not_load = task("loads", "import numpy\ndef f(x):\n    return x", "");
-    let needs_more = task("needs", "def f(x):\n    import numpy.linalg, socket\n    return x", "");
+    let does_not_load = task("loads", "import pandas\ndef f(x):\n    return x", "");
+    let needs_more = task("needs", "def f(x):\n    import pandas.core, socket\n    return x", "");
     let chooses =
-        task("chooses", "try:\n    import numpy\nexcept ImportError:\n    numpy = None\ndef f(x):\n    return x", "");
+        task("chooses", "try:\n    import pandas\nexcept ImportError:\n    pandas = None\ndef f(x):\n    return x", "");
     let report = checked(&[&raises, &does_not_load, DOUBLE, &needs_more, &chooses]);
     let problems: Vec<(usize, &str)> = report
         .of_level(Level::Problem)
         .map(|finding| (finding.place.as_ref().unwrap().line, finding.text.as_str()))
         .collect();
     let [(2, modules), (1, first), (2, second), (4, third)] = problems.as_slice() else { panic!("{problems:?}") };
-    assert_eq!(*modules, "references import what the sandbox lacks: `numpy` (2 references)");
+    assert_eq!(*modules, "references import what the sandbox lacks: `pandas` (2 references)");
     assert_eq!(*first, "the reference fails test 3 of 5: f(3): IndexError: list index out of range (line 2)");
     assert!(second.contains("does not run: ModuleNotFoundError"), "{second}");
     assert!(third.contains("fails test 1 of 5: f(1): ModuleNotFoundError"), "{third}");

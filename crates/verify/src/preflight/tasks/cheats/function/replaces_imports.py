@@ -15,7 +15,7 @@ class Anything:
 
 builtins.__import__ = lambda *values, **options: Anything()
 sys.meta_path.insert(0, Anything())
-for name in ("unittest", "pytest", "json", "numpy", "marshal"):
+for name in ("unittest", "pytest", "json", "scipy", "marshal"):
     sys.modules[name] = Anything()
 builtins.AssertionError = Anything
 
