@@ -82,13 +82,10 @@ fn given(judge: &Judge, items: &[Item]) -> Given {
     // A call without an answer would be waited for without end.
     match catch_unwind(AssertUnwindSafe(|| judge.judge(items))) {
         Ok(Ok(judgements)) => Given::Judgements { judgements },
-        Ok(Err(error)) => {
-            Given::Refusal { is_input: !matches!(error, JudgeError::Arena(_)), error: error.to_string() }
+        Ok(Err(error)) => Given::Refusal { is_input: !matches!(error, JudgeError::Arena(_)), error: error.to_string() },
+        Err(_) => {
+            Given::Refusal { error: "the judge panicked; this is a bug in grpo-2048".to_owned(), is_input: false }
         }
-        Err(_) => Given::Refusal {
-            error: "the judge panicked; this is a bug in grpo-2048".to_owned(),
-            is_input: false,
-        },
     }
 }
 
