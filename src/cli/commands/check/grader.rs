@@ -28,7 +28,7 @@ struct Audited<'a> {
 }
 
 /// How a grader was asked for.
-pub struct Asked<'a> {
+pub struct Auditing<'a> {
     pub grader: &'a str,
     pub form: Form,
     /// Time for one completion.
@@ -37,7 +37,12 @@ pub struct Asked<'a> {
 }
 
 /// Audits a grader on the tasks of `environment`, prints what was found, and returns how serious it is.
-pub fn run(asked: &Asked<'_>, config: &Config, environment: Environment, console: &Console) -> Result<Level, CliError> {
+pub fn run(
+    asked: &Auditing<'_>,
+    config: &Config,
+    environment: Environment,
+    console: &Console,
+) -> Result<Level, CliError> {
     let started = Instant::now();
     let refused = |why: String| CliError::user_hint(format!("--grader {}: {why}", asked.grader), FORMS);
     if environment.tasks().is_none() {

@@ -80,7 +80,7 @@ impl CheckArgs {
         if let Some(grader) = &self.grader {
             let form = if self.grader_chat { Form::Chat } else { Form::Text };
             let each = Duration::from_secs(self.grader_seconds.into());
-            let asked = grader::Asked { grader, form, each, json: self.json };
+            let asked = grader::Auditing { grader, form, each, json: self.json };
             return grader::run(&asked, &config, environment, console).map(exit_code);
         }
         // References that give no answers are among the findings of the check below.
