@@ -140,6 +140,11 @@ fn rewards_that_are_no_numbers_and_right_programs_that_are_not_paid_are_named() 
     assert_eq!(level, "problem");
     assert!(text.starts_with("an empty completion earns NaN, as in 2 of "), "{text}");
 
+    // Where nobody is paid, cheats are not either: that is no clean bill.
+    let (object, code) = audited(directory.path(), &["while read -r line; do echo 0; done"]);
+    let expected = "references earn 0.00 at most, doing nothing 0.00: that says nothing of cheats";
+    assert_eq!((code, finding(&object, "references")), (Some(2), vec![("problem", expected)]));
+
     // A command that pays what has a multiplication, and nothing else.
     let command = r#"while read -r line; do case "$line" in *'2 * x'*) echo 1;; *) echo 0;; esac; done"#;
     let (object, code) = audited(directory.path(), &[command]);

@@ -93,7 +93,7 @@ pub fn audit(tasks: &Tasks, grader: &Grader, told: Told<'_>) -> Result<Audit, Un
     let full = references.iter().filter_map(|(_, grade)| number(grade)).reduce(f64::max);
     let nothing = nothing(&tried);
     let earned: Vec<Earned> = tried.iter().map(|tried| earned(tried, &nothing)).collect();
-    let mut findings = of_references(tasks, &references, full);
+    let mut findings = of_references(tasks, &references, full, &nothing);
     findings.push(of_numbers(&tried, all + references.len()));
     findings.extend(of_stubs(&earned, full, &nothing));
     findings.push(of_cheats(&earned));
@@ -200,11 +200,26 @@ fn earned(tried: &Tried, nothing: &BTreeMap<usize, f64>) -> Earned {
 }
 
 /// References that do not earn what the best of them does.
-fn of_references(tasks: &Tasks, references: &[(usize, Grade)], full: Option<f64>) -> Vec<CheckFinding> {
+fn of_references(
+    tasks: &Tasks,
+    references: &[(usize, Grade)],
+    full: Option<f64>,
+    nothing: &BTreeMap<usize, f64>,
+) -> Vec<CheckFinding> {
     let Some(full) = full else {
         let text = "no reference has a reward, so that nobody knows the full one";
         return vec![CheckFinding::warning(Check::References, text).mend("give tasks a \"reference\"")];
     };
+    // A grader that pays nothing to anybody is clean of cheats, and says nothing of them.
+    let most = nothing.values().copied().fold(f64::NEG_INFINITY, f64::max);
+    if full <= most + ROUNDING {
+        let (full, most) = (told_reward(full), told_reward(most));
+        let text = format!("references earn {full} at most, doing nothing {most}: that says nothing of cheats");
+        return vec![
+            CheckFinding::problem(Check::References, text)
+                .mend("hand the tests over in the form that the grader reads"),
+        ];
+    }
     let problem = |(task, grade): &(usize, Grade)| {
         let text = match grade {
             Grade::Lost(why) => format!("no reward for the reference: {why}"),
