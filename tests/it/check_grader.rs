@@ -109,7 +109,7 @@ fn a_reward_that_trusts_programs_in_its_own_process_is_caught() {
     );
     assert!(is_told("an endless loop leaves 2 of 2 tasks without a reward: no reward within 3 s"), "{lost:?}");
     // What a cheat has replaced is whole again for the next.
-    assert_eq!(object["earned"].as_array().unwrap().iter().filter(|earned| earned["lost"] == 0).count() > 40, true);
+    assert!(object["earned"].as_array().unwrap().iter().filter(|earned| earned["lost"] == 0).count() > 40);
 
     let output = check(directory.path(), &["--grader-seconds", "3", "--grader", "leaky.py:chat", "--grader-chat"]);
     let text = String::from_utf8(output.stdout).unwrap();

@@ -40,9 +40,10 @@ impl Process {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command.spawn().map_err(|error| format!("{name}: {error}"))?;
-        let (stdin, stdout, mut stderr) = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-            (Some(stdin), Some(stdout), Some(stderr)) => (stdin, stdout, stderr),
-            _ => return Err(format!("{name}: started without its pipes")),
+        let (Some(stdin), Some(stdout), Some(mut stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(format!("{name}: started without its pipes"));
         };
         let (sender, lines) = channel();
         // Not joined: what the process has started may keep its output open for longer than anybody listens.
