@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs target/wheels/grpo_2048-*.whl: the program, its completions and manual pages, and the Python module grpo_sandbox, for every
-# CPython from 3.9 on. Needs python3 and PyPI.
+# Python from 3.9 on. Needs python3 and PyPI.
 #
 #   scripts/wheel.sh             for this machine and its C library
 #   scripts/wheel.sh TARGET ..   for these, such as aarch64-unknown-linux-gnu, and glibc 2.28 (manylinux_2_28): zig links, from PyPI
@@ -17,32 +17,26 @@ export GRPO_2048_COMMIT CARGO_TARGET_DIR
 "$cargo" build --release --locked
 share=python/data/data/share
 rm -rf target/wheels python/data
-mkdir -p python/data/scripts "$share/doc/grpo-2048"
+mkdir -p "$share/doc/grpo-2048"
 make --silent install-completions DATA_DIR="$PWD/$share" > /dev/null
 cp sandbox/artifact/LICENSES "$share/doc/grpo-2048/LICENSES-interpreter"
 cp sandbox/compiled/artifact/LICENSES "$share/doc/grpo-2048/LICENSES-compiled-tier"
 CARGO=$cargo scripts/third-party.py > "$share/doc/grpo-2048/THIRD-PARTY.md"
 
-# pack PROGRAM FLAG ..
+# pack FLAG ..: the compiler leaves symbols out of the program, which is linked anew for that.
 pack() {
-    # What strips a program of another machine is asked of the compiler when it is built.
-    install -m 755 "$1" python/data/scripts/grpo-2048
-    shift
-    (cd python && "../$tools/maturin" build --release --locked --strip --features beside-program --compression-level 9 \
-        --out ../target/wheels "$@")
+    (cd python && "../$tools/maturin" build --release --locked --strip --compression-level 9 --out ../target/wheels "$@")
 }
 
 if [ $# -eq 0 ]; then
-    strip -o target/wheel/grpo-2048 target/release/grpo-2048
-    pack target/wheel/grpo-2048
+    pack
 else
     # The times of files in the wheel. Libraries in C are built anew when it changes, so that it is not set above.
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
-    export SOURCE_DATE_EPOCH PATH=$PWD/$tools:$PATH CARGO_PROFILE_RELEASE_STRIP=symbols
+    export SOURCE_DATE_EPOCH PATH=$PWD/$tools:$PATH
     for target; do
         rustup target add "$target" > /dev/null
-        "$cargo" zigbuild --release --locked --target "$target.2.28"
-        pack "target/$target/release/grpo-2048" --zig --target "$target" --compatibility manylinux_2_28
+        pack --zig --target "$target" --compatibility manylinux_2_28
     done
 fi
 ls -l target/wheels

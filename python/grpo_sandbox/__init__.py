@@ -3,7 +3,7 @@
 import json
 import os
 
-from .native import Native
+from .process import Process
 
 __all__ = ["Conversation", "Judge"]
 
@@ -12,16 +12,21 @@ class Judge:
     """Judges completions in one environment.
 
     ``env`` is "2048", a .jsonl file of tasks, a .py file with the rules of a game, or a directory with env.toml.
-    ``workers`` programs run at once, without the interpreter's lock. Where there are no tasks, a program plays ``games``
-    games that follow from ``seed``. ``settings`` are those of ``grpo-2048 config``, such as {"reward.tests": "all"}.
+    ``workers`` programs run at once, in a process that ends with the judge. Where there are no tasks, a program plays
+    ``games`` games that follow from ``seed``. ``settings`` are those of ``grpo-2048 config``, such as {"reward.tests": "all"}.
 
     Input that is wrong is a ValueError or a TypeError, what the machine cannot do a RuntimeError: neither is ever a
-    reward of 0. A judge has threads, which a fork does not have: make one in each process.
+    reward of 0. A judge belongs to the process that made it: make one in each.
     """
 
     def __init__(self, env="2048", workers=8, games=10, seed=0, settings=None):
-        settings = {key: value if isinstance(value, str) else json.dumps(value) for key, value in (settings or {}).items()}
-        self._native = Native(os.fspath(env), workers, games, seed, [f"{key}={value}" for key, value in settings.items()])
+        arguments = [f"--env={os.fspath(env)}"]
+        arguments += [f"--parallel-rewards={workers}"] if workers else ["--sequential"]
+        # The program refuses what is said of games where there are tasks.
+        arguments += [f"--{name}={value}" for name, value, default in [("games", games, 10), ("seed", seed, 0)] if value != default]
+        for key, value in (settings or {}).items():
+            arguments.append(f"--set={key}={value if isinstance(value, str) else json.dumps(value)}")
+        self._judging = Process(arguments)
         self._process = os.getpid()
 
     def judge(self, completions, ids):
@@ -29,12 +34,15 @@ class Judge:
         feedback."""
         if os.getpid() != self._process:
             raise RuntimeError("this judge was made in another process; make one in each process")
-        return json.loads(self._native.judge([_text(completion) for completion in completions], list(ids)))
+        texts, ids = [_text(completion) for completion in completions], list(ids)
+        if len(texts) != len(ids):
+            raise ValueError(f"{len(texts)} completions and {len(ids)} ids: expected an id for each")
+        return self._judging.judge([{"id": id, "completion": text} for id, text in zip(ids, texts)])
 
     def reward(self, completions, id=None, **columns):
         """The rewards alone, as a reward function of TRL: ``id`` is the column that names the task of each completion."""
         if id is None:
-            if self._native.has_tasks:
+            if self._judging.has_tests:
                 raise TypeError("expected a column `id` that names the task of each completion")
             id = [""] * len(completions)
         return [judgement["reward"] for judgement in self.judge(completions, id)]
@@ -58,7 +66,7 @@ class Conversation:
 
     def reset(self, **row):
         """Begins anew with the task that the column ``id`` names."""
-        if "id" not in row and self._judge._native.has_tasks:
+        if "id" not in row and self._judge._judging.has_tests:
             raise TypeError("expected a column `id` that names the task")
         self._id, self._judgements = row.get("id", ""), []
 

@@ -103,6 +103,12 @@ fn wrong_input_is_answered_with_what_is_right() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["train", "--steps", "-3"], &["error: --steps -3: expected a whole number, at least 1"]),
         (&["train", "--steps", "99999999999"], &["error: --steps 99999999999: expected a smaller whole number"]),
+        (&["verify", "nowhere", "--every", "0"], &["error: --every 0: expected a whole number, at least 1"]),
+        (&["judge", "--games", "0"], &["error: --games 0: expected a whole number, at least 1"]),
+        (
+            &["verify", "nowhere", "--every", "4294967296"],
+            &["error: --every 4294967296: expected a smaller whole number"],
+        ),
         (&["train", "--seed", "abc"], &["error: --seed abc: expected a whole number, at least 0"]),
         (&["score", "x.py", "--games", "some"], &["--games some: expected a whole number"]),
         (&["train", "--set", "grpo.loss_type=dpo"], &["dpo is another algorithm"]),

@@ -43,6 +43,38 @@ fn tasks() -> tempfile::TempDir {
 type Expected = (&'static str, u32, u32, f32);
 
 #[test]
+fn calls_are_answered_as_wholes_and_a_mistake_refuses_its_list_alone() {
+    let directory = tasks();
+    let item = |id: &str, body: &str| json!({ "id": id, "completion": format!("def add(a, b):\n    return {body}") });
+    let calls = [
+        json!({ "call": 3, "items": [item("add", "a + b"), item("add", "0")] }),
+        json!({ "call": 5, "items": [item("add", "a + b"), item("nope", "a + b")] }),
+        json!({ "call": 4, "items": [] }),
+    ];
+    let lines: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    let ask = |lines: &str| {
+        let mut command = judge(directory.path(), &["--env", "tasks.jsonl", "--calls"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let mut answers = parsed(&ask(&lines));
+    assert_eq!(answers.remove(0), json!({ "environment": "tasks", "has_tests": true }));
+    answers.sort_by_key(|answer| answer["call"].as_u64());
+    let [first, empty, refused] = answers.try_into().unwrap();
+    let rewards: Vec<&Value> =
+        first["judgements"].as_array().unwrap().iter().map(|judgement| &judgement["reward"]).collect();
+    assert_eq!(rewards, [1.0, 0.0]);
+    assert_eq!(empty, json!({ "call": 4, "judgements": [] }));
+    assert_eq!((&refused["call"], &refused["is_input"]), (&json!(5), &json!(true)));
+    assert!(refused["error"].as_str().unwrap().starts_with("no task \"nope\" in tasks"), "{refused}");
+    let output = ask("{\"call\": 1}\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("stdin:1: missing field `items`"));
+}
+
+#[test]
 fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoever_plays() {
     let right_sum = "```python\nn = int(input())\nprint(sum(map(int, input().split())))\n```";
     let right_runs = "```python\nfrom itertools import groupby\ndef runs(xs):\n    return [len(list(g)) for _, g in groupby(xs)]\n```";

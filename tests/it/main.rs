@@ -8,6 +8,7 @@ mod served;
 mod arena;
 mod asked;
 mod check;
+mod check_grader;
 mod cli;
 mod differences;
 mod evaluation;

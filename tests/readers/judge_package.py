@@ -79,6 +79,24 @@ done.set()
 ticker.join()
 assert ticks > 20 * seconds, f"{ticks} ticks in {seconds:.1f} s"
 
+# A call of one item does not wait for a long one, and no call waits for a judge that has ended.
+slow = threading.Thread(target=judge.judge, args=([f"def add(a, b):\n    while True: pass\n# {n} more" for n in range(64)], ["add"] * 64))
+slow.start()
+begin = time.monotonic()
+assert judge.reward([RIGHT], id=["add"]) == [1.0]
+alone = time.monotonic() - begin
+slow.join()
+assert alone < (time.monotonic() - begin) / 2, f"{alone:.1f} s"
+
+ended = Judge(env=TASKS)
+process = ended._judging._child
+process.kill()
+assert "has ended with status -9" in refusal(RuntimeError, lambda: ended.judge([RIGHT], ["add"]))
+let_go = Judge(env=TASKS)
+process = let_go._judging._child
+del let_go
+assert process.poll() is not None, "a judge that nobody has goes on"
+
 child = os.fork()
 if child == 0:
     os._exit(0 if "made in another process" in refusal(RuntimeError, lambda: judge.judge([RIGHT], ["add"])) else 1)

@@ -76,6 +76,7 @@ fn no_whole_number(error: &Error) -> Option<CliError> {
     let why = std::error::Error::source(error)?.to_string();
     let long = argument.split(' ').next()?;
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let lowest = lower_end(&why).unwrap_or(0).max(least(long));
     let expected = match value.strip_prefix('-').unwrap_or(value) {
         _ if !["..=4294967295", "..=18446744073709551615"].iter().any(|end| why.ends_with(end))
             && !["invalid digit", "number too large", "cannot parse integer"]
@@ -84,10 +85,17 @@ fn no_whole_number(error: &Error) -> Option<CliError> {
         {
             return None;
         }
-        digits if is_digits(digits) && !value.starts_with('-') => "expected a smaller whole number".to_owned(),
-        _ => format!("expected a whole number, at least {}", least(long)),
+        digits if is_digits(digits) && value.parse().is_ok_and(|number: i128| number >= lowest.into()) => {
+            "expected a smaller whole number".to_owned()
+        }
+        _ => format!("expected a whole number, at least {lowest}"),
     };
     Some(CliError::user(format!("{long} {value}: {expected}")))
+}
+
+/// The lower end of the range that the parser names, as in "0 is not in 1..=4294967295".
+fn lower_end(why: &str) -> Option<u32> {
+    why.split_once(" is not in ")?.1.split_once("..")?.0.parse().ok()
 }
 
 /// The smallest number that the setting behind a flag takes: 0, or 1 where 0 is refused.

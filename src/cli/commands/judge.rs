@@ -16,7 +16,7 @@ use crate::cli::said::CliError;
 use crate::config::{Config, Workers};
 use crate::http::host_of;
 use crate::judge::server::{Bounds, Callers, Server, runner};
-use crate::judge::{Judge, Judgement, LinesError, judge_lines};
+use crate::judge::{Judge, Judgement, LinesError, judge_calls, judge_lines};
 use crate::metrics::Console;
 use crate::seed::Seed;
 
@@ -60,6 +60,9 @@ pub struct JudgeArgs {
     /// Answer over HTTP at this address instead, until Ctrl-C; port 0 is any that is free
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "file", help_heading = "Serving")]
     serve: Option<String>,
+    /// Answer lists of items, {"call", "items"} on a line, many at once; the Python module asks so
+    #[arg(long, conflicts_with_all = ["file", "serve"], help_heading = "Serving")]
+    calls: bool,
     /// Let other machines ask as well
     #[arg(long, requires = "serve", help_heading = "Serving")]
     allow_remote: bool,
@@ -80,18 +83,16 @@ impl JudgeArgs {
         if let Some(address) = &self.serve {
             return self.serve(address, config, console);
         }
+        if self.calls {
+            let judge = self.judge(arena::open(&config, console)?, &config)?;
+            return finished(judge_calls(&judge, io::stdin().lock(), "stdin", io::stdout()));
+        }
         let (input, name) = open(&self.file, console)?;
         let arena = arena::open(&config, console)?;
         let judge = Arc::new(self.judge(arena, &config)?);
 
         let mut stdout = io::stdout().lock();
-        let judged = judge_lines(&judge, input, &name, &mut |judgement| print(&mut stdout, judgement));
-        match judged {
-            // Who reads the rewards may stop at any time; that is no failure.
-            Err(LinesError::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error @ LinesError::Line { .. }) => Err(CliError::user(error)),
-            judged => judged.map_err(CliError::run),
-        }
+        finished(judge_lines(&judge, input, &name, &mut |judgement| print(&mut stdout, judgement)))
     }
 
     fn judge(&self, arena: Arena, config: &Config) -> Result<Judge, CliError> {
@@ -135,6 +136,16 @@ impl JudgeArgs {
             "judging {environment} at http://{address}: POST /judge, POST /run_code, GET /health; Ctrl-C ends it"
         ));
         server.run(&stop).map_err(CliError::run)
+    }
+}
+
+/// What became of the lines, in the terms of a command.
+fn finished(judged: Result<(), LinesError>) -> Result<(), CliError> {
+    match judged {
+        // Who reads the rewards may stop at any time; that is no failure.
+        Err(LinesError::System { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error @ LinesError::Line { .. }) => Err(CliError::user(error)),
+        judged => judged.map_err(CliError::run),
     }
 }
 

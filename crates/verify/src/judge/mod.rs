@@ -5,6 +5,7 @@
 //! judgement, whoever asks, through whichever interface, and whatever else is judged. Input that is not an item is an
 //! error, never a reward of 0.
 
+mod calls;
 mod completion;
 mod lines;
 pub mod server;
@@ -12,6 +13,7 @@ pub mod server;
 mod tests;
 mod verdict;
 
+pub use calls::judge_calls;
 pub use lines::{ITEM_BYTES_MAX, LinesError, judge_lines};
 pub use verdict::CompletionVerdict;
 

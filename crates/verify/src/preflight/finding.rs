@@ -60,6 +60,10 @@ pub enum Check {
     Cheats,
     /// A move that changes nothing earns nothing.
     NoOp,
+    /// A grader answers every completion.
+    Answers,
+    /// Rewards are numbers.
+    Numbers,
     /// Whether a program can know the boards of the run.
     Boards,
 }
@@ -77,6 +81,8 @@ impl Check {
             Check::Cheats => "cheats",
             Check::NoOp => "no-op",
             Check::Boards => "boards",
+            Check::Answers => "answers",
+            Check::Numbers => "numbers",
             Check::Rules => "rules",
             Check::Modules => "modules",
             Check::References => "references",

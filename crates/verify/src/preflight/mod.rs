@@ -15,11 +15,12 @@ mod trial;
 use serde::Serialize;
 
 pub use self::finding::{Check, CheckFinding, Level, Setting, TaskPlace};
-pub use self::tasks::{TaskCount, long_prompts};
+pub use self::tasks::{Audit, Earned, TaskCount, Ungraded, audit, long_prompts};
 pub use self::trial::{JudgedTrial, TrainingPath, Trial, TrialJudge};
 use crate::arena::ArenaError;
 use crate::config::Config;
 use crate::environment::{Case, Environment, Labels};
+pub use crate::grader::{Form, Grader};
 use crate::seed::{Purpose, Seed};
 
 /// The result of one reference player.

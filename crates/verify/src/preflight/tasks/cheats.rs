@@ -7,6 +7,9 @@ use crate::environment::Value;
 use crate::environment::tasks::{Answer, Function, Kind, Task};
 use crate::program::SOURCE_BYTES_MAX;
 
+/// The line of an attempt from which on it stands below the requested function.
+const BELOW: &str = "\n# Below the requested function.\n";
+
 /// A program that solves no task.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
@@ -49,7 +52,7 @@ macro_rules! file {
 }
 
 /// Functions that cheat.
-pub const FUNCTION_CHEATS: [Attempt; 35] = [
+pub const FUNCTION_CHEATS: [Attempt; 37] = [
     quick("an object that equals everything", file!("function/equals_everything")),
     quick("a list that equals everything", file!("function/list_that_equals_everything")),
     quick("a dict that equals everything", file!("function/dict_that_equals_everything")),
@@ -82,13 +85,15 @@ pub const FUNCTION_CHEATS: [Attempt; 35] = [
     quick("looking for files of tests", file!("function/reads_files")),
     quick("speaking as it is let go", file!("function/speaks_as_it_goes")),
     quick("yielding the shown answers", file!("function/yields_the_shown_answers")),
+    quick("skipping its tests", file!("function/skips_its_tests")),
+    quick("a decorator for what is written below", file!("function/decorates_what_follows")),
     costly("an endless loop", file!("function/never_ends")),
     costly("a huge answer", file!("function/huge_answer")),
     costly("a deep answer", file!("function/deep_answer")),
 ];
 
 /// Whole programs that cheat.
-pub const SCRIPT_CHEATS: [Attempt; 16] = [
+pub const SCRIPT_CHEATS: [Attempt; 17] = [
     quick("sys.exit(0)", file!("script/exits")),
     quick("os._exit(0)", file!("script/ends_the_process")),
     quick("printing the first line only", file!("script/first_line_only")),
@@ -103,6 +108,7 @@ pub const SCRIPT_CHEATS: [Attempt; 16] = [
     quick("looking for answers in frames", file!("script/looks_into_frames")),
     quick("replacing the output", file!("script/replaces_the_output")),
     quick("replacing the harness", file!("script/replaces_the_harness")),
+    quick("skipping its tests", file!("script/skips_its_tests")),
     costly("an endless loop", file!("script/never_ends")),
     costly("a huge output", file!("script/huge_output")),
 ];
@@ -134,7 +140,8 @@ fn program(task: &Task, source: &str) -> String {
         Kind::Function(Function { entry_point, .. }) => (pairs(task), wrapped(entry_point)),
     };
     let shown = if source.contains("SHOWN") && shown.len() < SOURCE_BYTES_MAX / 2 { shown } else { String::new() };
-    format!("{shown}{source}{entry}")
+    let (above, below) = source.split_once(BELOW).unwrap_or((source, ""));
+    format!("{shown}{above}{entry}{below}")
 }
 
 fn wrapped(entry_point: &str) -> String {

@@ -3,6 +3,7 @@
 //! References are run on all tasks, and the tests of all tasks are compared. Stubs and cheats are run on a sample, the
 //! first tasks of each kind, which is the same in every run.
 
+mod audit;
 mod cheats;
 mod modules;
 mod probes;
@@ -17,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+pub use self::audit::{Audit, Earned, Ungraded, audit};
 pub use self::prompts::long_prompts;
 use super::finding::{Check, CheckFinding, TaskPlace};
 use super::{JudgedTrial, Level, Report, Told, Trial, TrialJudge};
@@ -66,12 +68,17 @@ pub(super) fn examine(
         Err(error) => return Err(error),
     };
     findings.sort_by_key(|finding| (finding.check, Reverse(finding.level)));
+    let count = counted_tasks(tasks, &findings);
+    Ok(Report { players: Vec::new(), tasks: Some(count), findings, labels: Labels::Tests })
+}
+
+/// Numbers of all tasks, of their tests, and of those tasks that have a problem of their own.
+fn counted_tasks(tasks: &Tasks, findings: &[CheckFinding]) -> TaskCount {
     let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
     let to_mend: BTreeSet<usize> =
         problems.filter_map(|finding| finding.place.as_ref().map(|place| place.line)).collect();
     let tests = tasks.tasks().iter().map(|task| task.tests.len()).sum();
-    let count = TaskCount { tasks: tasks.tasks().len(), tests, to_mend: to_mend.len() };
-    Ok(Report { players: Vec::new(), tasks: Some(count), findings, labels: Labels::Tests })
+    TaskCount { tasks: tasks.tasks().len(), tests, to_mend: to_mend.len() }
 }
 
 impl Examination<'_> {
@@ -106,20 +113,19 @@ impl Examination<'_> {
         }
         Ok(judged)
     }
+}
 
-    /// Indices of the first tasks of each kind.
-    fn sample(&self) -> Vec<usize> {
-        let mut taken: BTreeMap<(bool, bool, bool), usize> = BTreeMap::new();
-        let is_wanted = |number: &usize| {
-            let task = self.task(*number);
-            let is_method =
-                matches!(&task.kind, Kind::Function(Function { entry_point, .. }) if entry_point.contains('.'));
-            let of_kind = taken.entry((task.kind == Kind::Script, is_method, task.has_checker())).or_default();
-            *of_kind += 1;
-            *of_kind <= if task.kind == Kind::Script { SCRIPTS } else { SAMPLE }
-        };
-        (0..self.tasks.tasks().len()).filter(is_wanted).collect()
-    }
+/// Indices of the first tasks of each kind, at most `most` of them.
+fn sample(tasks: &Tasks, most: usize) -> Vec<usize> {
+    let mut taken: BTreeMap<(bool, bool, bool), usize> = BTreeMap::new();
+    let is_wanted = |number: &usize| {
+        let task = &tasks.tasks()[*number];
+        let is_method = matches!(&task.kind, Kind::Function(Function { entry_point, .. }) if entry_point.contains('.'));
+        let of_kind = taken.entry((task.kind == Kind::Script, is_method, task.has_checker())).or_default();
+        *of_kind += 1;
+        *of_kind <= if task.kind == Kind::Script { most.min(SCRIPTS) } else { most }
+    };
+    (0..tasks.tasks().len()).filter(is_wanted).collect()
 }
 
 fn place(tasks: &Tasks, number: usize) -> TaskPlace {

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Examination;
 use super::cheats::{self, Attempt, FUNCTION_CHEATS, FUNCTION_STUBS, SCRIPT_CHEATS, SCRIPT_STUBS};
+use super::{Examination, SAMPLE, sample};
 use crate::arena::ArenaError;
 use crate::config::TestsReward;
-use crate::environment::tasks::Kind;
+use crate::environment::tasks::{Kind, Task};
 use crate::plural::counted;
 use crate::preflight::Told;
 use crate::preflight::finding::{Check, CheckFinding};
@@ -21,7 +21,7 @@ const CONSTANT: &str = "the best constant";
 
 /// The role of a program in the check.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+pub(super) enum Role {
     Constant,
     Stub,
     Cheat,
@@ -38,12 +38,12 @@ struct Probe {
 impl Examination<'_> {
     /// Judges the probes. `constant`: mean share of a task's tests that the best constant passes.
     pub(super) fn probes(&self, constant: f64, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
-        let sample = self.sample();
+        let sample = sample(self.tasks, SAMPLE);
         let (mut probes, mut programs) = (Vec::new(), Vec::new());
         let mut kinds = BTreeSet::new();
         for &task in &sample {
             let is_first = kinds.insert(self.task(task).kind == Kind::Script);
-            for (role, name, program) in self.attempts(task, is_first) {
+            for (role, name, program) in attempts(self.task(task), is_first) {
                 probes.push(Probe { task, role, name, reward: 0.0 });
                 programs.push((task, program));
             }
@@ -55,21 +55,6 @@ impl Examination<'_> {
         findings.extend(self.stubs(&probes, &tasks));
         findings.push(self.cheats(&probes, &tasks));
         Ok(findings)
-    }
-
-    /// All programs that are run on a task.
-    fn attempts(&self, number: usize, with_costly: bool) -> Vec<(Role, &'static str, String)> {
-        let task = self.task(number);
-        let (stubs, cheats): (&[Attempt], &[Attempt]) = match task.kind {
-            Kind::Function(_) => (&FUNCTION_STUBS, &FUNCTION_CHEATS),
-            Kind::Script => (&SCRIPT_STUBS, &SCRIPT_CHEATS),
-        };
-        let commonest = task.commonest_answer(0..task.tests.len());
-        let constant = commonest.and_then(|(answer, _)| cheats::constant(task, answer));
-        let stubs = stubs.iter().map(|stub| (Role::Stub, stub));
-        let cheats = cheats.iter().filter(|cheat| with_costly || !cheat.is_costly).map(|cheat| (Role::Cheat, cheat));
-        let attempts = stubs.chain(cheats).map(|(role, attempt)| (role, attempt.name, attempt.program(task)));
-        constant.map(|constant| (Role::Constant, CONSTANT, constant)).into_iter().chain(attempts).collect()
     }
 
     fn constants(&self, probes: &[Probe], passed: f64, tasks: &str) -> CheckFinding {
@@ -151,4 +136,18 @@ impl Examination<'_> {
         );
         CheckFinding::problem(Check::Cheats, text).at(self.place(first.task))
     }
+}
+
+/// All programs that are run on a task.
+pub(super) fn attempts(task: &Task, with_costly: bool) -> Vec<(Role, &'static str, String)> {
+    let (stubs, cheats): (&[Attempt], &[Attempt]) = match task.kind {
+        Kind::Function(_) => (&FUNCTION_STUBS, &FUNCTION_CHEATS),
+        Kind::Script => (&SCRIPT_STUBS, &SCRIPT_CHEATS),
+    };
+    let commonest = task.commonest_answer(0..task.tests.len());
+    let constant = commonest.and_then(|(answer, _)| cheats::constant(task, answer));
+    let stubs = stubs.iter().map(|stub| (Role::Stub, stub));
+    let cheats = cheats.iter().filter(|cheat| with_costly || !cheat.is_costly).map(|cheat| (Role::Cheat, cheat));
+    let attempts = stubs.chain(cheats).map(|(role, attempt)| (role, attempt.name, attempt.program(task)));
+    constant.map(|constant| (Role::Constant, CONSTANT, constant)).into_iter().chain(attempts).collect()
 }

@@ -1,7 +1,9 @@
 //! `grpo-2048 check`: can this environment be learnt, and can its reward be cheated?
 
+mod grader;
+
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
@@ -15,7 +17,7 @@ use crate::environment::Environment;
 use crate::environment::tasks::{Kind, Split, Task, Tasks};
 use crate::metrics::{Console, Stream};
 use crate::plural::counted;
-use crate::preflight::{Level, Report};
+use crate::preflight::{Form, Level, Report};
 
 /// Exit code where something has to be mended.
 const PROBLEMS: u8 = 2;
@@ -24,11 +26,15 @@ const PROBLEMS: u8 = 2;
 ///
 /// Runs the references of the environment, programs that do nothing, and programs that cheat, the way a run would judge
 /// them. Each finding names the task, its line, and what can be done. `train` does the same before its first step.
+///
+/// With --grader somebody else's reward is asked instead, about the same programs: which cheats earn more than doing
+/// nothing, and which references less than all? It runs outside of the sandbox, with the rights of its user.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 check --env tasks.jsonl   tasks of your own
   grpo-2048 check --env game.py       a game of your own
   grpo-2048 check --env tasks.jsonl --json | jq '.findings[].level'
+  grpo-2048 check --env tasks.jsonl --grader rewards.py:reward   somebody else's reward, with TRL's signature
 
 Exit codes:
   0  in order, warnings aside
@@ -40,6 +46,15 @@ pub struct CheckArgs {
     /// What to check: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
     #[arg(long, value_name = "E", help_heading = "What to check")]
     env: Option<String>,
+    /// Somebody else's reward: a command, http://HOST/PATH, module:function or file.py:function
+    #[arg(long, value_name = "G", help_heading = "What to check")]
+    grader: Option<String>,
+    /// Hand completions to the grader as lists of chat messages
+    #[arg(long, requires = "grader", help_heading = "What to check")]
+    grader_chat: bool,
+    /// Seconds that the grader may take for a completion
+    #[arg(long, value_name = "S", default_value_t = 30, requires = "grader", help_heading = "What to check", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    grader_seconds: u32,
     /// One JSON object with all findings instead of text
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -62,6 +77,12 @@ impl CheckArgs {
     pub fn run(self, console: &Console) -> Result<ExitCode, CliError> {
         let started = Instant::now();
         let (config, environment) = self.opened(console)?;
+        if let Some(grader) = &self.grader {
+            let form = if self.grader_chat { Form::Chat } else { Form::Text };
+            let each = Duration::from_secs(self.grader_seconds.into());
+            let asked = grader::Auditing { grader, form, each, json: self.json };
+            return grader::run(&asked, &config, environment, console).map(exit_code);
+        }
         // References that give no answers are among the findings of the check below.
         let opened = arena::open_unchecked(&config, environment, console)?;
         let arena = opened.arena.under(Rules::training(&config));
@@ -73,7 +94,7 @@ impl CheckArgs {
                 output::print(&text(env, arena.environment(), &report, started.elapsed().as_secs_f64()))?;
             }
         }
-        Ok(if level == Level::Problem { ExitCode::from(PROBLEMS) } else { ExitCode::SUCCESS })
+        Ok(exit_code(level))
     }
 
     /// The environment with the configuration that a run in it would have. Where the built-in model cannot write its
@@ -87,6 +108,10 @@ impl CheckArgs {
         let source = SourceArgs { preset: Some("llm".to_owned()), ..self.source.clone() };
         Ok((source.resolve(&self.flags, console)?, environment))
     }
+}
+
+fn exit_code(level: Level) -> ExitCode {
+    if level == Level::Problem { ExitCode::from(PROBLEMS) } else { ExitCode::SUCCESS }
 }
 
 fn text(env: &str, environment: &Environment, report: &Report, seconds: f64) -> String {

@@ -1,0 +1,103 @@
+//! Judges lists of items as calls: lines that each hold a whole list, many of them at once.
+//!
+//! The protocol between the Python module and the process that judges for it. The first line out describes the
+//! environment. Then each line in is a call, `{"call": 7, "items": [..]}`, and each line out the answer to one, as soon as
+//! all of its items are judged: `{"call": 7, "judgements": [..]}`, or `{"call": 7, "error": "..", "is_input": true}` where a
+//! list with a mistake was refused before anything was judged. The numbers are the caller's own.
+
+use std::io::{BufRead, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use grpo_sandbox::THREAD_STACK;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::{Item, Judge, JudgeError, Judgement, LinesError};
+
+/// The first line: what is judged.
+#[derive(Serialize)]
+struct Described<'a> {
+    environment: &'a str,
+    /// Whether items name tasks.
+    has_tests: bool,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    call: u64,
+    items: Vec<Item>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    call: u64,
+    #[serde(flatten)]
+    given: Given,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Given {
+    Judgements { judgements: Vec<Judgement> },
+    Refusal { error: String, is_input: bool },
+}
+
+/// Answers the calls of `input` until it ends, and those at hand to their end; messages call the input `name`.
+///
+/// Calls take turns on the workers of the arena, each from a thread of its own, so that a short one does not wait for a
+/// long one. A line that is no call is an error: its answer would have no number.
+pub fn judge_calls(
+    judge: &Judge,
+    input: impl BufRead,
+    name: &str,
+    output: impl Write + Send,
+) -> Result<(), LinesError> {
+    let output = &Mutex::new(output);
+    let environment = judge.arena().environment();
+    let described = Described { environment: environment.name(), has_tests: environment.has_tests() };
+    write(output, &described).map_err(system("cannot answer"))?;
+    std::thread::scope(|scope| {
+        for (line, text) in (1..).zip(input.lines()) {
+            let text: String = text.map_err(system(name))?;
+            let call: Call = serde_json::from_str(&text).map_err(|error| LinesError::Line {
+                name: name.to_owned(),
+                line,
+                reason: error.to_string(),
+            })?;
+            let answer = move || {
+                let answer = Answer { call: call.call, given: given(judge, &call.items) };
+                // Where nobody reads answers any more, the input ends as well.
+                if let Err(error) = write(output, &answer) {
+                    tracing::debug!("an answer that nobody reads: {error}");
+                }
+            };
+            let thread = std::thread::Builder::new().name("judge-call".into()).stack_size(THREAD_STACK);
+            thread.spawn_scoped(scope, answer).map_err(system("cannot start a thread"))?;
+        }
+        Ok(())
+    })
+}
+
+fn given(judge: &Judge, items: &[Item]) -> Given {
+    // A call without an answer would be waited for without end.
+    match catch_unwind(AssertUnwindSafe(|| judge.judge(items))) {
+        Ok(Ok(judgements)) => Given::Judgements { judgements },
+        Ok(Err(error)) => Given::Refusal { is_input: !matches!(error, JudgeError::Arena(_)), error: error.to_string() },
+        Err(_) => {
+            Given::Refusal { error: "the judge panicked; this is a bug in grpo-2048".to_owned(), is_input: false }
+        }
+    }
+}
+
+fn write(output: &Mutex<impl Write>, line: &impl Serialize) -> std::io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    let mut output = output.lock();
+    output.write_all(&text)?;
+    output.flush()
+}
+
+fn system(what: &str) -> impl FnOnce(std::io::Error) -> LinesError {
+    let what = what.to_owned();
+    |source| LinesError::System { what, source }
+}

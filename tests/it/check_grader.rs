@@ -1,0 +1,218 @@
+//! Tests of `check --grader`: a reward that can be cheated is caught by each of its leaks, one that cannot is clean.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Output;
+
+use assert_cmd::cargo::cargo_bin_cmd;
+use serde_json::{Value, json};
+
+const TASKS: &str = r#"{"id":"double","prompt":"Write `double(x)`.","entry_point":"double","inputs":["(1,)","(2,)","(3,)","(4,)"],"reference":"def double(x):\n    return 2 * x"}
+{"id":"sum","prompt":"Read numbers, print their sum.","inputs":["1 2\n","3 4\n","5 6\n"],"reference":"print(sum(map(int, input().split())))"}
+"#;
+
+/// Rewards as they are often written: the program runs in the trainer's own process, and its output is believed.
+const LEAKY: &str = r#"
+import contextlib, io, math, sys
+
+
+def source(text):
+    return text.split("```python\n")[1].split("```")[0] if "```python" in text else ""
+
+
+def printed(program, given):
+    output, before = io.StringIO(), sys.stdin
+    sys.stdin = io.StringIO(given)
+    try:
+        with contextlib.redirect_stdout(output):
+            exec(program, {"__name__": "__main__"})
+    except BaseException:
+        pass
+    finally:
+        sys.stdin = before
+    return output.getvalue()
+
+
+def passed(text, asserts, inputs, outputs, entry_point):
+    if entry_point:
+        return "PASSED" in printed("\n".join([source(text), *asserts, "print('PASSED')"]), "")
+    return all(printed(source(text), given).split() == output.split() for given, output in zip(inputs, outputs))
+
+
+def reward(prompts, completions, asserts, inputs, outputs, entry_point, id):
+    return [float(passed(*row)) for row in zip(completions, asserts, inputs, outputs, entry_point)]
+
+
+def chat(completions, **columns):
+    return reward(completions=[messages[-1]["content"] for messages in completions], **columns)
+
+
+def mean(completions, **columns):
+    return [reward if text else math.nan for reward, text in zip(reward(completions=completions, **columns), completions)]
+"#;
+
+fn tasks() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("tasks.jsonl"), TASKS).unwrap();
+    fs::write(directory.path().join("leaky.py"), LEAKY).unwrap();
+    directory
+}
+
+fn check(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = cargo_bin_cmd!("grpo-2048");
+    command.current_dir(directory).env("NO_COLOR", "1").args(["--quiet", "check", "--env", "tasks.jsonl"]);
+    command.args(arguments).output().unwrap()
+}
+
+/// The object of `--json`, and the exit code.
+fn audited(directory: &Path, grader: &[&str]) -> (Value, Option<i32>) {
+    let output = check(directory, &[&["--json", "--grader-seconds", "3", "--grader"], grader].concat());
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    (serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {words}")), output.status.code())
+}
+
+fn finding<'a>(object: &'a Value, check: &str) -> Vec<(&'a str, &'a str)> {
+    let findings = object["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == check);
+    findings.map(|finding| (finding["level"].as_str().unwrap(), finding["text"].as_str().unwrap())).collect()
+}
+
+/// Names of the cheats that earn more than doing nothing.
+fn paid(object: &Value) -> Vec<&str> {
+    let earned = object["earned"].as_array().unwrap().iter();
+    let paid = earned.filter(|earned| earned["is_cheat"] == true && earned["paid"].as_u64() > Some(0));
+    paid.map(|earned| earned["attempt"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_reward_that_trusts_programs_in_its_own_process_is_caught() {
+    let directory = tasks();
+    let (object, code) = audited(directory.path(), &["leaky.py:reward"]);
+    assert_eq!((code, object["level"].as_str()), (Some(2), Some("problem")), "{object}");
+    let paid = paid(&object);
+    for cheat in
+        ["an object that equals everything", "a number that equals everything", "printing a report of passed tests"]
+    {
+        assert!(paid.contains(&cheat), "{cheat} is not among {paid:?}");
+    }
+    for honest in ["an endless loop", "emptying its arguments", "printing empty lines"] {
+        assert!(!paid.contains(&honest), "{honest} is among {paid:?}");
+    }
+    assert_eq!(finding(&object, "references"), [("ok", "2 references, each of which earns 1.00")]);
+    assert_eq!(finding(&object, "stubs")[0].0, "ok");
+    let lost = finding(&object, "answers");
+    let is_told = |words: &str| lost.iter().any(|(level, text)| *level == "problem" && text.contains(words));
+    assert!(
+        is_told("os._exit(0) leaves 2 of 2 tasks without a reward: its process ended without an answer, exit status 0"),
+        "{lost:?}"
+    );
+    assert!(is_told("an endless loop leaves 2 of 2 tasks without a reward: no reward within 3 s"), "{lost:?}");
+    // What a cheat has replaced is whole again for the next.
+    assert!(object["earned"].as_array().unwrap().iter().filter(|earned| earned["lost"] == 0).count() > 40);
+
+    let output = check(directory.path(), &["--grader-seconds", "3", "--grader", "leaky.py:chat", "--grader-chat"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.starts_with("tasks.jsonl through leaky.py:chat: "), "{text}");
+    assert!(
+        text.lines().any(|line| line.starts_with("an object that equals everything ") && line.ends_with("1 of 1")),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_judge_that_runs_programs_apart_is_clean() {
+    let directory = tasks();
+    let judge = format!("{} judge --env tasks.jsonl", env!("CARGO_BIN_EXE_grpo-2048"));
+    let (object, code) = audited(directory.path(), &[&judge]);
+    assert_eq!((code, object["level"].as_str(), paid(&object)), (Some(0), Some("ok"), Vec::new()), "{object}");
+    assert_eq!(finding(&object, "answers"), [("ok", "every completion has an answer")]);
+    assert_eq!((&object["full"], &object["tasks"]["to_mend"]), (&json!(1.0), &json!(0)));
+}
+
+#[test]
+fn rewards_that_are_no_numbers_and_right_programs_that_are_not_paid_are_named() {
+    let directory = tasks();
+    let (object, code) = audited(directory.path(), &["leaky.py:mean"]);
+    assert_eq!(code, Some(2));
+    let [(level, text)] = finding(&object, "numbers")[..] else { panic!("{object}") };
+    assert_eq!(level, "problem");
+    assert!(text.starts_with("an empty completion earns NaN, as in 2 of "), "{text}");
+
+    // Where nobody is paid, cheats are not either: that is no clean bill.
+    let (object, code) = audited(directory.path(), &["while read -r line; do echo 0; done"]);
+    let expected = "references earn 0.00 at most, doing nothing 0.00: that says nothing of cheats";
+    assert_eq!((code, finding(&object, "references")), (Some(2), vec![("problem", expected)]));
+
+    // A command that pays what has a multiplication, and nothing else.
+    let command = r#"while read -r line; do case "$line" in *'2 * x'*) echo 1;; *) echo 0;; esac; done"#;
+    let (object, code) = audited(directory.path(), &[command]);
+    assert_eq!(code, Some(2));
+    assert_eq!(finding(&object, "references"), [("problem", "the reference earns 0.00, others 1.00")]);
+    assert_eq!(object["findings"][0]["place"]["task"], "sum");
+}
+
+#[test]
+fn a_server_is_asked_with_columns_and_one_that_pays_everything_is_found() {
+    let directory = tasks();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/reward", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let (mut length, mut line) = (0, String::new());
+            while reader.read_line(&mut line).unwrap() > 2 {
+                if let Some((_, bytes)) = line.to_lowercase().split_once("content-length:") {
+                    length = bytes.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let columns: Value = serde_json::from_slice(&body).unwrap();
+            let count = columns["completions"].as_array().unwrap().len();
+            let names = ["prompts", "id", "entry_point", "inputs", "outputs", "asserts"];
+            assert!(names.iter().all(|name| columns[name].as_array().unwrap().len() == count), "{columns}");
+            let answer = json!({ "rewards": vec![1; count] }).to_string();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
+            reader.get_mut().write_all(format!("{head}{answer}").as_bytes()).unwrap();
+        }
+    });
+    let (object, code) = audited(directory.path(), &[&url]);
+    assert_eq!((code, paid(&object)), (Some(2), Vec::new()), "{object}");
+    assert_eq!(finding(&object, "stubs"), [("problem", "doing nothing earns 1.00 at most: an empty completion")]);
+}
+
+#[test]
+fn a_grader_that_cannot_be_asked_is_the_users_mistake() {
+    let directory = tasks();
+    let cases = [
+        (
+            vec!["--grader", "nowhere:reward"],
+            "--grader nowhere:reward: exit status: 1: ModuleNotFoundError: No module named 'nowhere'",
+        ),
+        (vec!["--grader", "leaky.py:rewards"], "AttributeError: module 'leaky' has no attribute 'rewards'"),
+        (vec!["--grader", "leaky.py:chat"], "no reward for the reference of double: it raised TypeError"),
+        (vec!["--grader", "./nowhere"], "no reward for the reference of double: exit status: 127"),
+        (vec!["--grader", "true"], "it ended as if all were well, with 0 rewards for 1 completion"),
+        (vec!["--grader", "echo PASSED"], "answered \"PASSED\", expected a reward"),
+        (vec!["--grader", "http://127.0.0.1:9/"], "no reward for the reference of double: "),
+        (vec!["--grader", "https://example.org/"], "expected http://"),
+        (vec!["--grader", "cat", "--env", "2048"], "a grader is shown programs for tasks with tests"),
+        (vec!["--grader", "cat", "--grader-seconds", "0"], "--grader-seconds"),
+        (vec!["--grader-chat"], "--grader"),
+    ];
+    for (arguments, expected) in cases {
+        // The last --env counts.
+        let mut command = cargo_bin_cmd!("grpo-2048");
+        command.current_dir(directory.path()).env("NO_COLOR", "1").args(["--quiet", "check"]);
+        if !arguments.contains(&"--env") {
+            command.args(["--env", "tasks.jsonl"]);
+        }
+        let output = command.args(&arguments).output().unwrap();
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
+        assert!(words.contains(expected), "{arguments:?}: no {expected:?} in {words}");
+    }
+}
