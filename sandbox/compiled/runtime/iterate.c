@@ -175,11 +175,27 @@ static Value hold(Iterator *holder, Value iterable) {
   return iterator;
 }
 
+// Ends a program that puts a range into a list which is too long to tell its length.
+EXPORT(py_check_range) void py_check_range(Value start, Value stop, int64_t step) {
+  Range range = {RANGE, 0, (int64_t)start >> 1, (int64_t)stop >> 1, step};
+  if (range_length(&range) > SIZE_MAX_32)
+    give_up(OVERFLOW);
+}
+
+// An iterator over what is put into a list, which CPython first asks how long it is: a range may be too long to tell.
+static Value iterate_into_list(Value iterable) {
+  Value iterator = py_iterator(iterable);
+  Iterator *made = (Iterator *)address(iterator);
+  if (made->way == NUMBERS && made->left > SIZE_MAX_32)
+    give_up(OVERFLOW);
+  return iterator;
+}
+
 EXPORT(py_to_list) Value py_to_list(Value iterable) {
   if (is_row(kind_of(iterable)))
     return copy_row(iterable);
   charge(DRAIN_GAS);
-  Value made = py_list(0, 4), iterator = py_iterator(iterable), item;
+  Value made = py_list(0, 4), iterator = iterate_into_list(iterable), item;
   while ((item = py_next(iterator)) != END) {
     charge(DRAINED_GAS);
     py_append(made, item);
@@ -320,7 +336,7 @@ EXPORT(py_add_in_place) Value py_add_in_place(Value one, Value two) {
     return one;
   }
   charge(DRAIN_GAS);
-  Value iterator = py_iterator(two), item;
+  Value iterator = iterate_into_list(two), item;
   while ((item = py_next(iterator)) != END) {
     charge(DRAINED_GAS);
     py_append(one, item);

@@ -195,6 +195,19 @@ impl<'a> Emitter<'a> {
         Ok(Opened::Generator { generator, first })
     }
 
+    /// Evaluates a loop whose items go into a list, which CPython first asks how long it is: a range may be too long to
+    /// tell.
+    pub(super) fn open_loop_into_list(&mut self, operand: Argument<'a>) -> Emitted<Opened<'a>> {
+        let opened = self.open(operand)?;
+        if let Opened::Source(Source::Range { next, stop, step, is_small: false }) = &opened {
+            self.get(*next);
+            self.get(*stop);
+            self.long(*step);
+            self.call_runtime("py_check_range");
+        }
+        Ok(opened)
+    }
+
     /// Evaluates an operand of which a list is made later.
     pub(super) fn open_whole(&mut self, operand: Argument<'a>) -> Emitted<Opened<'a>> {
         if let Some(rows) = self.rows_of_zip(operand) {
@@ -202,7 +215,7 @@ impl<'a> Emitter<'a> {
             return Ok(Opened::Whole(self.take(Kind::Any)));
         }
         if self.is_loop(operand) {
-            return self.open(operand);
+            return self.open_loop_into_list(operand);
         }
         let value = self.argument(operand)?;
         self.escape(value.kind);

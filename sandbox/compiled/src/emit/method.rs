@@ -102,7 +102,8 @@ impl<'a> Emitter<'a> {
         self.anything(owner)?;
         self.call_runtime("py_check_list");
         let list = self.take(Kind::List);
-        self.each(items, &mut |emitter, item| {
+        let opened = self.open_loop_into_list(items)?;
+        self.go_through(opened, &mut |emitter, item| {
             let value = emitter.one(item);
             emitter.escape(value.kind);
             emitter.push(list);
