@@ -62,3 +62,32 @@ fn a_game_shows_its_ladder_and_2048_too() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.jsonl"));
 }
+
+/// Tasks whose references import what is not a part of the interpreter's first snapshot.
+const LIBRARIES: &str = r#"{"id":"column_sums","prompt":"Write `column_sums(m)`.","entry_point":"column_sums","tests":[{"args":"([[1, 2], [3, 4]],)","expected":"[4, 6]"},{"args":"([[3037000500, 0], [1, 9]],)","expected":"[3037000501, 9]"},{"args":"([[100000, 1]],)","expected":"[100000, 1]"}],"reference":"import numpy as np\n\ndef column_sums(m):\n    return (np.array(m) ** 1).sum(axis=0)"}
+{"id":"rows","prompt":"Write `rows(text)`.","entry_point":"rows","tests":[{"args":"('b,a\\n2,1',)","expected":"[['a', 'b'], ['1', '2']]"},{"args":"('',)","expected":"[]"},{"args":"('x',)","expected":"[['x']]"}],"reference":"import csv\nimport io\nimport unittest\n\nfrom sortedcontainers import SortedList\n\ndef rows(text):\n    return [list(SortedList(row)) for row in csv.reader(io.StringIO(text))]"}
+"#;
+
+#[test]
+fn references_import_the_library_and_numpy_and_are_judged_alike_by_one_worker_and_by_eight() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("tasks.jsonl"), LIBRARIES).unwrap();
+    let output = check(dir.path(), &["--env", "tasks.jsonl"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("2 references, each of which passes all tests of its task"), "{text}");
+
+    let sums = "import numpy as np\n\ndef column_sums(m):\n    return np.array(m).sum(axis=0)\n";
+    let wrong = "import numpy as np\n\ndef column_sums(m):\n    return np.array(m).sum(axis=1)\n";
+    fs::write(dir.path().join("sums.py"), sums).unwrap();
+    fs::write(dir.path().join("wrong.py"), wrong).unwrap();
+    let judged = ["1", "8"].map(|workers| {
+        let mut command = cargo_bin_cmd!("grpo-2048");
+        let flags = ["--env", "tasks.jsonl", "--task", "column_sums", "--json", "--parallel-rewards", workers];
+        let files = ["sums.py", "wrong.py"];
+        let output = command.current_dir(dir.path()).arg("score").args(flags).args(files).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    });
+    assert_eq!(judged[0], judged[1]);
+    assert!(judged[0].contains("\"passed\"") && judged[0].contains("\"wrong\""), "{}", judged[0]);
+}

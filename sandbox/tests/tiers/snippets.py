@@ -8,7 +8,7 @@ def f(n): return len(list(range(n)))
 def f(n): return sorted(range(n))[0]
 #: [1000000000000]
 def f(n): return len(sorted(range(n), key=lambda x: -x))
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return len(tuple(range(n)))
 #: [1000000000000]
 def f(n): return len([*range(n)])
