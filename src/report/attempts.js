@@ -13,7 +13,7 @@ const failureOf = (sample) => sample.reason || (sample.tests && sample.tests.fai
 // A step's programs as a table; the chosen one beside it.
 function attempts(run) {
   const samples = run.samples.filter((sample) => sample.tests || sample.place === "each");
-  if (!samples.length) return { node: el("p", { class: "soft" }, "No programs were tested."), watch: () => {} };
+  if (!samples.length) return { node: el("p", { class: "soft" }, "Nothing that was written here could be tested: see below why."), watch: () => {} };
   const steps = [...new Set(samples.map((sample) => sample.step))];
   const place = el("div", { class: "scroll tall" }), code = el("div", { class: "beside" });
   const choose = (sample, row) => {
