@@ -89,5 +89,5 @@ fn references_import_the_library_and_numpy_and_are_judged_alike_by_one_worker_an
         String::from_utf8(output.stdout).unwrap()
     });
     assert_eq!(judged[0], judged[1]);
-    assert!(judged[0].contains("\"passed\"") && judged[0].contains("\"wrong\""), "{}", judged[0]);
+    assert!(judged[0].contains("\"passed\"") && judged[0].contains("\"wrong_answer\""), "{}", judged[0]);
 }

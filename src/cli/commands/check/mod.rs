@@ -34,7 +34,7 @@ const PROBLEMS: u8 = 2;
   grpo-2048 check --env tasks.jsonl   tasks of your own
   grpo-2048 check --env game.py       a game of your own
   grpo-2048 check --env tasks.jsonl --json | jq '.findings[].level'
-  grpo-2048 check --env tasks.jsonl --grader rewards.py:reward   somebody else's reward
+  grpo-2048 check --env tasks.jsonl --grader rewards.py:reward   another's reward
 
 Exit codes:
   0  in order, warnings aside
