@@ -2,39 +2,39 @@
 
 #: [-4611686018427387903] | [-4611686018427387897] | [4611686018427387903] | [-8]
 def f(x): return x // 7
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return len(list(range(n)))
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return sorted(range(n))[0]
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return len(sorted(range(n), key=lambda x: -x))
 #: [3] | [1000000000000]
 def f(n): return len(tuple(range(n)))
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return len([*range(n)])
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return len((0, *range(n)))
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n):
     xs = [1]
     xs.extend(range(n))
     return len(xs)
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n):
     xs = [1]
     xs += range(n)
     return len(xs)
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n):
     a, *b = range(n)
     return len(b)
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return max(*range(n))
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return len(list(reversed(range(n))))
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n): return len(list(iter(range(n))))
-#: [1000000000000]
+#: [3] | [1000000000000]
 def f(n):
     xs = [1, 2]
     xs[:] = range(n)
