@@ -40,7 +40,7 @@ class Process:
         answered = threading.Event()
         with self._lock:
             number = next(self._numbers)
-            if self._waiting is not None and self._child.poll() is None:
+            if self._child.poll() is None:
                 self._waiting[number] = [answered, None]
                 try:
                     self._child.stdin.write(json.dumps({"call": number, "items": items}) + "\n")

@@ -20,6 +20,9 @@ const VARIABLE: &str = "GRPO_2048_CACHE";
 /// The first bytes of a cache file; the last of them is the version of the format.
 const MAGIC: &[u8] = b"grpo-2048 sandbox\x02";
 
+/// Bytes before the code: the magic, a key and a checksum.
+const HEADER: usize = MAGIC.len() + 2 * blake3::OUT_LEN;
+
 pub(crate) fn default_dir() -> Result<PathBuf, HostError> {
     if let Some(dir) = std::env::var_os(VARIABLE).filter(|dir| !dir.is_empty()) {
         return Ok(dir.into());
@@ -56,10 +59,12 @@ impl CacheFile {
             tracing::warn!("{}: not this user's alone, compiling the sandbox again", self.path.display());
             return None;
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
-        match self.header_in(&bytes) {
-            Ok(header) => Some(bytes.split_off(header)),
+        // The header apart, so that tens of megabytes of code need not be moved to where it was.
+        let (mut header, mut code) = (Vec::with_capacity(HEADER), Vec::new());
+        (&mut file).take(HEADER as u64).read_to_end(&mut header).ok()?;
+        file.read_to_end(&mut code).ok()?;
+        match self.check(&header, &code) {
+            Ok(()) => Some(code),
             Err(why) => {
                 tracing::warn!("{}: {why}, compiling the sandbox again", self.path.display());
                 None
@@ -105,19 +110,21 @@ impl CacheFile {
         file.is_file()
     }
 
-    /// Checks the header (magic, key, checksum of the rest) and returns its length. The file's name proves nothing,
-    /// because a file can be renamed or copied from another machine.
-    fn header_in(&self, bytes: &[u8]) -> Result<usize, &'static str> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or("not a cache file of this format")?;
-        let (key, rest) = rest.split_at_checked(blake3::OUT_LEN).ok_or("cut short")?;
+    /// Checks the header: magic, key, checksum of the code. The file's name proves nothing, because a file can be renamed or
+    /// copied from another machine.
+    fn check(&self, header: &[u8], code: &[u8]) -> Result<(), &'static str> {
+        let rest = header.strip_prefix(MAGIC).ok_or("not a cache file of this format")?;
+        let (key, checksum) = rest.split_at_checked(blake3::OUT_LEN).ok_or("cut short")?;
         if key != self.key {
             return Err("compiled for another interpreter, configuration or processor");
         }
-        let (checksum, code) = rest.split_at_checked(blake3::OUT_LEN).ok_or("cut short")?;
+        if checksum.len() < blake3::OUT_LEN {
+            return Err("cut short");
+        }
         if blake3::hash(code).as_bytes() != checksum {
             return Err("damaged");
         }
-        Ok(bytes.len() - code.len())
+        Ok(())
     }
 }
 
@@ -181,7 +188,10 @@ mod tests {
         fs::rename(&without.path, &with_fuel.path).unwrap();
         assert_eq!(with_fuel.read(), None);
         let bytes = fs::read(&with_fuel.path).unwrap();
-        assert_eq!(with_fuel.header_in(&bytes), Err("compiled for another interpreter, configuration or processor"));
+        assert_eq!(
+            with_fuel.check(&bytes[..HEADER], &bytes[HEADER..]),
+            Err("compiled for another interpreter, configuration or processor")
+        );
     }
 
     #[test]
