@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release --example training_loop`, a few seconds of two cores.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
@@ -42,8 +43,17 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let (policy, arena, prompts, stop) = (&mut policy, &arena, &prompts, &AtomicBool::new(false));
     let peers = &Peers::alone();
-    let run =
-        Run { config: &config, policy, servers: None, arena, prompts, allowance: None, stop, peers, measure: &|_| () };
+    let run = Run {
+        config: &config,
+        policy,
+        servers: None,
+        arena,
+        prompts,
+        allowance: None,
+        stop,
+        peers,
+        measure: &|_| BTreeMap::new(),
+    };
     let summary = run.start(&[], &mut |event| {
         if let Event::StepDone(record) = event {
             println!("step {}: reward {:.3}, mean score {:.0}", record.step, record.reward, record.score());

@@ -48,7 +48,8 @@
 //! 6. `Run::batch` (`train/step.rs`) makes the `grpo::Batch`, and `grpo::update` (`grpo/update.rs`) learns from it. For
 //!    each part of the batch, `part_pass` computes log-probabilities with the decoder, `grpo::loss` (`grpo/loss.rs`) and
 //!    the gradients; `Optimizer::apply` (`grpo/optimizer.rs`) then moves the weights.
-//! 7. `record::of_episodes` and `record::add_update` (`train/record.rs`) fill the step's `metrics::StepRecord`.
+//! 7. `record::of_episodes`, `record::of_update` and `record::of_elites` (`train/record.rs`) are the parts of the step's
+//!    `metrics::StepRecord`.
 //!
 //! `Run::go` then evaluates on held-out boards and saves a checkpoint, as often as the configuration says.
 //!
@@ -67,8 +68,8 @@
 //! | case | one trial of a program, in a fresh instance: the seed of a game, or a task |
 //! | game | rules with seeded chance; one play of them |
 //! | outcome | the result of one case: score, ending, fuel, and a trace of what happened |
-//! | evaluation | verdict and outcomes of one completion |
-//! | verdict | played (it chose a move), rejected or faulted: always the program's doing, never the machine's |
+//! | evaluation | what came of one completion: how its program started, and its outcomes |
+//! | verdict | an evaluation in one word, `succeeded` or how it failed: always the program's doing, never the machine's |
 //! | plays | said of a program whose games all go on to their end, or until their budget is used up |
 //! | reward | one number with its breakdown |
 //! | turn | one completion of a conversation, whose program is judged before the next |

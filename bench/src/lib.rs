@@ -325,7 +325,7 @@ fn evaluate(arena: &Arena, programs: &[String], board: Seed) -> Result<Vec<Evalu
 
 /// The text of everything that must be equal in every run and in both tiers, which is everything except fuel.
 fn result(evaluation: &Evaluation) -> String {
-    let verdict = format!("{:?}", evaluation.verdict);
+    let verdict = format!("{:?}", evaluation.start);
     let game = |game: &Outcome| format!("{} {} {:?}", game.score, game.ending.name(), game.trace);
     evaluation.games.iter().map(game).fold(verdict, |all, game| format!("{all}\n{game}"))
 }

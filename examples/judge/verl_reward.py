@@ -33,4 +33,4 @@ except ImportError:  # without the package, a process of the program answers lin
 
 def compute_score(data_source, solution_str, ground_truth, extra_info=None, **arguments):
     answer = judged(ground_truth, solution_str)
-    return {"score": answer["reward"], "acc": float(answer["verdict"] == "passed"), "fuel": answer["fuel"]}
+    return {"score": answer["reward"], "acc": float(answer["verdict"] == "succeeded"), "fuel": answer["fuel"]}

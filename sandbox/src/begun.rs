@@ -32,7 +32,7 @@ impl Begun {
                 return Err(Unloaded { failure: out_of_fuel(scope), fuel });
             }
             Err(Stop::OutOfGas { .. }) => BEYOND_SHARE,
-            Err(Stop::WayBack { reason }) => reason,
+            Err(Stop::GivenUp { reason }) => reason,
             Err(Stop::Machine(error)) => return Err(HostError::tier(error).into()),
         };
         tiers.left(&self.source, reason)?;

@@ -119,7 +119,7 @@ impl fmt::Display for Fault {
 impl Fault {
     /// The fault of a call after the one that ended the session.
     pub(crate) fn spent() -> Fault {
-        Fault::trapped("Spent", "asked again after a trap".into())
+        Fault::trapped("Spent", "called again after a trap".into())
     }
 
     /// What did not come from the program's own raising.

@@ -27,7 +27,7 @@ pub struct Session {
 enum Run {
     Interpreted(Interpreted),
     Compiled(Box<Compiled>),
-    /// A limit was met while it was asked again.
+    /// The replay in the interpreter met a limit; every further call fails.
     Spent(Spent),
 }
 
@@ -124,7 +124,7 @@ impl Session {
     }
 
     /// Calls before the last one that took at least a `2^halvings`-th of what it took, where fuel is counted in powers of
-    /// two. In the tier that it runs in: what another answered before is asked again there.
+    /// two. In the tier that it runs in: the calls that another answered before are replayed there.
     pub fn calls_like_last(&self, halvings: usize) -> u64 {
         let calls = match &self.run {
             Run::Interpreted(interpreted) => interpreted.calls(),
@@ -170,7 +170,7 @@ impl Compiled {
             return Err(Failure::Program(Fault::spent()));
         }
         if self.bytes > CALLS_MAX {
-            return self.left("more calls than are kept to be asked again");
+            return self.left("more calls than are kept for a replay");
         }
         let before = self.session.gas_used();
         let answer = self.session.call(function, arguments);
@@ -193,7 +193,7 @@ impl Compiled {
                 Err(out_of_fuel(scope))
             }
             Err(Stop::OutOfGas { .. }) => self.left(BEYOND_SHARE),
-            Err(Stop::WayBack { reason }) => self.left(reason),
+            Err(Stop::GivenUp { reason }) => self.left(reason),
             Err(Stop::Machine(error)) => Err(HostError::tier(error).into()),
         }
     }

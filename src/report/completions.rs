@@ -17,7 +17,7 @@ use super::ReportError;
 use super::frames::Frames;
 use super::logged_game::LoggedGame;
 use super::metrics::rounded;
-use crate::environment::{TestsTrace, Transcript, points};
+use crate::environment::{Ending, TestsTrace, Transcript, Verdict, points};
 use crate::stats;
 use crate::train::COMPLETIONS_VERSION;
 
@@ -75,8 +75,10 @@ pub struct LoggedTurn {
     pub completion: String,
     /// Tokens of that.
     pub tokens: usize,
-    /// What became of its program.
-    pub became: String,
+    /// The name of its [`Verdict`].
+    verdict: String,
+    /// The same in version 2, where `verdict` says how the program started.
+    became: Option<String>,
     /// The reward of the turn.
     pub reward: f64,
 }
@@ -89,9 +91,10 @@ impl LoggedCompletion {
         }
         let turn = |(number, turn): (usize, &LoggedTurn)| {
             let told: String = turn.told.lines().map(|line| format!("# > {line}\n")).collect();
-            let LoggedTurn { became, reward, .. } = turn;
+            let LoggedTurn { became, verdict, reward, .. } = turn;
+            let verdict = became.as_ref().unwrap_or(verdict);
             let source = self.source_of(&turn.completion);
-            format!("{told}# turn {}: {became}, reward {}\n{}\n", number + 1, rounded(*reward), source.trim_end())
+            format!("{told}# turn {}: {verdict}, reward {}\n{}\n", number + 1, rounded(*reward), source.trim_end())
         };
         self.turns.iter().enumerate().map(turn).collect::<Vec<_>>().join("\n")
     }
@@ -113,24 +116,22 @@ impl LoggedCompletion {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(from = "WrittenEvaluation")]
 pub struct LoggedEvaluation {
-    /// `played`, `rejected` or `faulted`.
+    /// The name of its [`Verdict`].
     pub verdict: String,
-    /// Why it did not play, as in the log; empty if it did.
+    /// Why it never played, as in the log; empty if it did.
     pub reason: String,
-    /// The fate of the completion. Before version 2 the ending of a program that did not play, otherwise empty.
-    pub became: String,
     /// The games.
     pub games: Vec<LoggedGame>,
 }
 
-/// The keys of a line of version 2. Before, verdict and games were inside `evaluation`, and a verdict with a reason was
-/// an object.
+/// The keys of a line. In version 2, the verdict is below `became`, and `verdict` says how the program started. Before,
+/// verdict and games were inside `evaluation`, and a verdict with a reason was an object.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WrittenEvaluation {
     verdict: Value,
     reason: Option<String>,
-    became: String,
+    became: Option<String>,
     games: Vec<LoggedGame>,
     evaluation: Option<Box<WrittenEvaluation>>,
 }
@@ -141,27 +142,35 @@ impl From<WrittenEvaluation> for LoggedEvaluation {
         if let Some(inner) = evaluation {
             return (*inner).into();
         }
-        let (verdict, became, reason) = match verdict {
-            Value::String(verdict) => (verdict, became, reason.unwrap_or_default()),
-            Value::Object(named) => {
-                let Some((verdict, why)) = named.into_iter().next() else { return LoggedEvaluation::default() };
+        let (verdict, reason) = match (verdict, became) {
+            (_, Some(became)) => (became, reason.unwrap_or_default()),
+            (Value::String(started), None) if started == "played" => (of_games(&games).into(), String::new()),
+            (Value::String(verdict), None) => (verdict, reason.unwrap_or_default()),
+            (Value::Object(named), None) => {
+                let Some((started, why)) = named.into_iter().next() else { return LoggedEvaluation::default() };
                 let field = |names: [&str; 2]| names.iter().find_map(|name| why.get(name)?.as_str());
-                let kind = why.as_str().or_else(|| field(["why", "ending"])).unwrap_or_default().to_owned();
-                let reason = field(["message", "reason"]).unwrap_or_default().to_owned();
-                (verdict, kind, reason)
+                let kind = why.as_str().or_else(|| field(["why", "ending"])).unwrap_or(&started);
+                let verdict =
+                    ending(kind).map_or_else(|| kind.to_owned(), |ending| Verdict::from(ending).name().into());
+                (verdict, field(["message", "reason"]).unwrap_or_default().to_owned())
             }
-            _ => ("unknown".into(), became, String::new()),
+            _ => ("unknown".into(), String::new()),
         };
-        LoggedEvaluation { verdict, reason, became, games }
+        LoggedEvaluation { verdict, reason, games }
     }
 }
 
-impl LoggedEvaluation {
-    /// The fate of the completion, or its verdict if the log has none.
-    pub fn fate(&self) -> &str {
-        if self.became.is_empty() { &self.verdict } else { &self.became }
-    }
+fn ending(name: &str) -> Option<Ending> {
+    Ending::ALL.into_iter().find(|ending| ending.name() == name)
+}
 
+/// The verdict of a program that played these games.
+fn of_games(games: &[LoggedGame]) -> &'static str {
+    let failed = games.iter().filter_map(|game| ending(&game.ending)).find(|ending| !ending.is_well());
+    failed.map_or(Verdict::Succeeded, Verdict::from).name()
+}
+
+impl LoggedEvaluation {
     /// The results of its task's tests; none for games, and without a program.
     pub fn tests(&self) -> Option<&TestsTrace> {
         self.games.first()?.tests.as_ref()
@@ -196,7 +205,7 @@ pub struct ShownSample {
     pub place: &'static str,
     /// Style of the prompt.
     pub style: String,
-    /// The fate of the completion.
+    /// The name of its [`Verdict`].
     pub verdict: String,
     /// Why it failed; empty if it did not.
     pub reason: String,
@@ -246,7 +255,7 @@ impl ShownSample {
             step: logged.step,
             place,
             style: logged.style.clone(),
-            verdict: logged.evaluation.fate().to_owned(),
+            verdict: logged.evaluation.verdict.clone(),
             reason: logged.evaluation.reason.clone(),
             reward: rounded(logged.reward),
             advantage: logged.advantage.map(rounded),

@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use super::completions::{LoggedCompletion, cut};
 use super::metrics::rounded;
-use crate::environment::Ending;
 
 /// Maximum number of bytes of the compressed completions of one run, before base64. The default run of 64 completions
 /// in 200 steps takes a fifth of it.
@@ -82,17 +81,19 @@ impl LogEntry {
 /// The kind and reason of a failure; none if the completion played every game or passed every test.
 fn failure(logged: &LoggedCompletion) -> Option<(String, String)> {
     let evaluation = &logged.evaluation;
-    let is_well = |name: &str| Ending::ALL.iter().any(|ending| ending.name() == name && ending.is_well());
-    if evaluation.verdict == "played" {
-        let game = evaluation.games.iter().find(|game| !is_well(&game.ending))?;
-        let failed = game.tests.as_ref().and_then(|tests| tests.failed.as_ref());
-        let reason =
-            failed.map_or_else(|| "after its first move".to_owned(), |failed| unplaced(&failed.reason).to_owned());
-        return Some((game.ending.clone(), reason));
+    let verdict = evaluation.verdict.as_str();
+    if verdict == Verdict::Succeeded.name() {
+        return None;
     }
-    let kind = if logged.finish == "length" { "cut" } else { evaluation.fate() };
-    let reason = unplaced(&evaluation.reason);
-    Some((kind.to_owned(), if kind == "no_function" { String::new() } else { reason.to_owned() }))
+    // Only a program that played has games and no reason.
+    if evaluation.reason.is_empty() && !evaluation.games.is_empty() {
+        let failed = evaluation.tests().and_then(|tests| tests.failed.as_ref());
+        let reason = failed.map_or("after its first move", |failed| unplaced(&failed.reason));
+        return Some((verdict.to_owned(), reason.to_owned()));
+    }
+    let kind = if logged.finish == "length" { Verdict::Cut.name() } else { verdict };
+    let is_told = kind != Verdict::NoFunction.name();
+    Some((kind.to_owned(), if is_told { unplaced(&evaluation.reason).to_owned() } else { String::new() }))
 }
 
 /// A reason without the number of a line, so that the same mistake in different lines is counted once.
@@ -292,7 +293,7 @@ mod tests {
                 json!({"evaluation": {"verdict": "played", "games": [{"ending": "game_over"}, {"ending": ending}]}});
             LogEntry::of(&serde_json::from_value(logged).unwrap()).failure
         };
-        assert_eq!((played("freeze"), played("out_of_fuel")), ("freeze".into(), String::new()));
+        assert_eq!((played("freeze"), played("out_of_fuel")), ("froze".into(), String::new()));
     }
 
     #[test]

@@ -38,7 +38,9 @@ pub fn read(text: &str) -> Records {
         };
         for (key, value) in &record {
             let Some(number) = value.as_f64() else { continue };
-            let column = columns.entry(key.clone()).or_default();
+            // Earlier versions' name of the counts of verdicts.
+            let key = key.replacen("became/", "verdict/", 1);
+            let column = columns.entry(key).or_default();
             column.resize(*rows, None);
             column.push(Some(rounded(number)));
         }

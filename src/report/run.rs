@@ -29,7 +29,7 @@ const SAMPLE_BYTES: usize = 1_500_000;
 fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
     let last = |key: &str| steps.get(key)?.last().copied().flatten();
     let has_tests = last("tasks/frac_tests").is_some();
-    let count = |fate: &str| last(&format!("became/{fate}")).unwrap_or(0.0) as usize;
+    let count = |verdict: &str| last(&format!("verdict/{verdict}")).unwrap_or(0.0) as usize;
     Some(format!("In the last step, {}.", advice::of_recorded(settings, count, has_tests)?))
 }
 

@@ -17,9 +17,9 @@ const ofGame = (run) => has(run, "game/mean_score") && !has(run, "game/max_tile"
 // How a score of this run is written.
 const points = (run) => (ofTasks(run) ? percent : ofGame(run) ? number : whole);
 // What stands in the log in words of games.
-const TASK_WORDS = { played: "tested", "bad move": "bad value", succeeded: "passed" };
-// A verdict "played" says that a first move was made; to play, every game must go on to an end that is no fault of the program.
-const GAME_WORDS = { succeeded: "plays", played: "chose a move", faulted: "failed before a move" };
+const TASK_WORDS = { "bad move": "bad value", succeeded: "passed" };
+// To play, every game must go on to an end that is no fault of the program.
+const GAME_WORDS = { succeeded: "plays" };
 
 // A run's column as a series; `spread` gives the half-width of an interval.
 function series(run, index, key, options = {}) {
@@ -31,9 +31,7 @@ function series(run, index, key, options = {}) {
 }
 
 function completionsAt(run) {
-  const keys = Object.keys(run.steps), became = keys.filter((key) => key.startsWith("became/"));
-  // Runs of earlier versions know the verdict alone.
-  const kinds = became.length ? became : keys.filter((key) => key.startsWith("verdict/"));
+  const kinds = Object.keys(run.steps).filter((key) => key.startsWith("verdict/"));
   return stepsOf(run).map((_, at) => kinds.reduce((sum, key) => sum + (run.steps[key][at] || 0), 0));
 }
 
@@ -102,7 +100,7 @@ function coloured(layers, order) {
   });
 }
 
-const FATES = ["succeeded", "cut", "not compiled", "no function", "raised", "froze", "bad value", "wrong answer", "out of budget", "played", "faulted", "rejected"];
+const VERDICTS = ["succeeded", "cut", "not compiled", "no function", "raised", "froze", "bad value", "wrong answer", "out of budget"];
 const ENDINGS = ["game over", "out of fuel", "move limit", "freeze", "bad move", "raised", "hung", "out of memory", "stack overflow"];
 
 const TASK_ENDINGS = ["passed", "bad value", "wrong answer", "raised", "hung", "out of fuel", "out of memory", "stack overflow"];
@@ -112,16 +110,14 @@ function shares(run) {
   const word = (name) => (tasks ? TASK_WORDS : GAME_WORDS)[name] || name;
   const named = (layers) => layers.map((layer) => ({ ...layer, name: word(layer.name) }));
   const xs = stepsOf(run);
-  // Runs of earlier versions know the verdict alone.
-  const fates = family(run, "became/");
-  const became = fates.length ? fates : family(run, "verdict/");
+  const verdicts = family(run, "verdict/");
   const time = [["generate", "time/generate"], ["reward wait", "time/reward_wait"], ["update", "time/update"]]
     .map(([name, key], index) => ({ name, colour: AREAS[index], ys: column(run, key) }));
   const bands = run.scores.map((one) => one.step);
   const quantile = (at) => run.scores.map((one) => one.quantiles[at]);
   const spread = (name, low, high) => ({ name, colour: "--s0", xs: bands, ys: quantile(2), lows: quantile(low), highs: quantile(high) });
   return [
-    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(became), FATES.map(word)), share: true, show: percent }),
+    stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(verdicts), VERDICTS.map(word)), share: true, show: percent }),
     stack({ title: tasks ? "How tests went" : "How games ended", note: tasks ? "share of programs: all passed, or what ended the first failed test" : "share of games",
       xs, layers: coloured(tasks ? named(family(run, "ending/")) : family(run, "ending/"), tasks ? TASK_ENDINGS : ENDINGS), share: true, show: percent }),
     stack({ title: "Where the time went", note: "seconds a step", xs, layers: time, show: seconds }),

@@ -149,7 +149,7 @@ fn a_run_of_which_little_plays_says_what_to_change() {
     (config.model.model, config.rollout.max_completion_length) = ("m.gguf".into(), 128);
     let settings = format!("[run]\nversion = \"0.1.0\"\n\n{}", toml::to_string(&config).unwrap());
     fs::write(run.join("config.toml"), settings).unwrap();
-    let record = |played: f64| json!({"step": 1, "reward": 0.1, "became/succeeded": played, "became/cut": 30.0});
+    let record = |played: f64| json!({"step": 1, "reward": 0.1, "verdict/succeeded": played, "verdict/cut": 30.0});
     let note = |played: f64| {
         fs::write(run.join("metrics.jsonl"), format!("{}\n", record(played))).unwrap();
         view(&run).notes.join("\n")
@@ -218,10 +218,10 @@ fn a_log_of_an_earlier_version_is_shown_as_far_as_it_goes() {
 fn a_log_of_a_later_version_says_which_version_it_has() {
     let dir = tempfile::tempdir().unwrap();
     let run = write_run(dir.path(), "late", ")");
-    let late = json!({"version": 3, "step": 1, "completion": "x"});
+    let late = json!({"version": 4, "step": 1, "completion": "x"});
     fs::write(run.join("completions/step_00001.jsonl"), late.to_string()).unwrap();
     let error = RunReader::open(&run).unwrap().read().unwrap_err();
-    assert!(error.is_user() && error.to_string().contains("version 3; this program reads up to 2"), "{error}");
+    assert!(error.is_user() && error.to_string().contains("version 4; this program reads up to 3"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use grpo_2048::arena::{Arena, Evaluation, Rules, Verdict, Workers};
+use grpo_2048::arena::{Arena, Evaluation, Rules, Start, Workers};
 use grpo_2048::config::Config;
 use grpo_2048::environment::game2048::{Baseline, Board, GameLimits, entry, play, replay};
 use grpo_2048::environment::{Ending, Environment, Outcome};
@@ -151,8 +151,8 @@ fn i5_a_failure_of_the_first_call_is_the_verdict() {
         ("0", Ending::BadMove),
     ] {
         let evaluation = evaluate_one(&returning(expression), 2);
-        match &evaluation.verdict {
-            Verdict::Faulted(fault) => assert_eq!(fault.ending, ending, "{expression}: {fault}"),
+        match &evaluation.start {
+            Start::Faulted(fault) => assert_eq!(fault.ending, ending, "{expression}: {fault}"),
             verdict => panic!("{expression}: {verdict:?}"),
         }
         assert_eq!(evaluation.games.len(), 2);
@@ -167,9 +167,9 @@ fn a_module_that_hangs_or_raises_while_it_loads_fails_in_its_first_call() {
     {
         let evaluation = evaluate_one(&format!("{line}\n{CONSTANT}"), 2);
         assert!(
-            matches!(&evaluation.verdict, Verdict::Faulted(fault) if fault.ending == ending),
+            matches!(&evaluation.start, Start::Faulted(fault) if fault.ending == ending),
             "{line}: {:?}",
-            evaluation.verdict
+            evaluation.start
         );
     }
 }
@@ -181,8 +181,8 @@ fn what_only_the_interpreter_refuses_is_rejected_all_the_same() {
         ("return 'W'\ndef strategy(board):\n    return 'W'\n", 1),
         ("def strategy(board):\n    return 'W'\n\ndef other():\n    x = 1\n    global x\n    break\n", 6),
     ] {
-        match evaluate_one(code, 2).verdict {
-            Verdict::Rejected(Rejection::NotCompiled { line: found, lines, message }) => {
+        match evaluate_one(code, 2).start {
+            Start::Rejected(Rejection::NotCompiled { line: found, lines, message }) => {
                 assert_eq!((found, lines), (line, code.lines().count() as u32), "{message}");
             }
             verdict => panic!("{code}: {verdict:?}"),
@@ -193,8 +193,8 @@ fn what_only_the_interpreter_refuses_is_rejected_all_the_same() {
 #[test]
 fn a_module_that_unmakes_its_function_has_run_and_so_has_failed() {
     let gone = format!("{CONSTANT}\nstrategy = None\n");
-    match evaluate_one(&gone, 2).verdict {
-        Verdict::Faulted(fault) => assert_eq!(fault.ending, Ending::Raised, "{fault:?}"),
+    match evaluate_one(&gone, 2).start {
+        Start::Faulted(fault) => assert_eq!(fault.ending, Ending::Raised, "{fault:?}"),
         verdict => panic!("{verdict:?}"),
     }
 }
@@ -213,7 +213,7 @@ fn a_failure_in_mid_game_keeps_the_score_so_far() {
         ("return 'A'", Ending::Freeze),
     ] {
         let evaluation = evaluate_one(&failing(statement), 1);
-        assert_eq!(evaluation.verdict, Verdict::Played, "{statement}");
+        assert_eq!(evaluation.start, Start::Played, "{statement}");
         let game = &evaluation.games[0];
         assert_eq!(game.ending, ending, "{statement}");
         assert_eq!(game.moves_text()[..40], cycle.moves_text()[..40]);
@@ -256,7 +256,7 @@ fn a_loop_without_end_breaks_off_however_much_was_burnt_before_and_a_slow_search
             let text = text.replace("BURN", &burn).replace("LOOP", "while True:\n            pass");
             let program = (Program::from_text(&text, &entry()), &seeds(1)[..]);
             let evaluation = arena.evaluate_all([program], &mut |_, _| ()).unwrap().remove(0);
-            assert_eq!(evaluation.verdict, Verdict::Played);
+            assert_eq!(evaluation.start, Start::Played);
             (evaluation.games[0].ending, Rule::new(&CONFIG.reward, &Environment::Game2048).score(&evaluation).value)
         };
         let (honest, _) = ended("    if True:\n        BURN\n", 25);

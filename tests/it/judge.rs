@@ -84,15 +84,15 @@ fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoeve
     // a quarter of the reward of those of a game whose reward is the square root of its score: -0.40, or -0.24 if no
     // function was found or no answer was given.
     let items: [(&str, &str, Expected); 9] = [
-        ("add", "```python\ndef add(a, b):\n    return a + b\n```", ("passed", 4, 4, 1.0)),
-        ("runs", right_runs, ("passed", 4, 4, 1.0)),
-        ("sum", right_sum, ("passed", 3, 3, 1.0)),
-        ("add", loops, ("faulted", 0, 4, -0.06)),
-        ("add", "def add(a, b):\n    return 0", ("wrong", 0, 4, 0.0)),
-        ("add", half, ("wrong", 2, 4, 1.0 / 3.0)),
-        ("runs", "I would count them.", ("rejected", 0, 4, -0.1)),
-        ("add", raises, ("faulted", 0, 4, -0.06)),
-        ("sum", "```python\nprint(6)\n```", ("wrong", 0, 3, 0.0)),
+        ("add", "```python\ndef add(a, b):\n    return a + b\n```", ("succeeded", 4, 4, 1.0)),
+        ("runs", right_runs, ("succeeded", 4, 4, 1.0)),
+        ("sum", right_sum, ("succeeded", 3, 3, 1.0)),
+        ("add", loops, ("out_of_budget", 0, 4, -0.06)),
+        ("add", "def add(a, b):\n    return 0", ("wrong_answer", 0, 4, 0.0)),
+        ("add", half, ("wrong_answer", 2, 4, 1.0 / 3.0)),
+        ("runs", "I would count them.", ("no_function", 0, 4, -0.1)),
+        ("add", raises, ("raised", 0, 4, -0.06)),
+        ("sum", "```python\nprint(6)\n```", ("wrong_answer", 0, 3, 0.0)),
     ];
     let directory = tasks();
     let texts: Vec<(&str, &str)> = items.iter().map(|(id, text, _)| (*id, *text)).collect();
@@ -103,8 +103,8 @@ fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoeve
         assert_eq!((&answer["verdict"], &answer["passed"]), (&json!(verdict), &json!(passed)), "{text}: {answer}");
         assert_eq!(answer["tests"], *tests, "{answer}");
         assert!((answer["reward"].as_f64().unwrap() - f64::from(*reward)).abs() < 1e-6, "{text}: {answer}");
-        assert_eq!(answer["reason"].is_null(), *verdict == "passed", "{answer}");
-        assert_eq!(answer["fuel"].as_u64().unwrap() == 0, *verdict == "rejected", "{answer}");
+        assert_eq!(answer["reason"].is_null(), *verdict == "succeeded", "{answer}");
+        assert_eq!(answer["fuel"].as_u64().unwrap() == 0, *verdict == "no_function", "{answer}");
     }
     assert_eq!(answered.len(), items.len());
     for workers in ["1", "2", "8"] {
@@ -134,7 +134,11 @@ fn a_value_that_a_program_forged_is_a_wrong_answer_to_a_checker_too_and_stops_no
     let answers = parsed(&answers(directory.path(), &items, &["--env", "tasks.jsonl"]));
     assert_eq!(answers.len(), forged.len());
     for (answer, text) in answers.iter().zip(forged) {
-        assert_eq!((&answer["verdict"], &answer["tests"]), (&json!("wrong"), &json!(3)), "{text:.20}: {answer}");
+        assert!(
+            ["wrong_answer", "bad_value"].iter().any(|verdict| answer["verdict"] == *verdict),
+            "{text:.20}: {answer}"
+        );
+        assert_eq!(answer["tests"], 3, "{text:.20}: {answer}");
     }
 }
 
@@ -150,17 +154,22 @@ const UNDOES: &str =
     "def check():\n    s = yield ('encode', 'xyz')\n    r = yield ('decode', s)\n    return r[0] == 'x'\n";
 
 #[test]
-fn a_checkers_no_is_a_wrong_answer_and_only_a_program_without_any_answer_is_faulted() {
+fn a_checkers_no_is_a_wrong_answer_and_only_a_program_without_any_answer_is_penalised() {
     let directory = with_checker(UNDOES);
     let program = |encode: &str, decode: &str| {
         format!("def encode(s):\n    return {encode}\ndef decode(s):\n    return {decode}\n")
     };
     let cases = [
-        (program("s", "s"), "passed", 1.0, None),
-        (program("'a'", "s"), "wrong", 0.0, Some("test 1: checker: found the answers wrong")),
-        (program("s", "7"), "wrong", 0.0, Some("test 1: checker: fails on the answers: TypeError: 'int' object")),
-        (program("s", "1 // 0"), "wrong", 0.0, Some("test 1: checker: decode: ZeroDivisionError")),
-        (program("1 // 0", "s"), "faulted", -0.06, Some("checker: encode: ZeroDivisionError")),
+        (program("s", "s"), "succeeded", 1.0, None),
+        (program("'a'", "s"), "wrong_answer", 0.0, Some("test 1: checker: found the answers wrong")),
+        (
+            program("s", "7"),
+            "wrong_answer",
+            0.0,
+            Some("test 1: checker: fails on the answers: TypeError: 'int' object"),
+        ),
+        (program("s", "1 // 0"), "raised", 0.0, Some("test 1: checker: decode: ZeroDivisionError")),
+        (program("1 // 0", "s"), "raised", -0.06, Some("checker: encode: ZeroDivisionError")),
     ];
     let items: Vec<(&str, &str)> = cases.iter().map(|(program, ..)| ("code", program.as_str())).collect();
     for tier in ["sandbox.tier=auto", "sandbox.tier=interpreter", "sandbox.tier=compiled"] {
@@ -207,7 +216,7 @@ fn a_program_whose_budget_ends_before_its_last_test_has_not_passed_and_is_paid_n
     let slow = "def f(x):\n    n = 0\n    for i in range(100 * x):\n        n += i * i % 7\n    return x";
     let settings = ["--env", "tasks.jsonl", "--set", "reward.fuel_bonus=0.5", "--set", "sandbox.call_share=1"];
     let answer = parsed(&answers(directory.path(), &[("slow", slow)], &settings)).remove(0);
-    assert_eq!((&answer["verdict"], &answer["parts"]["fuel"]), (&json!("wrong"), &json!(0.0)), "{answer}");
+    assert_eq!((&answer["verdict"], &answer["parts"]["fuel"]), (&json!("out_of_budget"), &json!(0.0)), "{answer}");
     assert!(answer["reason"].as_str().unwrap().contains("budget used up"), "{answer}");
 }
 
@@ -224,7 +233,7 @@ fn the_bonus_for_few_instructions_is_paid_in_one_currency_whatever_ran_the_progr
     let bonus = |answer: &Value| answer["parts"]["fuel"].as_f64().unwrap();
     let auto = judged(&["reward.fuel_bonus=0.5"]);
     assert_eq!(auto, judged(&["reward.fuel_bonus=0.5", "--set", "sandbox.tier=interpreter"]));
-    assert!(auto.iter().all(|answer| answer["verdict"] == "passed"), "{auto:?}");
+    assert!(auto.iter().all(|answer| answer["verdict"] == "succeeded"), "{auto:?}");
     // The class itself costs some 300,000 instructions, less than a hundredth of what the program takes.
     let [with, without, slower] = [&auto[1], &auto[0], &auto[2]].map(bonus);
     assert!(with <= without && without - with < 0.001, "{with} {without}");

@@ -1,5 +1,6 @@
 //! Tests that sinks and checkpoint have the same record of a step, including measurements from outside the loop.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use grpo_2048::arena::{Arena, Rules, Workers};
@@ -38,9 +39,7 @@ fn metrics_and_checkpoint_hold_the_same_records() {
     let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing()).unwrap();
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
     let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(2)).unwrap();
-    let measure = |record: &mut StepRecord| {
-        record.families.insert("gpu/util".into(), 50.0 + record.step as f64);
-    };
+    let measure = |record: &StepRecord| BTreeMap::from([("gpu/util".into(), 50.0 + record.step as f64)]);
     let run = Run {
         config: &config,
         policy: &mut policy,

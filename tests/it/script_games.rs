@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use grpo_2048::arena::{Arena, ArenaError, Evaluation, Rules, Verdict, Workers};
+use grpo_2048::arena::{Arena, ArenaError, Evaluation, Rules, Start, Workers};
 use grpo_2048::config::Config;
 use grpo_2048::environment::game2048::{Baseline, Board, Choice, Game, Strategy};
 use grpo_2048::environment::{Ending, Environment, Outcome, ScriptGame, Trace, Transcript};
@@ -44,9 +44,9 @@ fn evaluate(
 }
 
 /// The outcome of a program's first game.
-fn play(game: &ScriptGame, text: &str) -> Result<(Verdict, Outcome), String> {
+fn play(game: &ScriptGame, text: &str) -> Result<(Start, Outcome), String> {
     let evaluation = evaluate(game, &[text], (rules(), 1), 1).map_err(|error| error.to_string())?.remove(0);
-    Ok((evaluation.verdict, evaluation.games[0].clone()))
+    Ok((evaluation.start, evaluation.games[0].clone()))
 }
 
 fn transcript(outcome: &Outcome) -> &Transcript {
@@ -164,7 +164,7 @@ fn rewards_are_summed_until_the_game_says_so() {
                  def reset():\n    return 0\n\
                  def step(action):\n    global N\n    N += 1\n    return [N, action / 2, N == 5]\n";
     let (verdict, outcome) = play(&game("summed", rules), &returning("seen")).unwrap();
-    assert_eq!((verdict, outcome.ending, outcome.score), (Verdict::Played, Ending::GameOver, 5.0));
+    assert_eq!((verdict, outcome.ending, outcome.score), (Start::Played, Ending::GameOver, 5.0));
     let Transcript { moves, actions, last_observation, game_fuel } = transcript(&outcome);
     assert_eq!((*moves, actions.join(" "), last_observation.as_str()), (5, "0 1 2 3 4".into(), "5"));
     assert!(*game_fuel > 0 && outcome.fuel > 0);
@@ -175,7 +175,7 @@ fn a_value_error_is_a_bad_move_and_leaves_the_score_so_far() {
     let game =
         stepping("bad_move", "if action == 3: raise ValueError('three is no move')\nreturn action + 1, 1, False");
     let (verdict, outcome) = play(&game, &returning("seen")).unwrap();
-    assert_eq!((verdict, outcome.ending, outcome.score), (Verdict::Played, Ending::BadMove, 3.0));
+    assert_eq!((verdict, outcome.ending, outcome.score), (Start::Played, Ending::BadMove, 3.0));
     let (verdict, outcome) = play(&game, &returning("3")).unwrap();
     assert_eq!((outcome.ending, outcome.score), (Ending::BadMove, 0.0));
     assert_eq!(verdict.reason().unwrap(), "returned 3: three is no move");
@@ -201,14 +201,14 @@ fn a_program_fails_as_it_does_elsewhere() {
         ("sum(range(10_000)) and seen", Ending::OutOfFuel),
     ] {
         let (verdict, outcome) = play(&game, &returning(expression)).unwrap();
-        assert_eq!((verdict, outcome.ending), (Verdict::Played, ending), "{expression}");
+        assert_eq!((verdict, outcome.ending), (Start::Played, ending), "{expression}");
         assert!(outcome.score >= 2.0, "{expression}: {}", outcome.score);
     }
     let (verdict, _) = play(&game, "import sys\nsys.exit(1)\ndef strategy(seen): return 1").unwrap();
     assert_eq!(verdict.reason().unwrap(), "SystemExit: 1 (line 2)");
     let rejected =
         evaluate(&game, &["def strategy(seen):\n    return seen\n    nonlocal seen\n"], (rules(), 1), 2).unwrap();
-    assert!(matches!(rejected[0].verdict, Verdict::Rejected(_)), "{:?}", rejected[0].verdict);
+    assert!(matches!(rejected[0].start, Start::Rejected(_)), "{:?}", rejected[0].start);
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn evaluated(sandbox: &Sandbox, environment: &Arc<Environment>, limits: Limits, 
 /// All but the fuel, which each tier counts by itself.
 fn verdict(evaluation: &Evaluation) -> (String, Vec<Outcome>) {
     let games = evaluation.games.iter().map(|game| Outcome { fuel: 0, ..game.clone() });
-    (format!("{:?}", evaluation.verdict), games.collect())
+    (format!("{:?}", evaluation.start), games.collect())
 }
 
 #[test]

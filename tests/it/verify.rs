@@ -35,7 +35,7 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     let text = fs::read_to_string(&log).unwrap();
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     lines[1]["reward"] = 0.75.into();
-    let played = lines.iter().position(|line| line["verdict"] == "played").unwrap();
+    let played = lines.iter().position(|line| line["verdict"] == "succeeded").unwrap();
     lines[played]["completion"] = "def strategy(board):\n    return 'no move'\n".into();
     fs::write(&log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     let forged = verify(place.path(), &["--json"]);

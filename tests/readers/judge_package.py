@@ -12,9 +12,9 @@ TASKS = "examples/tasks/micro.jsonl"
 
 judge = Judge(env=TASKS, workers=4)
 right, wrong = judge.judge([RIGHT, "def add(a, b):\n    return 7"], ["add", "add"])
-assert (right["id"], right["reward"], right["verdict"], right["reason"]) == ("add", 1.0, "passed", None), right
+assert (right["id"], right["reward"], right["verdict"], right["reason"]) == ("add", 1.0, "succeeded", None), right
 assert right["passed"] == right["tests"] > 0 and right["fuel"] > 0 and list(right["parts"]) == ["tests", "failure"], right
-assert (wrong["reward"], wrong["verdict"]) == (0.0, "wrong") and "expected 3" in wrong["reason"], wrong
+assert (wrong["reward"], wrong["verdict"]) == (0.0, "wrong_answer") and "expected 3" in wrong["reason"], wrong
 
 items = [f"def add(a, b):\n    return a + b if a < {n} else b" for n in range(-900, 900, 300)]
 answers = [Judge(env=TASKS, workers=workers).judge(items, ["add"] * len(items)) for workers in (0, 1, 4)]

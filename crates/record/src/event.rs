@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::StepRecord;
-use crate::environment::Labels;
+use crate::environment::{Labels, Verdict};
 
 /// An event of a run.
 ///
@@ -192,7 +192,7 @@ pub struct RunHeader {
 }
 
 /// One completion with its verdict and reward, for display.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ScoredCompletion {
     /// The step that it belongs to; 0 in an evaluation.
     pub step: usize,
@@ -200,9 +200,9 @@ pub struct ScoredCompletion {
     pub index: usize,
     /// Source of the program, or the text of the whole completion if no program was found in it.
     pub source: String,
-    /// One of `played`, `rejected`, `faulted`.
-    pub verdict: String,
-    /// Why it was rejected or faulted, or how its games ended. May be empty.
+    /// What came of it.
+    pub verdict: Verdict,
+    /// Why it never played, or how its games ended. May be empty.
     pub reason: String,
     /// The reward.
     pub reward: f64,

@@ -12,6 +12,7 @@ mod event;
 mod headline;
 mod jsonl;
 mod launches;
+mod parts;
 mod phase;
 mod record;
 mod sparkline;
@@ -26,10 +27,11 @@ pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, R
 pub use headline::duration;
 pub use jsonl::{JsonlSink, METRICS_FILE};
 pub use launches::{LAUNCHES_FILE, LaunchEnd, LaunchRecord, LaunchSink, Process};
+pub use parts::{EliteRecord, UpdateRecord};
 pub use record::{StepRecord, TurnFigures, shortest};
 pub use sparkline::sparkline;
 pub use tensorboard::{TENSORBOARD_DIR, TensorBoardSink};
-pub use terminal::{Show, TerminalSink};
+pub use terminal::{Show, TerminalSink, verdict_style};
 pub use trace::TraceSink;
 
 use std::io;

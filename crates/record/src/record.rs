@@ -7,22 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Labels;
 use crate::stats;
 
+use super::parts::{EliteRecord, UpdateRecord};
+
 /// One line of `metrics.jsonl`: a flat object with its keys in this order, then the families of keys (`rewards/`,
-/// `became/`, `ending/`, `guard/`, `gpu/`, `parallel/`, `turns/`, `repair/`) by name. Shares are from 0 to 1.
+/// `verdict/`, `ending/`, `guard/`, `gpu/`, `parallel/`, `turns/`, `repair/`) by name. Shares are from 0 to 1.
 ///
-/// The metrics of the update are absent if the step made none because all groups were tied.
+/// Its parts are returned by those who compute them, and are lines of one object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
     /// Number of steps done, including this one.
     pub step: usize,
-    /// Mean value of the loss.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub loss: Option<f64>,
-    /// Global norm of the gradient before clipping.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub grad_norm: Option<f64>,
-    /// Learning rate of this step.
-    pub learning_rate: f64,
+    /// What the policy learnt.
+    #[serde(flatten)]
+    pub update: UpdateRecord,
     /// Tokens of prompts and completions since the run began.
     pub num_tokens: u64,
     /// Duration of the step, in seconds.
@@ -45,43 +42,9 @@ pub struct StepRecord {
     pub reward_std: f64,
     /// Share of groups that are tied.
     pub frac_reward_zero_std: f64,
-    /// Mean entropy of the policy's distributions at completion tokens, in nats per token.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub entropy: Option<f64>,
-    /// Weight of the entropy bonus in this step, in advantage per nat.
-    #[serde(default)]
-    pub entropy_coef: f64,
-    /// Target of the entropy controller, in nats per token; only with `entropy_target`, after the first update.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub entropy_target: Option<f64>,
-    /// Estimated KL divergence from the reference (k3), in nats per token; only if `beta` is not 0.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub kl: Option<f64>,
-    /// Share of tokens whose ratio was below the clipping range.
-    #[serde(rename = "clip_ratio/low_mean", skip_serializing_if = "Option::is_none", default)]
-    pub clip_ratio_low: Option<f64>,
-    /// Share of tokens whose ratio was above the limit of `epsilon_high` or `delta`, for advantages of both signs.
-    #[serde(rename = "clip_ratio/high_mean", skip_serializing_if = "Option::is_none", default)]
-    pub clip_ratio_high: Option<f64>,
-    /// Mean absolute difference between the log-probabilities of sampling and of scoring, in nats per token.
-    #[serde(rename = "sampling/sampling_logp_difference/mean", skip_serializing_if = "Option::is_none", default)]
-    pub logp_difference_mean: Option<f64>,
-    /// The largest such difference, in nats.
-    #[serde(rename = "sampling/sampling_logp_difference/max", skip_serializing_if = "Option::is_none", default)]
-    pub logp_difference_max: Option<f64>,
-    /// Mean of the importance weights that correct for this difference, after truncation or masking; only with servers.
-    #[serde(rename = "sampling/importance_sampling_ratio/mean", skip_serializing_if = "Option::is_none", default)]
-    pub importance_ratio: Option<f64>,
-    /// Share of tokens whose importance weight was truncated or masked; only with servers.
-    #[serde(rename = "sampling/frac_corrected", skip_serializing_if = "Option::is_none", default)]
-    pub frac_corrected: Option<f64>,
     /// Mean policy lag of the completions, in steps; only with `steps_ahead`.
     #[serde(rename = "sampling/policy_lag", skip_serializing_if = "Option::is_none", default)]
     pub policy_lag: Option<f64>,
-    /// Estimated KL divergence between the policy that sampled and the one that is updated (k3), before the update, in
-    /// nats per token; only with `steps_ahead`.
-    #[serde(rename = "sampling/kl", skip_serializing_if = "Option::is_none", default)]
-    pub sampling_kl: Option<f64>,
     /// Mean over completions of the mean score of their games; a completion that does not play counts as 0. For games
     /// only.
     #[serde(rename = "game/mean_score", skip_serializing_if = "Option::is_none", default)]
@@ -90,7 +53,7 @@ pub struct StepRecord {
     #[serde(rename = "game/max_tile", skip_serializing_if = "Option::is_none", default)]
     pub max_tile: Option<u32>,
     /// Share of completions that play: all their games go on to their end, or until the budget is used up.
-    /// `became/succeeded` counts them. For games only.
+    /// `verdict/succeeded` counts them. For games only.
     #[serde(rename = "game/frac_played", skip_serializing_if = "Option::is_none", default)]
     pub frac_played: Option<f64>,
     /// Mean over completions of the share of tests that each passes. For tasks only.
@@ -120,21 +83,9 @@ pub struct StepRecord {
     /// Number of groups that were sampled again because they were tied; a group counts once for each round.
     #[serde(rename = "groups/resampled", default)]
     pub groups_resampled: usize,
-    /// Number of elites.
-    #[serde(rename = "elites/count", default)]
-    pub elites_count: usize,
-    /// Mean over elites of their mean reward over all their games.
-    #[serde(rename = "elites/reward", skip_serializing_if = "Option::is_none", default)]
-    pub elites_reward: Option<f64>,
-    /// Number of elites that played the boards of this step.
-    #[serde(rename = "elites/replayed", default)]
-    pub elites_replayed: usize,
-    /// Number of elites that the update imitated.
-    #[serde(rename = "elites/imitated", default)]
-    pub elites_imitated: usize,
-    /// Mean negative log-likelihood of their tokens, in nats per token.
-    #[serde(rename = "elites/nll", skip_serializing_if = "Option::is_none", default)]
-    pub elites_nll: Option<f64>,
+    /// What became of the elites.
+    #[serde(flatten)]
+    pub elites: EliteRecord,
     /// Correlation of the rewards with the shuffled rewards, -1 to 1; only in a control run.
     #[serde(rename = "control/reward_correlation", skip_serializing_if = "Option::is_none", default)]
     pub control_correlation: Option<f64>,
@@ -169,13 +120,10 @@ pub struct StepRecord {
     /// Time that was waited for rewards after sampling had ended, in seconds.
     #[serde(rename = "time/reward_wait")]
     pub time_reward_wait: f64,
-    /// Time of the update, in seconds.
-    #[serde(rename = "time/update")]
-    pub time_update: f64,
     /// Completion tokens per second while those of this step were sampled; 0 if they were read from a checkpoint.
     #[serde(rename = "generate/tokens_per_s")]
     pub tokens_per_s: f64,
-    /// Families of keys: `rewards/{name}/mean`, `rewards/{name}/std`, `became/{fate}` (completions), `ending/{kind}`
+    /// Families of keys: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{verdict}` (completions), `ending/{kind}`
     /// (games), `guard/{symptom}`, `parallel/wait` and `parallel/slowest` with several processes, `gpu/{quantity}`
     /// with a GPU, and `turns/mean`, `turns/succeeded/{turn}`, `repair/fixed`, `repair/broken` with several turns.
     #[serde(flatten)]
@@ -258,9 +206,9 @@ impl StepRecord {
         (1..).map_while(|turn| self.families.get(&format!("turns/succeeded/{turn}")).copied()).collect()
     }
 
-    /// Sets the number of completions with this fate.
-    pub fn count_fate(&mut self, fate: &str, count: usize) {
-        self.families.insert(format!("became/{fate}"), count as f64);
+    /// Sets the number of completions with this verdict.
+    pub fn count_verdict(&mut self, verdict: &str, count: usize) {
+        self.families.insert(format!("verdict/{verdict}"), count as f64);
     }
 
     /// Sets `guard/{symptom}`: 1 is a warning, 2 ends the run.
@@ -290,21 +238,22 @@ mod tests {
 
     #[test]
     fn a_line_is_flat_in_a_fixed_order_and_reads_back() {
-        let mut record = StepRecord { step: 3, loss: Some(0.25), learning_rate: 3e-4, ..StepRecord::default() };
+        let update = UpdateRecord { loss: Some(0.25), learning_rate: 3e-4, ..UpdateRecord::default() };
+        let mut record = StepRecord { step: 3, update, ..StepRecord::default() };
         record.rewards(&[0.0, 1.0]);
         record.reward_part("game", &[0.0, 1.0]);
-        record.count_fate("succeeded", 2);
+        record.count_verdict("succeeded", 2);
         record.count_ending("game_over");
         let line = serde_json::to_string(&record).unwrap();
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&line).unwrap();
         let keys: Vec<&str> = object.keys().map(String::as_str).collect();
-        assert_eq!(keys[..5], ["step", "loss", "learning_rate", "num_tokens", "step_time"]);
+        assert_eq!(keys[..5], ["step", "loss", "learning_rate", "entropy_coef", "elites/imitated"]);
         assert_eq!(
             keys[keys.len() - 4..],
-            ["became/succeeded", "ending/game_over", "rewards/game/mean", "rewards/game/std"]
+            ["ending/game_over", "rewards/game/mean", "rewards/game/std", "verdict/succeeded"]
         );
         assert!(object.values().all(|value| value.is_number()), "{line}");
-        assert_eq!(object["became/succeeded"], 2.0);
+        assert_eq!(object["verdict/succeeded"], 2.0);
         assert_eq!(serde_json::from_str::<StepRecord>(&line).unwrap(), record);
     }
 

@@ -1,5 +1,6 @@
 //! Shows a run to its user: bars with the progress of run and step, or one line per step without a terminal.
 
+use console::Style;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::board::{Stream, TileSize, board_lines, numbered};
@@ -8,7 +9,7 @@ use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::headline::{duration, headline};
 use super::phase::Phase;
 use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
-use crate::environment::Labels;
+use crate::environment::{Labels, Verdict};
 use crate::plural::counted;
 
 /// Columns of the line of a step above the bar.
@@ -251,9 +252,9 @@ fn by_turn(record: &StepRecord) -> String {
 
 /// How long completions are, how far the policy is from its reference, and how fast it moves.
 fn learnt(record: &StepRecord) -> impl Iterator<Item = String> {
-    let kl = record.kl.map(|kl| format!("kl {kl:.3}"));
+    let kl = record.update.kl.map(|kl| format!("kl {kl:.3}"));
     let length = format!("{:.0} tok", record.mean_length);
-    [Some(length), kl, Some(format!("lr {:.0e}", record.learning_rate))].into_iter().flatten()
+    [Some(length), kl, Some(format!("lr {:.0e}", record.update.learning_rate))].into_iter().flatten()
 }
 
 /// Adds words to the line of a step where they fit.
@@ -282,14 +283,19 @@ fn gpu(record: &StepRecord) -> String {
     }
 }
 
+/// The style of a verdict: green where a program succeeded, yellow where there is none, red otherwise.
+pub fn verdict_style(verdict: Verdict, stream: Stream) -> Style {
+    match verdict {
+        Verdict::Succeeded => stream.style().green(),
+        Verdict::NoFunction | Verdict::NotCompiled | Verdict::Cut => stream.style().yellow(),
+        _ => stream.style().red(),
+    }
+}
+
 /// The text about one completion for `--sequential`.
 fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
     let stream = Stream::Stderr;
-    let verdict = match completion.verdict.as_str() {
-        "played" => stream.style().green().apply_to(&completion.verdict),
-        "rejected" => stream.style().yellow().apply_to(&completion.verdict),
-        _ => stream.style().red().apply_to(&completion.verdict),
-    };
+    let verdict = verdict_style(completion.verdict, stream).apply_to(completion.verdict.name());
     let reason = if completion.reason.is_empty() { String::new() } else { format!(" ({})", completion.reason) };
     let parts: Vec<String> = completion.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
     let mut text = format!("completion {}\n{}", completion.index + 1, numbered(&completion.source, stream));
@@ -314,6 +320,7 @@ fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::TurnFigures;
+    use super::super::UpdateRecord;
     use super::*;
 
     #[test]
@@ -335,8 +342,8 @@ mod tests {
 
     #[test]
     fn the_line_of_a_step_has_length_divergence_and_rate_within_80_columns() {
-        let record =
-            StepRecord { mean_length: 211.6, kl: Some(0.01234), learning_rate: 1.25e-5, ..StepRecord::default() };
+        let update = UpdateRecord { kl: Some(0.01234), learning_rate: 1.25e-5, ..UpdateRecord::default() };
+        let record = StepRecord { mean_length: 211.6, update, ..StepRecord::default() };
         let told = |line: &str| {
             let mut line = line.to_owned();
             learnt(&record).for_each(|words| append(&mut line, &words));
@@ -369,7 +376,7 @@ mod tests {
         note(Event::StepStarted { step: 2 });
         note(Event::Scored { step: 2, done: 5, total: 8 });
         note(Event::Decoding { step: 3, tokens: 90, finished: 8, total: 8 });
-        let early = ScoredCompletion { step: 3, ..ScoredCompletion::default() };
+        let early = ScoredCompletion { step: 3, ..frozen() };
         note(Event::CompletionScored(&early));
         let beside = note(Event::Scored { step: 3, done: 1, total: 8 });
         assert_eq!(beside, ((2, 0, 5, 8), (3, 8, 1, 8), 1));
@@ -378,12 +385,12 @@ mod tests {
         assert_eq!(evaluation, ((0, 1, 0, 4), (0, 0, 0, 0), 0));
     }
 
-    #[test]
-    fn a_completion_shows_source_verdict_reward_and_board() {
-        let completion = ScoredCompletion {
+    fn frozen() -> ScoredCompletion {
+        ScoredCompletion {
+            step: 1,
             index: 3,
             source: "def strategy(board):\n    return 'W'".into(),
-            verdict: "played".into(),
+            verdict: Verdict::Froze,
             reason: "freeze".into(),
             reward: 0.21,
             parts: vec![("game".into(), 0.2), ("gate".into(), 0.01)],
@@ -391,9 +398,12 @@ mod tests {
             max_tile: 128,
             games: 1,
             final_board: Some([[128, 64, 0, 0]; 4]),
-            ..ScoredCompletion::default()
-        };
-        let text = completion_text(&completion, Labels::Board);
+        }
+    }
+
+    #[test]
+    fn a_completion_shows_source_verdict_reward_and_board() {
+        let text = completion_text(&frozen(), Labels::Board);
         for expected in
             ["completion 4", "   2 |     return 'W'", "(freeze)", "reward 0.210 = game 0.200 + gate 0.010", "128"]
         {

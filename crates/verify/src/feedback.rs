@@ -5,7 +5,7 @@
 //! others decide, and no word of a text depends on them. What a program wrote itself, such as the message of an exception,
 //! stays within its line.
 
-use crate::arena::{Evaluation, Verdict};
+use crate::arena::{Evaluation, Start};
 use crate::config::Feedback;
 use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Points, TestsTrace, Trace, Transcript};
 use crate::program::Rejection;
@@ -36,34 +36,34 @@ pub fn feedback(environment: &Environment, cases: &[Case], evaluation: &Evaluati
 }
 
 fn verdict(environment: &Environment, evaluation: &Evaluation) -> &'static str {
-    match (&evaluation.verdict, environment.has_tests()) {
-        (Verdict::Rejected(Rejection::NoFunction { .. }), _) => "There is no program in the answer.",
-        (Verdict::Rejected(Rejection::NotCompiled { .. } | Rejection::TooLong { .. }), _) => {
+    match (&evaluation.start, environment.has_tests()) {
+        (Start::Rejected(Rejection::NoFunction { .. }), _) => "There is no program in the answer.",
+        (Start::Rejected(Rejection::NotCompiled { .. } | Rejection::TooLong { .. }), _) => {
             "The program does not compile."
         }
-        (Verdict::Faulted(_), _) => "The program fails.",
-        (Verdict::Played, true) => "The program is wrong.",
-        (Verdict::Played, false) => "The program played.",
+        (Start::Faulted(_), _) => "The program fails.",
+        (Start::Played, true) => "The program is wrong.",
+        (Start::Played, false) => "The program played.",
     }
 }
 
 fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> String {
-    match &evaluation.verdict {
-        Verdict::Rejected(rejection @ Rejection::NoFunction { .. }) => {
+    match &evaluation.start {
+        Start::Rejected(rejection @ Rejection::NoFunction { .. }) => {
             format!("There is no program in the answer: {}.", quoted(&rejection.to_string()))
         }
-        Verdict::Rejected(rejection) => {
+        Start::Rejected(rejection) => {
             format!("The program does not compile: {}.", quoted(&rejection.to_string()))
         }
-        Verdict::Faulted(_) | Verdict::Played if environment.has_tests() => {
+        Start::Faulted(_) | Start::Played if environment.has_tests() => {
             let shown = |case: &Case| match (environment.tasks(), case) {
                 (Some(tasks), Case::Task(task)) => tasks.tasks()[*task as usize].shown,
                 _ => 0,
             };
             of_tests(evaluation, cases.first().map_or(0, shown))
         }
-        Verdict::Faulted(fault) => format!("The program fails at its first call: {}.", quoted(&fault.reason)),
-        Verdict::Played => of_games(&evaluation.games),
+        Start::Faulted(fault) => format!("The program fails at its first call: {}.", quoted(&fault.reason)),
+        Start::Played => of_games(&evaluation.games),
     }
 }
 
@@ -71,14 +71,14 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
 fn of_tests(evaluation: &Evaluation, shown: usize) -> String {
     let failed =
         evaluation.games.iter().filter_map(Outcome::tests).find_map(|tests: &TestsTrace| tests.failed.as_ref());
-    match (failed, &evaluation.verdict) {
+    match (failed, &evaluation.start) {
         (Some(failed), _) if failed.test as usize <= shown => {
             format!("The program fails a test: {}.", quoted(&failed.reason))
         }
         // Hidden tests come after the shown ones, so that these are passed.
         (Some(_), _) if shown > 0 => "The program passes the tests that were shown, and fails others.".to_owned(),
         // Without a failed test the program has not come to any: the reason is that it cannot be loaded.
-        (None, Verdict::Faulted(fault)) => format!("The program fails as it is loaded: {}.", quoted(&fault.reason)),
+        (None, Start::Faulted(fault)) => format!("The program fails as it is loaded: {}.", quoted(&fault.reason)),
         (Some(_) | None, _) => "The program fails tests, which are not shown.".to_owned(),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn write(text: &str, interface: &Interface) -> Result<Written, Stop> 
         let items = writer.items(b']', DEPTH_MAX, &mut kinds)?;
         writer.end().map(|()| writer.list(&items))
     });
-    let value = written.ok_or(Stop::WayBack { reason: "an argument that is not modelled" })?;
+    let value = written.ok_or(Stop::GivenUp { reason: "an argument that is not modelled" })?;
     Ok(Written { value, kinds, image: writer.image })
 }
 

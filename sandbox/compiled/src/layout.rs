@@ -6,6 +6,12 @@
 /// Difference between an object's address and the value that points to the object.
 pub(crate) const POINTER: u64 = 7;
 
+/// The bit that is set in every value but integers.
+pub(crate) const NO_INTEGER: i32 = 1;
+/// The bits that tell objects from constants, and what they are in a value that points to an object.
+pub(crate) const TAG_MASK: i32 = 7;
+pub(crate) const OBJECT_TAG: i32 = 1;
+
 /// Constants that are not objects. Their last three bits are 011.
 pub(crate) const NONE: i64 = 3;
 pub(crate) const FALSE: i64 = 11;
@@ -17,6 +23,7 @@ pub(crate) const END: i64 = 35;
 
 /// Kinds of objects; the first word of an object.
 pub(crate) const LIST: u32 = 1;
+/// Lists and tuples have their items at the same place, and kinds one after the other.
 pub(crate) const TUPLE: u32 = 2;
 pub(crate) const STRING: u32 = 3;
 pub(crate) const FLOAT: u32 = 4;

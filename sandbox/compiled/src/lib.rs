@@ -2,7 +2,7 @@
 //!
 //! Takes the source of a program, gives a program that can be started and called. Its answers are always those of
 //! CPython: whatever would raise an exception in CPython, and whatever the tier does not support, ends in
-//! [`Stop::WayBack`], and the caller runs the program in the interpreter instead. Knows no game and no interpreter.
+//! [`Stop::GivenUp`], and the caller runs the program in the interpreter instead. Knows no game and no interpreter.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -47,8 +47,8 @@ pub enum Stop {
         scope: GasScope,
     },
     /// The tier does not know what CPython would do; the program must be run in the interpreter.
-    #[error("way back: {reason}")]
-    WayBack {
+    #[error("given up: {reason}")]
+    GivenUp {
         /// The reason in a few words.
         reason: &'static str,
     },

@@ -36,7 +36,7 @@ const REASONS: [&str; 15] = [
     "an operation that is not modelled",
     "a value that does not cross",
     "a float that is not a number",
-    "a container changed while it was gone through",
+    "a container changed while it was iterated",
 ];
 
 /// A program in instances of its own. Dropping it leaves nothing behind.
@@ -106,7 +106,7 @@ impl CompiledSession {
     /// value as JSON, the very text that the interpreter's guest gives.
     pub fn call(&mut self, function: &str, arguments: &str) -> Result<String, Stop> {
         if self.finished {
-            return Err(Stop::WayBack { reason: "asked again after a stop" });
+            return Err(Stop::GivenUp { reason: "called again after a stop" });
         }
         let result = self.answer(function, arguments);
         self.finished = result.is_err();
@@ -125,11 +125,11 @@ impl CompiledSession {
         let callable = program.compiled.emission.callable.iter().enumerate();
         let mut named = callable.filter(|(_, callable)| callable.name == function).peekable();
         if named.peek().is_none() {
-            return Err(Stop::WayBack { reason: "no such function" });
+            return Err(Stop::GivenUp { reason: "no such function" });
         }
         let (number, _) = named
             .find(|(_, callable)| callable.takes(&written.kinds))
-            .ok_or(Stop::WayBack { reason: "other arguments than the function takes" })?;
+            .ok_or(Stop::GivenUp { reason: "other arguments than the function takes" })?;
         let top = self.place(interface.nursery, &written.image)?;
         self.spend(CALL_GAS + written.image.len() as u64 * ARGUMENT_GAS, |session| {
             let value = session.call.call(&mut session.store, (number as u32, written.value, top))?;
@@ -137,7 +137,7 @@ impl CompiledSession {
             session.end_call.call(&mut session.store, ())?;
             Ok(text)
         })?
-        .map_err(|reason| Stop::WayBack { reason })
+        .map_err(|reason| Stop::GivenUp { reason })
     }
 
     /// Copies the objects of arguments to where the values of a call begin; gives their end.
@@ -149,7 +149,7 @@ impl CompiledSession {
             if grown.is_err() {
                 return Err(match self.store.data().exhausted.clone() {
                     Some(words) => Stop::Machine(TierError::Memory(words)),
-                    None => Stop::WayBack { reason: "memory" },
+                    None => Stop::GivenUp { reason: "memory" },
                 });
             }
         }
@@ -191,11 +191,11 @@ impl CompiledSession {
         match error.downcast_ref::<Trap>() {
             Some(Trap::Interrupt) => Stop::Machine(TierError::Overrun { seconds: TICKS_MAX - 1 }),
             _ if rest < 0 => Stop::OutOfGas { scope },
-            Some(Trap::StackOverflow) => Stop::WayBack { reason: "recursion" },
+            Some(Trap::StackOverflow) => Stop::GivenUp { reason: "recursion" },
             Some(_) => {
                 let number = self.reason.get(&mut self.store).i32().unwrap_or(0);
                 let reason = usize::try_from(number).ok().and_then(|number| REASONS.get(number));
-                Stop::WayBack { reason: reason.unwrap_or(&REASONS[0]) }
+                Stop::GivenUp { reason: reason.unwrap_or(&REASONS[0]) }
             }
             None => Stop::Machine(TierError::Engine(format!("{error:#}"))),
         }

@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
     fn dict(&mut self, at: u64, depth: usize) -> Result<(), &'static str> {
         let depth = depth.checked_sub(1).ok_or("a value that nests deeper than may cross")?;
         let (length, entries, used) = (self.word(at + 4)?, self.word(at + 8)?, self.word(at + 12)?);
-        // A dict that is mostly deleted, many times over, would be gone through for nothing.
+        // A dict that is mostly deleted, many times over, would be scanned for nothing.
         if u64::from(used) > 4 * (u64::from(length) + DELETED_MAX) {
             return Err(NOT_MODELLED);
         }

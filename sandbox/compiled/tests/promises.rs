@@ -16,33 +16,33 @@ fn start(source: &str) -> CompiledSession {
 }
 
 /// Why a call is left to the interpreter.
-fn way_back(source: &str, arguments: &str) -> &'static str {
+fn given_up(source: &str, arguments: &str) -> &'static str {
     match start(source).call("play", arguments) {
-        Err(Stop::WayBack { reason }) => reason,
+        Err(Stop::GivenUp { reason }) => reason,
         other => panic!("{other:?}\n{source}"),
     }
 }
 
 #[test]
 fn a_program_that_raises_is_left_to_the_interpreter() {
-    assert_eq!(way_back("def play():\n    return [][0]\n", "[]"), "an index out of range");
-    assert_eq!(way_back("def play():\n    return {}[0]\n", "[]"), "a missing key");
-    assert_eq!(way_back("def play(n):\n    return 1 // n\n", "[0]"), "a division by zero");
-    assert_eq!(way_back("def play():\n    raise ValueError\n", "[]"), "an exception");
-    assert_eq!(way_back("def play():\n    return unbound\n", "[]"), "an exception");
-    assert_eq!(way_back("def play(n):\n    return n + ''\n", "[1]"), "an operand of another type");
-    assert_eq!(way_back("def play(n):\n    return n * n\n", "[4000000000]"), "an integer beyond 62 bits");
-    assert_eq!(way_back("def play(n):\n    return 1e308 * n - 1e308 * n\n", "[10]"), "a float that is not a number");
-    assert_eq!(way_back("def play(n):\n    return [v for v in {1, 2}]\n", "[10]"), "an operation that is not modelled");
+    assert_eq!(given_up("def play():\n    return [][0]\n", "[]"), "an index out of range");
+    assert_eq!(given_up("def play():\n    return {}[0]\n", "[]"), "a missing key");
+    assert_eq!(given_up("def play(n):\n    return 1 // n\n", "[0]"), "a division by zero");
+    assert_eq!(given_up("def play():\n    raise ValueError\n", "[]"), "an exception");
+    assert_eq!(given_up("def play():\n    return unbound\n", "[]"), "an exception");
+    assert_eq!(given_up("def play(n):\n    return n + ''\n", "[1]"), "an operand of another type");
+    assert_eq!(given_up("def play(n):\n    return n * n\n", "[4000000000]"), "an integer beyond 62 bits");
+    assert_eq!(given_up("def play(n):\n    return 1e308 * n - 1e308 * n\n", "[10]"), "a float that is not a number");
+    assert_eq!(given_up("def play(n):\n    return [v for v in {1, 2}]\n", "[10]"), "an operation that is not modelled");
 }
 
 #[test]
 fn a_function_that_is_not_there_or_takes_others_is_left_to_the_interpreter() {
     let mut session = start("def play(a, b=1):\n    return a\n");
     assert_eq!(session.call("play", "[1]").expect("a value"), "1");
-    assert!(matches!(session.call("play", "[]"), Err(Stop::WayBack { .. })));
-    assert!(matches!(session.call("play", "[1]"), Err(Stop::WayBack { reason: "asked again after a stop" })));
-    assert!(matches!(start("x = 1\n").call("x", "[]"), Err(Stop::WayBack { reason: "no such function" })));
+    assert!(matches!(session.call("play", "[]"), Err(Stop::GivenUp { .. })));
+    assert!(matches!(session.call("play", "[1]"), Err(Stop::GivenUp { reason: "called again after a stop" })));
+    assert!(matches!(start("x = 1\n").call("x", "[]"), Err(Stop::GivenUp { reason: "no such function" })));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn an_endless_loop_ends_by_gas_and_no_budget_is_exceeded() {
         match session.call("play", "[]") {
             Err(Stop::OutOfGas { scope: GasScope::Call }) => {}
             // Memory may end first.
-            Err(Stop::WayBack { reason: "memory" }) => continue,
+            Err(Stop::GivenUp { reason: "memory" }) => continue,
             other => panic!("{other:?}\n{source}"),
         }
         assert_eq!(session.gas_used() - loaded, LIMITS.call_gas, "{source}");
@@ -93,9 +93,9 @@ fn loading_is_paid_for_too() {
 
 #[test]
 fn memory_beyond_the_limit_is_left_to_the_interpreter() {
-    assert_eq!(way_back("def play():\n    x = [0] * 4000000\n    return len(x + x + x)\n", "[]"), "memory");
+    assert_eq!(given_up("def play():\n    x = [0] * 4000000\n    return len(x + x + x)\n", "[]"), "memory");
     let text = "def play():\n    t = 'ab'\n    while True: t = ''.join([t, t])\n";
-    assert_eq!(way_back(text, "[]"), "memory");
+    assert_eq!(given_up(text, "[]"), "memory");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn compare(source: &str, function: &str, calls: &[String]) -> Came {
     };
     let mut compiled = match program.start(7, &LIMITS) {
         Ok(session) => session,
-        Err(Stop::WayBack { reason }) => return Came::Back(reason),
+        Err(Stop::GivenUp { reason }) => return Came::Back(reason),
         Err(other) => panic!("{other}\n{source}"),
     };
     let mut interpreted = sandbox.load(source, 7, &FUEL).expect("what loads in the tier loads in the interpreter");
@@ -51,7 +51,7 @@ fn compare(source: &str, function: &str, calls: &[String]) -> Came {
                 Ok(expected) => assert_eq!(value, expected, "{function}{arguments} of\n{source}"),
                 Err(failure) => panic!("{function}{arguments} gives {value}, CPython: {failure}\n{source}"),
             },
-            Err(Stop::WayBack { reason }) => return Came::Back(reason),
+            Err(Stop::GivenUp { reason }) => return Came::Back(reason),
             Err(other) => panic!("{other}\n{source}"),
         }
     }

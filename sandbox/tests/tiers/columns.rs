@@ -199,7 +199,7 @@ impl Player {
                 assert_eq!(answers.len(), cases.len(), "{told}");
                 Some(answers)
             }
-            Err(Stop::WayBack { .. }) => None,
+            Err(Stop::GivenUp { .. }) => None,
             Err(other) => panic!("{function}: {other}"),
         }
     }

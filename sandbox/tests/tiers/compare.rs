@@ -60,7 +60,7 @@ pub struct Tally {
     pub out_of_gas: u64,
     pub differences: u64,
     pub outside: BTreeMap<String, u64>,
-    pub way_back: BTreeMap<String, u64>,
+    pub given_up: BTreeMap<String, u64>,
 }
 
 impl Tally {
@@ -71,7 +71,7 @@ impl Tally {
         self.equal += other.equal;
         self.out_of_gas += other.out_of_gas;
         self.differences += other.differences;
-        for (mine, others) in [(&mut self.outside, &other.outside), (&mut self.way_back, &other.way_back)] {
+        for (mine, others) in [(&mut self.outside, &other.outside), (&mut self.given_up, &other.given_up)] {
             others.iter().for_each(|(words, count)| *mine.entry(words.clone()).or_default() += count);
         }
     }
@@ -138,7 +138,7 @@ impl Tiers {
                     Err(stop) => stop,
                 };
                 match stop {
-                    Stop::WayBack { reason } => *tally.way_back.entry(reason.to_owned()).or_default() += 1,
+                    Stop::GivenUp { reason } => *tally.given_up.entry(reason.to_owned()).or_default() += 1,
                     Stop::OutOfGas { .. } => answers.push((index, call, Told::OutOfGas)),
                     Stop::Machine(error) => answers.push((index, call, Told::Broken(error.to_string()))),
                 }

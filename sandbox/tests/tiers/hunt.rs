@@ -59,7 +59,7 @@ pub fn hunt(tiers: &Tiers, nth: impl Fn(u64) -> Program + Sync) -> Tally {
     });
     let tally = tally.into_inner().unwrap();
     println!("\r{}; ended at seed {}", summary(&tally), next.into_inner());
-    for (title, counts) in [("outside", &tally.outside), ("way back", &tally.way_back)] {
+    for (title, counts) in [("outside", &tally.outside), ("given up", &tally.given_up)] {
         let mut counts: Vec<_> = counts.iter().collect();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         println!("{title}: {counts:?}");

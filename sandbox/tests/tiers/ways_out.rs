@@ -245,7 +245,7 @@ impl Player {
                 self.session = Some(session);
                 Some(serde_json::from_str(&told).unwrap())
             }
-            Err(Stop::WayBack { .. }) => None,
+            Err(Stop::GivenUp { .. }) => None,
             Err(other) => panic!("{name}: {other}"),
         }
     }

@@ -1,5 +1,6 @@
 //! Measures the GPU that a run trains on.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::hardware::{GPU_FILE, GpuError, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
@@ -36,20 +37,20 @@ impl GpuWatch {
         }
     }
 
-    /// Adds the measurements of a step to its record.
-    pub fn add(&mut self, record: &mut StepRecord) {
-        let Some(index) = self.index else { return };
+    /// The measurements of a step, by name.
+    pub fn measure(&mut self, record: &StepRecord) -> BTreeMap<String, f64> {
+        let Some(index) = self.index else { return BTreeMap::new() };
         self.shares.steps += 1;
         self.shares.total += record.step_time;
         self.shares.generate += record.time_generate;
         self.shares.reward_wait += record.time_reward_wait;
-        let Some(sampler) = &self.sampler else { return };
+        let Some(sampler) = &self.sampler else { return BTreeMap::new() };
         if let Some(reason) = sampler.take_ended() {
             self.console.print(&format!("warning: the GPU is no longer watched: {reason}"));
         }
-        if let Some(usage) = sampler.take_lately().get(index) {
-            record.families.extend(usage.metrics().map(|(name, value)| (name.to_owned(), value)));
-        }
+        let lately = sampler.take_lately();
+        let metrics = lately.get(index).into_iter().flat_map(|usage| usage.metrics());
+        metrics.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// The GPU's use over the whole run, in words; empty where none was measured.

@@ -434,7 +434,7 @@ impl<'ast> Visit<'ast> for Sources {
 
     fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
         self.define(&item.ident);
-        if item.ident == "StepRecord" || item.ident == "EvaluationRecord" {
+        if ["StepRecord", "UpdateRecord", "EliteRecord", "EvaluationRecord"].iter().any(|name| item.ident == name) {
             self.record(item);
         }
         syn::visit::visit_item_struct(self, item);

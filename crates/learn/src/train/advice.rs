@@ -1,8 +1,8 @@
 //! Advice on what to change when few completions succeed.
 
 use crate::config::Config;
-use crate::environment::{Labels, game2048};
-use crate::evaluation::{Fate, Fates};
+use crate::environment::{Labels, Verdict, game2048};
+use crate::evaluation::VerdictCounts;
 use crate::plural::counted;
 
 /// Advice is given below this share of completions that succeed.
@@ -15,19 +15,19 @@ const MANY_CUT: f64 = 0.1;
 const COOLER: f64 = 0.7;
 
 /// Lines that say what became of completions, give an example of a failure, and advise what to change.
-pub fn told(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
-    let words = fates.in_words(labels, config.rollout.max_completion_length);
-    let mut lines = vec![format!("of {} {words}", counted(fates.total(), "completion"))];
-    let advice = advice(fates, config, labels);
+pub fn told(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String> {
+    let words = counts.in_words(labels, config.rollout.max_completion_length);
+    let mut lines = vec![format!("of {} {words}", counted(counts.total(), "completion"))];
+    let advice = advice(counts, config, labels);
     if !advice.is_empty() {
-        lines.extend(fates.example().map(|reason| format!("for example: {reason}")));
+        lines.extend(counts.example().map(|reason| format!("for example: {reason}")));
     }
     lines.extend(advice.into_iter().map(|advice| format!("try {advice}")));
     lines
 }
 
 /// The same in one line for a run with these recorded settings (the text of its `config.toml`), or none if nothing is
-/// advised. `count` returns how many completions had the fate of a name; `has_tests` says whether the run was of tasks.
+/// advised. `count` returns how many completions had the verdict of a name; `has_tests` says whether the run was of tasks.
 pub fn of_recorded(settings: &str, count: impl Fn(&str) -> usize, has_tests: bool) -> Option<String> {
     let mut settings: toml::Table = settings.parse().ok()?;
     // The table of versions and the machine is not part of the settings.
@@ -38,19 +38,19 @@ pub fn of_recorded(settings: &str, count: impl Fn(&str) -> usize, has_tests: boo
         (false, true) => Labels::Board,
         (false, false) => Labels::Game,
     };
-    let fates = Fates::counted(count);
-    (!advice(&fates, &config, labels).is_empty()).then(|| told(&fates, &config, labels).join("; "))
+    let counts = VerdictCounts::counted(count);
+    (!advice(&counts, &config, labels).is_empty()).then(|| told(&counts, &config, labels).join("; "))
 }
 
 /// What to change, the most promising first; empty if enough completions succeed.
-fn advice(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
-    let succeeded = fates.share(Fate::Succeeded);
+fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String> {
+    let succeeded = counts.share(Verdict::Succeeded);
     let mut advice = Vec::new();
-    if fates.total() == 0 || succeeded >= FEW {
+    if counts.total() == 0 || succeeded >= FEW {
         return advice;
     }
     let (longest, model) = (config.rollout.max_completion_length, config.model.model.as_str());
-    if fates.share(Fate::Cut) >= MANY_CUT {
+    if counts.share(Verdict::Cut) >= MANY_CUT {
         advice.push(format!("longer completions: --max-completion-length {}", 2 * longest));
     }
     if model == "builtin" {
@@ -75,8 +75,8 @@ fn advice(fates: &Fates, config: &Config, labels: Labels) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn fates(succeeded: usize, refused: usize, cut: usize) -> Fates {
-        Fates::counted(|name| match name {
+    fn counts(succeeded: usize, refused: usize, cut: usize) -> VerdictCounts {
+        VerdictCounts::counted(|name| match name {
             "succeeded" => succeeded,
             "not_compiled" => refused,
             "cut" => cut,
@@ -89,8 +89,8 @@ mod tests {
         let mut config = Config::preset("llm").unwrap();
         config.rollout.max_completion_length = 128;
         config.model.model = "m.gguf".into();
-        let told_of = |fates: &Fates, config: &Config, labels| told(fates, config, labels).join("; ");
-        let found = told_of(&fates(1, 4, 27), &config, Labels::Board);
+        let told_of = |counts: &VerdictCounts, config: &Config, labels| told(counts, config, labels).join("; ");
+        let found = told_of(&counts(1, 4, 27), &config, Labels::Board);
         for words in [
             "84% are cut",
             "--max-completion-length 256",
@@ -100,10 +100,10 @@ mod tests {
         ] {
             assert!(found.contains(words), "{words} in {found}");
         }
-        assert_eq!(told(&fates(20, 10, 2), &config, Labels::Board).len(), 1);
+        assert_eq!(told(&counts(20, 10, 2), &config, Labels::Board).len(), 1);
         // A model with an adapter needs no warm-up, and there is none for tasks.
         config.model.adapter = "runs/warm".into();
-        assert!(!told_of(&fates(1, 4, 27), &config, Labels::Board).contains("sft"));
-        assert!(told_of(&fates(0, 8, 0), &config, Labels::Tests).contains("reward.tests=share"));
+        assert!(!told_of(&counts(1, 4, 27), &config, Labels::Board).contains("sft"));
+        assert!(told_of(&counts(0, 8, 0), &config, Labels::Tests).contains("reward.tests=share"));
     }
 }

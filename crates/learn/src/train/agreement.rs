@@ -68,19 +68,22 @@ impl Run<'_> {
         Ok(if common == plan.division { plan } else { MemoryPlan::of(workload, common) })
     }
 
-    /// Records how long each process has waited for the others, and fails if their results differ in any bit.
-    pub(super) fn compare(&self, record: &mut StepRecord) -> Result<(), TrainError> {
+    /// Seconds that each process has waited for the others in a step, by rank; none if there is one process.
+    ///
+    /// # Errors
+    /// [`ParallelError::Apart`] if their results differ in any bit.
+    pub(super) fn compare(&self, record: &StepRecord) -> Result<Option<Vec<f64>>, TrainError> {
         if self.peers.size() == 1 {
-            return Ok(());
+            return Ok(None);
         }
-        let results = [record.reward, record.loss.unwrap_or(0.0), record.grad_norm.unwrap_or(0.0)];
+        let update = &record.update;
+        let results = [record.reward, update.loss.unwrap_or(0.0), update.grad_norm.unwrap_or(0.0)];
         let all = self.peers.gather_numbers(&[&[self.peers.waited().as_secs_f64()], &results[..]].concat())?;
         let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
         if let Some(rank) = all.iter().position(|other| bits(&other[1..]) != bits(&all[0][1..])) {
             return Err(ParallelError::Apart { rank, step: record.step }.into());
         }
-        record.waited(&all.iter().map(|numbers| numbers[0]).collect::<Vec<_>>());
-        Ok(())
+        Ok(Some(all.iter().map(|numbers| numbers[0]).collect()))
     }
 
     /// Digest of the decoder's output for the first prompt. It depends on all weights and on how this machine rounds.

@@ -192,7 +192,7 @@ pub fn emit_games(step: usize, player: Player<'_>, evaluation: &Evaluation, obse
         let ending = match outcome {
             Some(outcome) => outcome.ending.name(),
             None if usage.failed => "sandbox_failed",
-            None => evaluation.verdict.name(),
+            None => evaluation.verdict(false).name(),
         };
         observer(Event::GamePlayed(&GamePlayed {
             step,

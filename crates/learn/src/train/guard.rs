@@ -109,12 +109,12 @@ impl Symptom {
         match self {
             Symptom::Tied => Some(record.frac_reward_zero_std),
             Symptom::Unique => (record.frac_parsed > 0.0).then_some(record.frac_unique),
-            Symptom::Entropy => Some(record.entropy? / start_entropy?.max(f64::MIN_POSITIVE)),
+            Symptom::Entropy => Some(record.update.entropy? / start_entropy?.max(f64::MIN_POSITIVE)),
             Symptom::Parsed => Some(record.frac_parsed),
             Symptom::Clipped => Some(record.clipped_ratio),
             // After sampling ahead the difference also contains the change by an update.
             Symptom::Sampling if record.policy_lag.is_some_and(|lag| lag > 0.0) => None,
-            Symptom::Sampling => record.logp_difference_mean,
+            Symptom::Sampling => record.update.logp_difference_mean,
         }
     }
 
@@ -197,7 +197,7 @@ impl Guard {
 
     /// Adds the next step.
     pub fn observe(&mut self, record: &StepRecord) -> GuardReport {
-        self.start_entropy = self.start_entropy.or(record.entropy);
+        self.start_entropy = self.start_entropy.or(record.update.entropy);
         let mut news = Vec::new();
         for (symptom, history) in Symptom::ALL.into_iter().zip(&mut self.histories) {
             let figure = symptom.figure(record, self.start_entropy);

@@ -218,7 +218,7 @@ fn best_tile(evaluation: &Evaluation) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::{Usage, Verdict};
+    use crate::arena::{Start, Usage};
     use crate::environment::Ending;
     use crate::environment::game2048::{entry, scored};
 
@@ -236,7 +236,7 @@ mod tests {
 
     fn games(scores: &[u64]) -> Evaluation {
         let game = |&score| scored(score, 64, Ending::GameOver);
-        Evaluation { verdict: Verdict::Played, games: scores.iter().map(game).collect(), usage: Usage::default() }
+        Evaluation { start: Start::Played, games: scores.iter().map(game).collect(), usage: Usage::default() }
     }
 
     /// Settles with programs whose score in every game is `score`. Returns the number of members and games of each

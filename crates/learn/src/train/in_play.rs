@@ -101,6 +101,8 @@ pub(super) struct EndedCompletion {
     pub program: Result<Program, Rejection>,
     /// The cases that the program is tried on.
     pub cases: Vec<Case>,
+    /// Whether it ended at the longest length allowed.
+    pub cut: bool,
     /// Number of tokens of the completion and of those of earlier turns, and the maximum.
     pub tokens: (usize, usize),
 }
@@ -172,14 +174,14 @@ impl Ledger {
 
     /// The completion as an event shows it.
     fn shown(&self, index: usize, evaluation: &Evaluation, reward: &Reward) -> ScoredCompletion {
-        let EndedCompletion { text, program, .. } = &self.ended[&index];
+        let EndedCompletion { text, program, cut, .. } = &self.ended[&index];
         let endings = evaluation.games.iter().map(Outcome::in_words).collect::<Vec<_>>().join(", ");
         ScoredCompletion {
             step: self.step,
             index,
             source: program.as_ref().map_or(text.as_str(), Program::source).to_owned(),
-            verdict: evaluation.verdict.name().to_owned(),
-            reason: evaluation.verdict.reason().unwrap_or(endings),
+            verdict: evaluation.verdict(*cut),
+            reason: evaluation.start.reason().unwrap_or(endings),
             reward: shortest(reward.value),
             parts: reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value))).collect(),
             mean_score: evaluation.mean_score(),

@@ -29,6 +29,7 @@ mod settling;
 mod step;
 mod turns;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -109,9 +110,9 @@ pub struct Run<'a> {
     pub stop: &'a AtomicBool,
     /// The processes that train this run together.
     pub peers: &'a Peers,
-    /// Adds measurements from outside the loop, such as the GPU's utilisation, to the record of a step before it is
-    /// reported.
-    pub measure: &'a dyn Fn(&mut StepRecord),
+    /// Measurements from outside the loop, such as the GPU's utilisation, by name: families of keys of a step's record, which
+    /// is passed before it is reported.
+    pub measure: &'a dyn Fn(&StepRecord) -> BTreeMap<String, f64>,
 }
 
 /// The reference model of the KL penalty.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::config::Config;
 use crate::environment::Labels;
-use crate::evaluation::Fates;
+use crate::evaluation::VerdictCounts;
 use crate::grpo::UpdateStats;
-use crate::metrics::{StepRecord, TurnFigures};
+use crate::metrics::{EliteRecord, StepRecord, TurnFigures, UpdateRecord};
 use crate::program::Program;
 use crate::stats;
 
@@ -16,7 +16,7 @@ use super::episode::{Episode, is_tied};
 use super::guard::GuardReport;
 use super::resample::Sampled;
 
-/// The metrics of sampling and playing. [`add_update`] adds those of the update.
+/// The metrics of sampling and playing, without those of the update and of the elites.
 pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, config: &Config) -> StepRecord {
     let (episodes, timing) = (&sampled.episodes, sampled.timing);
     let items = episodes.items();
@@ -63,16 +63,16 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, config: &Conf
     record.came_to(labels, score, share(&Episode::plays), max_tile);
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
     count_kinds(&mut record, items);
-    for (fate, count) in fates(items).by_name() {
-        record.count_fate(fate, count);
+    for (verdict, count) in verdicts(items).by_name() {
+        record.count_verdict(verdict, count);
     }
     add_turns(&mut record, items, config.rollout.turns);
     record
 }
 
-/// The counts of what became of the completions.
-pub fn fates(items: &[Episode]) -> Fates {
-    Fates::of(items.iter().map(|episode| (&episode.answer().evaluation, episode.is_truncated())))
+/// The counts of the completions' verdicts.
+pub fn verdicts(items: &[Episode]) -> VerdictCounts {
+    VerdictCounts::of(items.iter().map(|episode| (&episode.answer().evaluation, episode.is_truncated())))
 }
 
 /// Adds the metrics of conversations of up to `most` turns; none if there is one turn.
@@ -95,28 +95,29 @@ fn add_turns(record: &mut StepRecord, items: &[Episode], most: usize) {
     });
 }
 
-/// Adds the metrics of the update.
-pub fn add_update(record: &mut StepRecord, stats: &UpdateStats) {
-    record.loss = Some(stats.loss);
-    record.grad_norm = Some(stats.grad_norm);
-    record.entropy = Some(stats.entropy);
-    record.kl = stats.kl;
-    record.clip_ratio_low = Some(stats.clip_ratio_low);
-    record.clip_ratio_high = Some(stats.clip_ratio_high);
-    record.logp_difference_mean = Some(stats.logp_difference_mean);
-    record.logp_difference_max = Some(stats.logp_difference_max);
-    record.sampling_kl = record.policy_lag.map(|_| stats.sampling_kl);
-    record.importance_ratio = stats.correction.map(|correction| correction.weight_mean);
-    record.frac_corrected = stats.correction.map(|correction| correction.share);
-    record.elites_nll = stats.demonstration_nll;
+/// The metrics of an update. `ahead`: whether steps are sampled ahead of updates.
+pub fn of_update(stats: &UpdateStats, ahead: bool) -> UpdateRecord {
+    UpdateRecord {
+        loss: Some(stats.loss),
+        grad_norm: Some(stats.grad_norm),
+        entropy: Some(stats.entropy),
+        kl: stats.kl,
+        clip_ratio_low: Some(stats.clip_ratio_low),
+        clip_ratio_high: Some(stats.clip_ratio_high),
+        logp_difference_mean: Some(stats.logp_difference_mean),
+        logp_difference_max: Some(stats.logp_difference_max),
+        sampling_kl: ahead.then_some(stats.sampling_kl),
+        importance_ratio: stats.correction.map(|correction| correction.weight_mean),
+        frac_corrected: stats.correction.map(|correction| correction.share),
+        elites_nll: stats.demonstration_nll,
+        ..UpdateRecord::default()
+    }
 }
 
-/// Adds the metrics of the elites after this step, in which `replayed` of them played again.
-pub fn add_elites(record: &mut StepRecord, elites: &Elites, replayed: usize) {
+/// The metrics of the elites after a step, in which `replayed` of them played again.
+pub fn of_elites(elites: &Elites, replayed: usize) -> EliteRecord {
     let means: Vec<f64> = elites.members().map(|(_, tally)| tally.mean_reward()).collect();
-    record.elites_count = means.len();
-    record.elites_reward = (!means.is_empty()).then(|| stats::mean(means));
-    record.elites_replayed = replayed;
+    EliteRecord { count: means.len(), reward: (!means.is_empty()).then(|| stats::mean(means)), replayed }
 }
 
 /// Adds the findings of the guard.

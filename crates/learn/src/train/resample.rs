@@ -116,7 +116,7 @@ impl Stage<'_> {
 mod tests {
     use super::super::episode::{Reply, Turn};
     use super::*;
-    use crate::arena::{Evaluation, Usage, Verdict};
+    use crate::arena::{Evaluation, Start, Usage};
     use crate::config::Config;
     use crate::program::Rejection;
     use crate::reward::Reward;
@@ -131,7 +131,7 @@ mod tests {
             text: String::new(),
             finish: FinishReason::Stop,
         };
-        let evaluation = Evaluation { verdict: Verdict::Played, games: Vec::new(), usage: Usage::default() };
+        let evaluation = Evaluation { start: Start::Played, games: Vec::new(), usage: Usage::default() };
         let reward = Reward { value: reward, parts: Vec::new() };
         let program = Err(Rejection::NoFunction { wanted: String::new() });
         let turn = Turn { told: Reply::default(), completion, program, evaluation, reward };

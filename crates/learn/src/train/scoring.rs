@@ -13,7 +13,7 @@ use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::{Prompt, TurnFormat};
 use crate::reward::Rule;
-use crate::rollout::{Completion, GroupRequest, RolloutEvent, Servers};
+use crate::rollout::{Completion, FinishReason, GroupRequest, RolloutEvent, Servers};
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
@@ -144,7 +144,8 @@ impl Stage<'_> {
         let text = prompt.program_text(&completion.text);
         let program = self.arena.program(&text, cases[0]);
         let written = prompt.earlier.sampled + completion.ids.len();
+        let cut = completion.finish == FinishReason::Length;
         let tokens = (written, self.config.rollout.max_completion_length);
-        games.submit(completion.id, EndedCompletion { text, program, cases, tokens });
+        games.submit(completion.id, EndedCompletion { text, program, cases, cut, tokens });
     }
 }

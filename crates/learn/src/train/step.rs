@@ -9,13 +9,13 @@ use rand::seq::IndexedRandom;
 use crate::config::{GrpoConfig, StepsAhead};
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
-use crate::metrics::{Activity, Event, Period, Player, StepRecord};
+use crate::metrics::{Activity, Event, Period, Player, StepRecord, UpdateRecord};
 use crate::policy::Adapters;
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 use super::ahead::StepInputs;
-use super::elites::{self, Elite, Elites, Race, Replay, Replayed};
+use super::elites::{Elite, Elites, Race, Replay, Replayed, StepEpisodes};
 use super::episode::{Episode, Turn, emit_games};
 use super::guard::Collapse;
 use super::hall_of_fame::HallOfFame;
@@ -26,12 +26,16 @@ pub use log::COMPLETIONS_VERSION;
 
 /// What the update of a step learns from.
 struct Lesson<'a> {
+    /// Number of the step.
+    step: usize,
     prompts: &'a [Prompt],
     episodes: &'a Groups<Episode>,
     /// The places of the episodes that are learnt from.
     learnt: Groups<usize>,
     /// One for each of these, or for each of its turns.
     advantages: Groups<Vec<f32>>,
+    /// Correlation of rewards and shuffled rewards, in a control run.
+    control_correlation: Option<f64>,
     elites: Vec<Elite>,
     /// The seed of the step.
     seed: Seed,
@@ -40,7 +44,8 @@ struct Lesson<'a> {
 }
 
 impl Run<'_> {
-    /// One step of the loop. The trainer's state changes last, so that a step that fails leaves it unchanged.
+    /// One step of the loop. What the run knows of its past (elites, hall of fame, history) changes last; the weights change in
+    /// the update, so that a step that fails after it goes on from the checkpoint before.
     pub(super) fn step(
         &mut self,
         progress: &mut Progress,
@@ -54,34 +59,34 @@ impl Run<'_> {
         let replay = self.replay(&progress.state.elites, &inputs);
         let (sampled, generate) = self.sampled(&inputs, progress, observer)?;
         let (replays, waited) = self.replayed(step, replay, observer)?;
-        let mut record = record::of_episodes(step, &sampled, self.arena.environment().labels(), self.config);
-        record.time_generate = generate.as_secs_f64();
-        record.time_reward_wait += waited.as_secs_f64();
-        record.time_adapter = self.servers.as_ref().map(|servers| servers.take_loading().as_secs_f64());
-        record.policy_lag = (self.config.train.steps_ahead == StepsAhead::One).then(|| sampled.policy_lag());
+        let time_adapter = self.servers.as_ref().map(|servers| servers.take_loading().as_secs_f64());
 
-        let episodes = &sampled.episodes;
-        let StepInputs { seed, prompts, boards, .. } = &inputs;
-        let rewards = self.rewards(*seed, episodes, &mut record);
-        let learnt = grpo::learnt_from(&rewards.each_ref().map(|turns| turns[0]), &self.config.grpo);
-        let learnt_rewards = learnt.clone().map(|place| rewards.items()[place].clone());
-        let advantages = grpo::advantages(&learnt_rewards, &self.config.grpo);
-        let elites = self.imitated(&progress.state.elites, step, *seed);
-        let (seed, off_policy) = (*seed, sampled.is_off_policy());
-        let lesson = Lesson { prompts, episodes, learnt, advantages, elites, seed, off_policy };
-        let entropy = self.update(progress, &lesson, &mut record, observer)?;
+        let lesson = self.lesson(&inputs, &sampled, &progress.state.elites);
+        let update = self.update(progress, &lesson, observer)?;
 
         let mut elites = progress.state.elites.clone();
-        let taken_in = elites::StepEpisodes { prompts, episodes, games: boards.len() };
-        elites.take_in(step, &replays, taken_in, self.race());
-        record::add_elites(&mut record, &elites, replays.len());
-        record.num_tokens = progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens;
-        self.compare(&mut record)?;
+        let Lesson { prompts, episodes, .. } = lesson;
+        elites.take_in(step, &replays, StepEpisodes { prompts, episodes, games: inputs.boards.len() }, self.race());
+        let played = record::of_episodes(step, &sampled, self.arena.environment().labels(), self.config);
+        let mut record = StepRecord {
+            update,
+            elites: record::of_elites(&elites, replays.len()),
+            num_tokens: progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens,
+            policy_lag: self.samples_ahead().then(|| sampled.policy_lag()),
+            control_correlation: lesson.control_correlation,
+            time_generate: generate.as_secs_f64(),
+            time_adapter,
+            time_reward_wait: played.time_reward_wait + waited.as_secs_f64(),
+            ..played
+        };
+        let waits = self.compare(&record)?;
+        waits.iter().for_each(|by_rank| record.waited(by_rank));
         record.step_time = start.elapsed().as_secs_f64();
         log::write(&progress.dir, step, &lesson, &replays, self.config.rollout.turns)?;
         let watch = progress.guard.observe(&record);
         record::add_watch(&mut record, &watch);
-        (self.measure)(&mut record);
+        let measured = (self.measure)(&record);
+        record.families.extend(measured);
         // Games of the next step that have ended by now are reported before the end of this one.
         if let Some(ahead) = &mut progress.ahead {
             ahead.in_play.emit(observer);
@@ -89,13 +94,14 @@ impl Run<'_> {
         observer(Event::StepDone(&record));
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
         if step == 1 || watch.collapse.is_some() {
-            let told = advice::told(&record::fates(episodes.items()), self.config, self.arena.environment().labels());
+            let told =
+                advice::told(&record::verdicts(episodes.items()), self.config, self.arena.environment().labels());
             told.iter().for_each(|line| observer(Event::Message(&format!("step {step}: {line}"))));
         }
 
         let state = &mut progress.state;
         self.nominate(&mut state.hall_of_fame, &lesson, step);
-        if let Some(entropy) = entropy {
+        if let Some(entropy) = record.update.entropy {
             state.entropy.observe(entropy, &self.config.grpo);
         }
         state.elites = elites;
@@ -103,6 +109,26 @@ impl Run<'_> {
         state.log_history.push(record);
         state.global_step = step;
         Ok(watch.collapse)
+    }
+
+    /// What the update of a step learns from: the completions of each group that are learnt from, with advantages among
+    /// them, and elites.
+    fn lesson<'b>(&self, inputs: &'b StepInputs, sampled: &'b Sampled, elites: &Elites) -> Lesson<'b> {
+        let (StepInputs { step, seed, prompts, .. }, episodes) = (inputs, &sampled.episodes);
+        let (rewards, control_correlation) = self.rewards(*seed, episodes);
+        let learnt = grpo::learnt_from(&rewards.each_ref().map(|turns| turns[0]), &self.config.grpo);
+        let learnt_rewards = learnt.clone().map(|place| rewards.items()[place].clone());
+        Lesson {
+            step: *step,
+            prompts,
+            episodes,
+            learnt,
+            advantages: grpo::advantages(&learnt_rewards, &self.config.grpo),
+            control_correlation,
+            elites: self.imitated(elites, *step, *seed),
+            seed: *seed,
+            off_policy: sampled.is_off_policy(),
+        }
     }
 
     /// Enters the programs of a step into the hall of fame. Solutions of different tasks cannot be ranked against each other.
@@ -189,62 +215,67 @@ impl Run<'_> {
     }
 
     /// The rewards that advantages are computed from: those of the episodes, or the same in another order in a control
-    /// run, in which each episode has one.
-    fn rewards(&self, seed: Seed, episodes: &Groups<Episode>, record: &mut StepRecord) -> Groups<Vec<f32>> {
+    /// run, in which each episode has one, with the correlation of both orders.
+    fn rewards(&self, seed: Seed, episodes: &Groups<Episode>) -> (Groups<Vec<f32>>, Option<f64>) {
         if !self.config.reward.shuffled {
-            return episodes.each_ref().map(|episode| episode.returns.clone());
+            return (episodes.each_ref().map(|episode| episode.returns.clone()), None);
         }
         let rewards = episodes.each_ref().map(|episode| episode.reward.value);
         let shuffled = control::shuffled(&rewards, seed);
-        record.control_correlation = Some(control::correlation(&rewards, &shuffled));
-        shuffled.map(|reward| vec![reward])
+        let correlation = control::correlation(&rewards, &shuffled);
+        (shuffled.map(|reward| vec![reward]), Some(correlation))
     }
 
-    /// Updates the policy. Returns its entropy in nats per token, or none if the step had nothing to learn from.
+    /// Whether steps are sampled before the update of the step before.
+    fn samples_ahead(&self) -> bool {
+        self.config.train.steps_ahead == StepsAhead::One
+    }
+
+    /// Updates the policy, if the lesson has anything to learn from.
     fn update(
         &self,
         progress: &mut Progress,
         lesson: &Lesson<'_>,
-        record: &mut StepRecord,
         observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Option<f64>, TrainError> {
-        let (start, controller) = (Instant::now(), progress.state.entropy);
+    ) -> Result<UpdateRecord, TrainError> {
+        let (start, step, controller) = (Instant::now(), lesson.step, progress.state.entropy);
         let config = GrpoConfig { entropy_coef: controller.coefficient(&self.config.grpo), ..self.config.grpo.clone() };
         let division = progress.state.division.unwrap_or_else(|| (&config).into());
         let batch = self.batch(lesson, &config, division, progress.reference.as_ref())?;
-        record.learning_rate = grpo::learning_rate(&config, record.step - 1, self.config.train.max_steps);
-        record.entropy_coef = config.entropy_coef;
-        record.entropy_target = controller.target(&config);
+        let learning_rate = grpo::learning_rate(&config, step - 1, self.config.train.max_steps);
         let mut updating = |done, total| observer(Event::Updating { done, total });
-        let stats = grpo::update(self.policy, &mut progress.optimizer, &batch, record.learning_rate, &mut updating)?;
+        let stats = grpo::update(self.policy, &mut progress.optimizer, &batch, learning_rate, &mut updating)?;
         match &stats {
             Some(stats) => {
-                record::add_update(record, stats);
                 if let (true, Some(notice)) = (stats.division != division, memory::notice(self.config, stats.division))
                 {
-                    observer(Event::Message(&format!("step {}: out of memory; {notice}", record.step)));
+                    observer(Event::Message(&format!("step {step}: out of memory; {notice}")));
                     progress.state.division = Some(stats.division);
                 }
-                record.elites_imitated = lesson.elites.len();
                 if stats.overflowed > 0 {
                     let scale = progress.optimizer.loss_scale();
                     observer(Event::Message(&format!(
-                        "step {}: the gradient left the range of f16, {} of {} updates moved nothing; the loss is now \
-                         scaled by {scale}",
-                        record.step, stats.overflowed, config.num_iterations
+                        "step {step}: the gradient left the range of f16, {} of {} updates moved nothing; the loss is \
+                         now scaled by {scale}",
+                        stats.overflowed, config.num_iterations
                     )));
                 }
             }
-            None => observer(Event::Message(&format!(
-                "step {}: no update, no completion is better than its group",
-                record.step
-            ))),
+            None => {
+                observer(Event::Message(&format!("step {step}: no update, no completion is better than its group")));
+            }
         }
-        let end = Instant::now();
-        record.time_update = (end - start).as_secs_f64();
-        let period = Period { begin: start, end };
-        observer(Event::ActivityDone { step: record.step, activity: Activity::Update, period });
-        Ok(stats.map(|stats| stats.entropy))
+        let period = Period { begin: start, end: Instant::now() };
+        observer(Event::ActivityDone { step, activity: Activity::Update, period });
+        let learnt = stats.as_ref().map(|stats| record::of_update(stats, self.samples_ahead()));
+        Ok(UpdateRecord {
+            learning_rate,
+            entropy_coef: config.entropy_coef,
+            entropy_target: controller.target(&config),
+            elites_imitated: stats.map_or(0, |_| lesson.elites.len()),
+            time_update: (period.end - period.begin).as_secs_f64(),
+            ..learnt.unwrap_or_default()
+        })
     }
 
     /// The batch of the update, with the reference's log-probabilities if there is a KL penalty.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::super::{EvaluationRecord, RunHeader, StepRecord};
+use super::super::{EvaluationRecord, RunHeader, StepRecord, UpdateRecord};
 use super::*;
 
 /// The fields of a message: number and bytes. A varint is returned as eight little-endian bytes.
@@ -82,8 +82,9 @@ fn every_number_of_a_record_is_a_scalar_at_its_step() {
     let clock = || 1_700_000_000.5;
     let mut sink = TensorBoardSink::new(&clock);
     let header = RunHeader { output_dir: dir.path().to_owned(), ..RunHeader::default() };
-    let mut record = StepRecord { step: 300, loss: Some(-0.25), num_tokens: 70_000, ..StepRecord::default() };
-    record.count_fate("succeeded", 1);
+    let update = UpdateRecord { loss: Some(-0.25), ..UpdateRecord::default() };
+    let mut record = StepRecord { step: 300, update, num_tokens: 70_000, ..StepRecord::default() };
+    record.count_verdict("succeeded", 1);
     let evaluation = EvaluationRecord { step: 300, mean_score: Some(1234.5), ..EvaluationRecord::default() };
     for event in [Event::RunStarted(&header), Event::StepDone(&record), Event::Evaluated(&evaluation)] {
         sink.note(&event).unwrap();
@@ -95,7 +96,7 @@ fn every_number_of_a_record_is_a_scalar_at_its_step() {
     assert_eq!((step(&records[1]), step(&records[2])), (300, 300));
     let trained = scalars(&records[1]);
     assert_eq!((trained["train/loss"], trained["train/num_tokens"]), (-0.25, 70_000.0));
-    assert_eq!(trained["train/became/succeeded"], 1.0);
+    assert_eq!(trained["train/verdict/succeeded"], 1.0);
     assert_eq!(trained.len(), serde_json::to_value(&record).unwrap().as_object().unwrap().len() - 1);
     assert_eq!(scalars(&records[2])["eval/game/mean_score"], 1234.5);
 }

@@ -16,11 +16,11 @@ use std::time::Instant;
 use grpo_sandbox::{Difference, HostError};
 use parking_lot::{Condvar, Mutex};
 
+use super::cache::{CacheKey, EvaluationCache};
 use super::crew::Queue;
 use super::differences::Differences;
-use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
+use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Start, Usage};
 use super::play::{GameError, Numbered, Play, PlayGame, Runner};
-use super::verdicts::{VerdictKey, Verdicts};
 use super::{Arena, ArenaError, OnDifference, Rules};
 use crate::environment::{Case, Ending, Environment, Outcome};
 use crate::program::{Program, Rejection};
@@ -51,7 +51,7 @@ struct State {
     differences: Arc<Differences>,
     entries: Vec<Entry>,
     /// Entry of a source on its cases.
-    known: BTreeMap<VerdictKey, usize>,
+    known: BTreeMap<CacheKey, usize>,
     /// Games that are played, or wait for it.
     running: usize,
     /// By completion, what nobody has been told of yet, in the order of arrival.
@@ -89,9 +89,9 @@ impl Batch {
         Batch { play_game, queue, rules, turn, number, state, ended: Condvar::new() }
     }
 
-    /// Has the program of completion `index` played, unless it was in this batch or is in `verdicts`.
-    pub fn enter(self: &Arc<Self>, index: usize, program: Program, cases: Vec<Case>, verdicts: &Verdicts) {
-        let first = self.state.lock().enter(index, program, cases, verdicts);
+    /// Has the program of completion `index` played, unless it was in this batch or is in `cache`.
+    pub fn enter(self: &Arc<Self>, index: usize, program: Program, cases: Vec<Case>, cache: &EvaluationCache) {
+        let first = self.state.lock().enter(index, program, cases, cache);
         first.into_iter().for_each(|task| self.hand_out(task));
     }
 
@@ -145,14 +145,14 @@ impl Batch {
 
     /// The error of the first completion that has one; otherwise leaves what was played to later batches, in the order
     /// in which it was submitted.
-    pub fn close(&self, verdicts: &Verdicts) -> Result<(), ArenaError> {
+    pub fn close(&self, cache: &EvaluationCache) -> Result<(), ArenaError> {
         let mut state = self.state.lock();
         if let Some(first) = std::mem::take(&mut state.errors).into_iter().min_by_key(ArenaError::completion) {
             return Err(first);
         }
         for Entry { program, cases, evaluation, .. } in std::mem::take(&mut state.entries) {
             if let Some(evaluation) = evaluation {
-                verdicts.insert(VerdictKey { source: program.source().to_owned(), cases }, evaluation);
+                cache.insert(CacheKey { source: program.source().to_owned(), cases }, evaluation);
             }
         }
         Ok(())
@@ -191,8 +191,8 @@ impl State {
     }
 
     /// The game to be played for it first, if one must be.
-    fn enter(&mut self, index: usize, program: Program, cases: Vec<Case>, verdicts: &Verdicts) -> Option<Task> {
-        let key = VerdictKey { source: program.source().to_owned(), cases: cases.clone() };
+    fn enter(&mut self, index: usize, program: Program, cases: Vec<Case>, cache: &EvaluationCache) -> Option<Task> {
+        let key = CacheKey { source: program.source().to_owned(), cases: cases.clone() };
         if let Some(&known) = self.known.get(&key) {
             self.entries[known].completions.push(index);
             let evaluation = self.entries[known].evaluation.as_ref().map(reused);
@@ -200,7 +200,7 @@ impl State {
             return None;
         }
         let entry = self.entries.len();
-        let evaluation = verdicts.get(&key).as_ref().map(reused);
+        let evaluation = cache.get(&key).as_ref().map(reused);
         self.untold.extend(evaluation.clone().map(|evaluation| (index, evaluation)));
         let is_new = evaluation.is_none();
         self.known.insert(key, entry);
@@ -265,14 +265,14 @@ impl State {
         let is_first = task.game == 0;
         let outcome = match play {
             Play::Rejected(rejection) if is_first => {
-                self.evaluated(task.entry, Verdict::Rejected(rejection), Vec::new());
+                self.evaluated(task.entry, Start::Rejected(rejection), Vec::new());
                 return 0..0;
             }
             Play::Game { outcome, reason: Some(reason), .. } if is_first && !outcome.has_begun() => {
                 let fault = FirstCallFault { ending: outcome.ending, reason };
                 let others = entry.cases[1..].iter().map(|&case| self.environment.unplayed(case, fault.ending));
                 let games = std::iter::once(outcome).chain(others).collect();
-                self.evaluated(task.entry, Verdict::Faulted(fault), games);
+                self.evaluated(task.entry, Start::Faulted(fault), games);
                 return 0..0;
             }
             Play::Differs(difference) if self.differences.then == OnDifference::Stop => {
@@ -300,7 +300,7 @@ impl State {
                 return self.begin_again(task.entry);
             }
             let games = std::mem::take(&mut entry.games).into_iter().flatten().collect();
-            self.evaluated(task.entry, Verdict::Played, games);
+            self.evaluated(task.entry, Start::Played, games);
         }
         next
     }
@@ -319,11 +319,11 @@ impl State {
         0..1
     }
 
-    fn evaluated(&mut self, entry: usize, verdict: Verdict, games: Vec<Outcome>) {
+    fn evaluated(&mut self, entry: usize, start: Start, games: Vec<Outcome>) {
         let entry = &mut self.entries[entry];
         let difference = entry.differs.take().map(|(_, difference)| difference);
         let usage = Usage { difference, ..std::mem::take(&mut entry.usage) };
-        let evaluation = Evaluation { verdict, games, usage };
+        let evaluation = Evaluation { start, games, usage };
         self.untold.extend(entry.completions[1..].iter().map(|&index| (index, reused(&evaluation))));
         self.untold.push((entry.completions[0], evaluation.clone()));
         entry.evaluation = Some(evaluation);

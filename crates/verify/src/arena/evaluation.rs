@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use grpo_sandbox::Difference;
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{Ending, Outcome};
+use crate::environment::{Ending, Outcome, Verdict};
 use crate::program::Rejection;
 use crate::stats;
 
@@ -19,11 +19,11 @@ pub struct FirstCallFault {
     pub reason: String,
 }
 
-/// How far a program came: its own doing, and never the machine's.
+/// How far a program came at first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It chose at least one move in its first game.
+pub enum Start {
+    /// It chose at least one move in its first game, or answered a test.
     Played,
     /// It is no program.
     Rejected(Rejection),
@@ -31,22 +31,13 @@ pub enum Verdict {
     Faulted(FirstCallFault),
 }
 
-impl Verdict {
-    /// The name in logs, metrics and JSON.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Verdict::Played => "played",
-            Verdict::Rejected(_) => "rejected",
-            Verdict::Faulted(_) => "faulted",
-        }
-    }
-
+impl Start {
     /// Why it did not play, in words.
     pub fn reason(&self) -> Option<String> {
         match self {
-            Verdict::Played => None,
-            Verdict::Rejected(rejection) => Some(rejection.to_string()),
-            Verdict::Faulted(fault) => Some(fault.to_string()),
+            Start::Played => None,
+            Start::Rejected(rejection) => Some(rejection.to_string()),
+            Start::Faulted(fault) => Some(fault.to_string()),
         }
     }
 }
@@ -89,11 +80,12 @@ pub struct GameUsage {
     pub compiled: bool,
 }
 
-/// Verdict and outcomes of one completion: a pure function of the program, the seeds and the rules.
+/// What came of one completion: a pure function of the program, the seeds and the rules.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// How far the program came.
-    pub verdict: Verdict,
+    /// How far the program came at first. Digests have it under the name that it had in earlier versions.
+    #[serde(rename = "verdict")]
+    pub start: Start,
     /// One outcome a seed, in the order of the seeds; none for what is no program.
     pub games: Vec<Outcome>,
     /// What it cost.
@@ -104,7 +96,22 @@ pub struct Evaluation {
 impl Evaluation {
     /// The evaluation of what is no program.
     pub fn rejected(rejection: Rejection) -> Evaluation {
-        Evaluation { verdict: Verdict::Rejected(rejection), games: Vec::new(), usage: Usage::default() }
+        Evaluation { start: Start::Rejected(rejection), games: Vec::new(), usage: Usage::default() }
+    }
+
+    /// What came of the completion, in a word; `cut`: whether it ended at the longest length allowed.
+    pub fn verdict(&self, cut: bool) -> Verdict {
+        match &self.start {
+            _ if self.plays() => Verdict::Succeeded,
+            Start::Rejected(_) | Start::Faulted(_) if cut => Verdict::Cut,
+            Start::Rejected(Rejection::NoFunction { .. }) => Verdict::NoFunction,
+            Start::Rejected(Rejection::NotCompiled { .. } | Rejection::TooLong { .. }) => Verdict::NotCompiled,
+            Start::Faulted(fault) => fault.ending.into(),
+            Start::Played => {
+                let failed = self.games.iter().map(|game| game.ending).find(|ending| !ending.is_well());
+                failed.map_or(Verdict::Succeeded, Verdict::from)
+            }
+        }
     }
 
     /// Mean score of the games; 0 without games.
@@ -115,14 +122,14 @@ impl Evaluation {
 
     /// Whether every game went on to an ending that is no fault of the program: no move left, or budget used up.
     pub fn plays(&self) -> bool {
-        matches!(self.verdict, Verdict::Played) && self.games.iter().all(|game| game.ending.is_well())
+        matches!(self.start, Start::Played) && self.games.iter().all(|game| game.ending.is_well())
     }
 
     /// Largest tile that a program reached in any game; 0 when it did not play.
     pub fn max_tile(&self) -> u32 {
-        match self.verdict {
-            Verdict::Played => self.games.iter().map(|game| game.max_tile()).max().unwrap_or(0),
-            Verdict::Rejected(_) | Verdict::Faulted(_) => 0,
+        match self.start {
+            Start::Played => self.games.iter().map(|game| game.max_tile()).max().unwrap_or(0),
+            Start::Rejected(_) | Start::Faulted(_) => 0,
         }
     }
 

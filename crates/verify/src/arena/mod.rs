@@ -2,11 +2,12 @@
 //!
 //! Takes programs as completions finish, and the seeds of their games; gives one [`Evaluation`] for each, in the order
 //! of the completions whatever the workers did. Games are handed out by those who play: nobody has to look. Both ways of
-//! working run the same code. A program's fault is a [`Verdict`]; the machine's fault is an [`ArenaError`]. Does not know
+//! working run the same code. A program's fault is a [`Verdict`](crate::environment::Verdict); the machine's fault is an [`ArenaError`]. Does not know
 //! models, rewards or where text came from.
 
 mod answers;
 mod batch;
+mod cache;
 mod checker;
 mod crew;
 mod differences;
@@ -19,7 +20,6 @@ mod solver;
 mod task;
 #[cfg(test)]
 mod tests;
-mod verdicts;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ pub use grpo_sandbox::{Difference, FUEL_PER_SECOND};
 use grpo_sandbox::{HostError, Limits, Sandbox};
 
 pub use self::answers::{Unanswering, complete};
+use self::cache::EvaluationCache;
 use self::crew::Crew;
 pub use self::crew::workers_max;
 use self::differences::Differences;
-pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Usage, Verdict};
+pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Start, Usage};
 use self::play::{PlayGame, Runner};
 pub use self::scoring::{OnEvaluated, Scoring};
-use self::verdicts::Verdicts;
 use crate::config::{ArenaConfig, Config, SandboxConfig};
 pub use crate::config::{OnDifference, Workers};
 use crate::environment::game2048::GameLimits;
@@ -136,7 +136,7 @@ pub enum ArenaError {
 pub struct Arena {
     crew: Arc<Crew>,
     rules: Arc<Rules>,
-    verdicts: Arc<Verdicts>,
+    cache: Arc<EvaluationCache>,
     differences: Arc<Differences>,
 }
 
@@ -159,7 +159,7 @@ impl Arena {
 
     /// The same, with what follows where the tiers of the sandbox differ on a program.
     pub fn on_difference(self, then: OnDifference) -> Arena {
-        Arena { differences: Arc::new(Differences::new(then)), verdicts: Arc::default(), ..self }
+        Arena { differences: Arc::new(Differences::new(then)), cache: Arc::default(), ..self }
     }
 
     /// What programs are written for.
@@ -179,14 +179,14 @@ impl Arena {
         workers: Workers,
     ) -> Result<Arena, ArenaError> {
         let crew = Arc::new(Crew::start(play_game, environment, workers)?);
-        let (verdicts, differences) = (Arc::default(), Arc::new(Differences::new(OnDifference::Judge)));
-        Ok(Arena { crew, rules: Arc::new(rules), verdicts, differences })
+        let (cache, differences) = (Arc::default(), Arc::new(Differences::new(OnDifference::Judge)));
+        Ok(Arena { crew, rules: Arc::new(rules), cache, differences })
     }
 
     /// The same workers under other rules.
     pub fn under(&self, rules: Rules) -> Arena {
         let (crew, differences) = (Arc::clone(&self.crew), Arc::clone(&self.differences));
-        Arena { crew, rules: Arc::new(rules), verdicts: Arc::default(), differences }
+        Arena { crew, rules: Arc::new(rules), cache: Arc::default(), differences }
     }
 }
 

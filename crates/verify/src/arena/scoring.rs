@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::batch::Batch;
+use super::cache::EvaluationCache;
 use super::crew::Crew;
 use super::evaluation::Evaluation;
-use super::verdicts::Verdicts;
 use super::{Arena, ArenaError};
 use crate::environment::Case;
 use crate::program::{Program, Rejection};
@@ -20,7 +20,7 @@ pub type OnEvaluated<'a> = &'a mut dyn FnMut(usize, &Evaluation);
 pub struct Scoring {
     batch: Arc<Batch>,
     /// Of earlier batches under the same rules.
-    verdicts: Arc<Verdicts>,
+    cache: Arc<EvaluationCache>,
     /// Those that have been told of.
     evaluations: BTreeMap<usize, Evaluation>,
     submitted: usize,
@@ -35,7 +35,7 @@ impl Arena {
     pub fn begin(&self, turn: usize) -> Scoring {
         Scoring {
             batch: Arc::new(Batch::new(self, turn)),
-            verdicts: Arc::clone(&self.verdicts),
+            cache: Arc::clone(&self.cache),
             evaluations: BTreeMap::new(),
             submitted: 0,
             _crew: Arc::clone(&self.crew),
@@ -70,7 +70,7 @@ impl Scoring {
             Err(rejection) => self.batch.reject(index, rejection),
             Ok(program) => {
                 let cases: Vec<Case> = cases.iter().map(|&case| case.into()).collect();
-                self.batch.enter(index, program, cases, &self.verdicts);
+                self.batch.enter(index, program, cases, &self.cache);
             }
         }
     }
@@ -96,7 +96,7 @@ impl Scoring {
         while self.batch.retry() {
             self.wait(told);
         }
-        self.batch.close(&self.verdicts)?;
+        self.batch.close(&self.cache)?;
         let expected = self.submitted;
         assert_eq!(self.evaluations.len(), expected, "every completion has an index and an evaluation of its own");
         Ok(std::mem::take(&mut self.evaluations))

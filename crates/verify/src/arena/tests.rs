@@ -108,10 +108,7 @@ fn evaluations_go_by_index_however_they_were_submitted() {
 fn a_first_call_that_fails_is_not_paid_for_again() {
     for workers in EVERY_WAY {
         let evaluation = evaluate(workers, &["raise"]).remove(0);
-        assert_eq!(
-            evaluation.verdict,
-            Verdict::Faulted(FirstCallFault { ending: Ending::Raised, reason: "raise".into() })
-        );
+        assert_eq!(evaluation.start, Start::Faulted(FirstCallFault { ending: Ending::Raised, reason: "raise".into() }));
         assert_eq!(evaluation.usage.games.len(), 1, "{workers} workers");
         let seeds_played: Vec<Seed> = evaluation.games.iter().map(|game| game.seed().unwrap()).collect();
         assert_eq!(seeds_played, seeds(0, 3));
@@ -122,7 +119,7 @@ fn a_first_call_that_fails_is_not_paid_for_again() {
 #[test]
 fn what_the_interpreter_does_not_take_is_rejected_like_what_the_parser_does_not_take() {
     let evaluation = evaluate(2, &["refuse"]).remove(0);
-    assert_eq!(evaluation.verdict, Verdict::Rejected(Rejection::NoFunction { wanted: String::new() }));
+    assert_eq!(evaluation.start, Start::Rejected(Rejection::NoFunction { wanted: String::new() }));
     let parsed = Evaluation::rejected(Program::from_text("hello", &entry()).unwrap_err());
     assert_eq!(evaluation.digest(), parsed.digest());
 }

@@ -12,6 +12,7 @@ mod script;
 pub mod tasks;
 mod trace;
 mod value;
+mod verdict;
 
 pub use briefing::{Briefing, Example, Request};
 pub use labels::Labels;
@@ -19,6 +20,7 @@ pub use outcome::{Case, Ending, Outcome, Points, points};
 pub use script::{Reference, ScriptError, ScriptGame};
 pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
 pub use value::{Dict, Equality, Int, Set, Value, ValueError};
+pub use verdict::Verdict;
 
 use std::path::{Path, PathBuf};
 

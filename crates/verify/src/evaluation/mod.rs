@@ -8,20 +8,20 @@
 mod baselines;
 mod boards;
 pub mod estimators;
-mod fates;
 mod playing;
 mod summary;
 mod tasks;
+mod verdicts;
 
 pub use baselines::play_baseline;
 pub use boards::{ChanceStream, HeldOut, REPORT, SELECTION, chance, held_out_boards};
 pub use estimators::{Estimate, Interval};
-pub use fates::{Fate, Fates};
 pub use playing::{Halving, SelectionRound, choose_best, play_report, report_games};
 pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise};
 pub use tasks::{GroupSummary, SURE_TASKS, TaskSummary, TasksSummary, summarise_tasks};
+pub use verdicts::VerdictCounts;
 
-use crate::arena::{Evaluation, Verdict};
+use crate::arena::{Evaluation, Start};
 use crate::environment::Outcome;
 use crate::program::{Program, Rejection};
 
@@ -62,7 +62,7 @@ impl Sample {
 
     /// Whether there is a program that the interpreter compiles too.
     pub fn parses(&self) -> bool {
-        !matches!(self.selection.verdict, Verdict::Rejected(_))
+        !matches!(self.selection.start, Start::Rejected(_))
     }
 }
 

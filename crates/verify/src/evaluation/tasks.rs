@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::boards::{ChanceStream, chance};
 use super::estimators::{Estimate, Interval, estimate, pass_at};
 use super::{Sample, surprise_a_token};
-use crate::arena::Verdict;
+use crate::arena::Start;
 use crate::environment::tasks::{Task, Tasks};
 use crate::program::Program;
 use crate::stats::mean;
@@ -160,10 +160,10 @@ fn passed_within(samples: &[&Sample], turns: usize) -> usize {
 }
 
 fn ending(sample: &Sample) -> &'static str {
-    match (&sample.selection.verdict, sample.selection.games.first()) {
-        (Verdict::Rejected(rejection), _) => rejection.name(),
+    match (&sample.selection.start, sample.selection.games.first()) {
+        (Start::Rejected(rejection), _) => rejection.name(),
         (_, Some(outcome)) => outcome.ending.name(),
-        (verdict, None) => verdict.name(),
+        (_, None) => sample.selection.verdict(sample.cut).name(),
     }
 }
 

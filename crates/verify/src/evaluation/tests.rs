@@ -124,7 +124,7 @@ fn a_bootstrap_interval_is_that_of_the_mean_and_repeats() {
     assert_ne!(intervals[0], bootstrap(100, Seed::root(2), &statistics)[0]);
 }
 
-fn sample(style: &str, source: &str, verdict: Verdict, games: &[(u64, Ending)]) -> Sample {
+fn sample(style: &str, source: &str, start: Start, games: &[(u64, Ending)]) -> Sample {
     let games = games.iter().map(|&(score, ending)| scored(score, 64, ending)).collect();
     Sample {
         style: style.into(),
@@ -133,8 +133,8 @@ fn sample(style: &str, source: &str, verdict: Verdict, games: &[(u64, Ending)]) 
         tokens: 10,
         cut: false,
         surprise: 2.0,
-        turns: vec![matches!(verdict, Verdict::Played)],
-        selection: Evaluation { verdict, games, usage: Usage::default() },
+        turns: vec![matches!(start, Start::Played)],
+        selection: Evaluation { start, games, usage: Usage::default() },
         report: Vec::new(),
     }
 }
@@ -144,12 +144,12 @@ fn sample(style: &str, source: &str, verdict: Verdict, games: &[(u64, Ending)]) 
 fn five() -> Vec<Sample> {
     let code = "def strategy(board):\n    return 'W'\n";
     let over = Ending::GameOver;
-    let fault = Verdict::Faulted(FirstCallFault { ending: Ending::Raised, reason: "no".into() });
-    let rejected = Verdict::Rejected(Rejection::NoFunction { wanted: String::new() });
+    let fault = Start::Faulted(FirstCallFault { ending: Ending::Raised, reason: "no".into() });
+    let rejected = Start::Rejected(Rejection::NoFunction { wanted: String::new() });
     vec![
-        sample("snake", code, Verdict::Played, &[(6000, over), (5000, Ending::OutOfFuel)]),
-        sample("snake", &format!("# W\n{code}"), Verdict::Played, &[(2000, over), (3000, over)]),
-        sample("merge", &code.replace('W', "A"), Verdict::Played, &[(100, over), (300, Ending::Freeze)]),
+        sample("snake", code, Start::Played, &[(6000, over), (5000, Ending::OutOfFuel)]),
+        sample("snake", &format!("# W\n{code}"), Start::Played, &[(2000, over), (3000, over)]),
+        sample("merge", &code.replace('W', "A"), Start::Played, &[(100, over), (300, Ending::Freeze)]),
         sample("merge", &code.replace('W', "S"), fault, &[(0, Ending::Raised), (0, Ending::Raised)]),
         sample("merge", "nothing", rejected, &[]),
     ]
@@ -256,14 +256,14 @@ fn tried(task: u32, name: &str, passed: u32) -> Sample {
     let ending = if passed == 4 { Ending::Passed } else { Ending::WrongAnswer };
     let trace = Trace::Tests(trace);
     let outcome = Outcome { case: Case::Task(task), score: f64::from(passed) / 4.0, ending, fuel: 1, trace };
-    let selection = Evaluation { verdict: Verdict::Played, games: vec![outcome], usage: Usage::default() };
+    let selection = Evaluation { start: Start::Played, games: vec![outcome], usage: Usage::default() };
     let code = format!("def strategy(board):\n    return {passed}\n");
-    Sample { selection, ..sample(name, &code, Verdict::Played, &[]) }
+    Sample { selection, ..sample(name, &code, Start::Played, &[]) }
 }
 
 #[test]
 fn tasks_count_alike_however_many_programs_were_written_for_them() {
-    let rejected = Verdict::Rejected(Rejection::NoFunction { wanted: String::new() });
+    let rejected = Start::Rejected(Rejection::NoFunction { wanted: String::new() });
     let samples = [
         tried(0, "a", 4),
         tried(1, "b", 2),

@@ -20,7 +20,7 @@ fn tasks() -> Environment {
 }
 
 fn played(games: Vec<Outcome>) -> Evaluation {
-    Evaluation { verdict: Verdict::Played, games, usage: Usage::default() }
+    Evaluation { start: Start::Played, games, usage: Usage::default() }
 }
 
 fn failing(test: u32, reason: &str) -> Outcome {
@@ -53,7 +53,7 @@ fn of_hidden_tests_no_word_is_told_but_that_some_fail() {
     // Where nothing is shown, the first test is hidden, and so is the reason of a program that answers no test.
     let fault = FirstCallFault { ending: Ending::Raised, reason: "add(1, 2): ValueError: (1, 2)".into() };
     let faulted =
-        Evaluation { verdict: Verdict::Faulted(fault), ..played(vec![failing(1, "add(1, 2): ValueError: (1, 2)")]) };
+        Evaluation { start: Start::Faulted(fault), ..played(vec![failing(1, "add(1, 2): ValueError: (1, 2)")]) };
     let blind = feedback(&tasks(), &[Case::Task(1)], &faulted, Feedback::Shown);
     assert!(blind.starts_with("The program fails tests, which are not shown.\n"), "{blind}");
     // The same program is told of a test that is shown.
@@ -65,7 +65,7 @@ fn what_does_not_load_speaks_and_what_is_no_program_is_told_so() {
     let environment = tasks();
     let unplayed = environment.unplayed(Case::Task(1), Ending::Raised);
     let fault = FirstCallFault { ending: Ending::Raised, reason: "NameError: name 'x' is not defined".into() };
-    let faulted = Evaluation { verdict: Verdict::Faulted(fault), ..played(vec![unplayed]) };
+    let faulted = Evaluation { start: Start::Faulted(fault), ..played(vec![unplayed]) };
     let text = feedback(&environment, &[Case::Task(1)], &faulted, Feedback::Shown);
     assert!(text.starts_with("The program fails as it is loaded: NameError: name 'x' is not defined.\n"), "{text}");
     let rejected = |rejection| told(&Evaluation::rejected(rejection), Feedback::Shown);
@@ -78,7 +78,7 @@ fn what_does_not_load_speaks_and_what_is_no_program_is_told_so() {
 #[test]
 fn a_verdict_is_told_without_reasons() {
     let fault = FirstCallFault { ending: Ending::Raised, reason: "add(1, 2): secret".into() };
-    let faulted = Evaluation { verdict: Verdict::Faulted(fault), ..played(vec![failing(1, "add(1, 2): secret")]) };
+    let faulted = Evaluation { start: Start::Faulted(fault), ..played(vec![failing(1, "add(1, 2): secret")]) };
     let rejected = Evaluation::rejected(Rejection::NotCompiled { line: 2, lines: 3, message: "secret".into() });
     let again = "\nWrite the whole program again, so that it passes every test.";
     for (evaluation, expected) in [

@@ -11,11 +11,9 @@ mod lines;
 pub mod server;
 #[cfg(test)]
 mod tests;
-mod verdict;
 
 pub use calls::judge_calls;
 pub use lines::{ITEM_BYTES_MAX, LinesError, judge_lines};
-pub use verdict::CompletionVerdict;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +25,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
 use crate::config::{Feedback, RewardConfig, nearest};
 use crate::environment::tasks::Tasks;
-use crate::environment::{Case, Ending, Outcome, TestsTrace, points};
+use crate::environment::{Case, Ending, Outcome, TestsTrace, Verdict, points};
 use crate::feedback::feedback;
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
@@ -53,8 +51,8 @@ pub struct Judgement {
     pub id: String,
     /// The reward.
     pub reward: f32,
-    /// The fate of the completion, in one word.
-    pub verdict: CompletionVerdict,
+    /// What came of the completion.
+    pub verdict: Verdict,
     /// Tests passed.
     pub passed: u32,
     /// Tests of the task; 0 in a game.
@@ -197,13 +195,13 @@ impl Judge {
         Judgement {
             id: id.to_owned(),
             reward: reward.value,
-            verdict: CompletionVerdict::of(evaluation, &tests),
+            verdict: evaluation.verdict(false),
             passed: tests.iter().map(|tests| tests.passed).sum(),
             tests: tests.iter().map(|tests| tests.tests).sum(),
             score: evaluation.mean_score(),
             fuel: evaluation.games.iter().map(|outcome| outcome.fuel).sum(),
             parts: reward.parts,
-            reason: evaluation.verdict.reason().or_else(|| first_failure(&tests)),
+            reason: evaluation.start.reason().or_else(|| first_failure(&tests)),
             feedback: feedback(self.arena.environment(), cases, evaluation, self.told),
         }
     }

@@ -54,11 +54,11 @@ fn a_judgement_says_what_a_completion_is_worth_and_why() {
     // 20,000 of 40,000 points; and -0.40 over 4, in a linear game.
     assert_eq!(
         lines[0],
-        r#"{"id":"a","reward":0.5,"verdict":"played","passed":0,"tests":0,"score":20000,"fuel":0,"parts":{"game":0.5,"failure":0.0},"reason":null,"feedback":"Game 1 ended after 0 moves with 20000 points: no move was left. The board at its end:\n0 0 0 0\n0 0 0 0\n0 0 2 2\n0 0 0 0\nGame 2 ended after 0 moves with 20000 points: no move was left.\nWrite the whole program again, so that it scores more."}"#
+        r#"{"id":"a","reward":0.5,"verdict":"succeeded","passed":0,"tests":0,"score":20000,"fuel":0,"parts":{"game":0.5,"failure":0.0},"reason":null,"feedback":"Game 1 ended after 0 moves with 20000 points: no move was left. The board at its end:\n0 0 0 0\n0 0 0 0\n0 0 2 2\n0 0 0 0\nGame 2 ended after 0 moves with 20000 points: no move was left.\nWrite the whole program again, so that it scores more."}"#
     );
     assert_eq!(
         lines[1],
-        r#"{"id":"b","reward":-0.1,"verdict":"rejected","passed":0,"tests":0,"score":0,"fuel":0,"parts":{"game":0.0,"failure":-0.1},"reason":"no top-level `def strategy(board)` found","feedback":"There is no program in the answer: no top-level `def strategy(board)` found.\nWrite the whole program again, so that it scores more."}"#
+        r#"{"id":"b","reward":-0.1,"verdict":"no_function","passed":0,"tests":0,"score":0,"fuel":0,"parts":{"game":0.0,"failure":-0.1},"reason":"no top-level `def strategy(board)` found","feedback":"There is no program in the answer: no top-level `def strategy(board)` found.\nWrite the whole program again, so that it scores more."}"#
     );
 }
 

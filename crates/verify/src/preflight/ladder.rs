@@ -4,7 +4,7 @@
 
 use super::JudgedTrial;
 use super::finding::{Check, CheckFinding, Level};
-use crate::arena::Verdict;
+use crate::arena::{Evaluation, Start};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
 use crate::environment::{Labels, Outcome};
@@ -55,11 +55,12 @@ impl Ladder<'_> {
     /// Checks that broken players do not play, all others do, and not playing earns least.
     pub fn failures(&self) -> CheckFinding {
         for player in &self.players {
-            let verdict = &player.judged.evaluation.verdict;
-            let plays = matches!(verdict, Verdict::Played);
+            let Evaluation { start, .. } = &player.judged.evaluation;
+            let plays = matches!(start, Start::Played);
             if plays == (player.rank == BROKEN) {
-                let reason = verdict.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
-                let text = format!("{} counts as {}{reason}", player.name, verdict.name());
+                let reason = start.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+                let verdict = player.judged.evaluation.verdict(false).name();
+                let text = format!("{} counts as {verdict}{reason}", player.name);
                 return CheckFinding::problem(Check::Failures, text).blame(self.config, self.limits);
             }
         }

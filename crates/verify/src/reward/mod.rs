@@ -24,7 +24,7 @@
 
 use serde::Serialize;
 
-use crate::arena::{Evaluation, FUEL_PER_SECOND, Verdict};
+use crate::arena::{Evaluation, FUEL_PER_SECOND, Start};
 use crate::config::{ConfigError, RewardConfig, TestsReward};
 use crate::environment::{Ending, Environment, Outcome, TestsTrace, Trace};
 use crate::program::Rejection;
@@ -147,29 +147,29 @@ impl Rule {
 /// Mean of `v(s)` over the games, reduced for games that were broken off.
 fn game(rule: &Rule, judged: &Judged<'_>) -> f64 {
     let share = |outcome: &Outcome| if outcome.ending.is_well() { 1.0 } else { BROKEN_OFF_SHARE };
-    match &judged.evaluation.verdict {
-        Verdict::Played => mean(&judged.evaluation.games, |outcome| share(outcome) * rule.worth(outcome.score)),
-        Verdict::Rejected(_) | Verdict::Faulted(_) => 0.0,
+    match &judged.evaluation.start {
+        Start::Played => mean(&judged.evaluation.games, |outcome| share(outcome) * rule.worth(outcome.score)),
+        Start::Rejected(_) | Start::Faulted(_) => 0.0,
     }
 }
 
 /// Penalty for failing.
 fn failure(rule: &Rule, judged: &Judged<'_>) -> f64 {
-    let value = match &judged.evaluation.verdict {
+    let value = match &judged.evaluation.start {
         // A wrong answer is an answer, so a task has no further penalty: `tests` counts it.
-        Verdict::Played => mean(&judged.evaluation.games, |outcome| match (&outcome.trace, outcome.ending.is_well()) {
+        Start::Played => mean(&judged.evaluation.games, |outcome| match (&outcome.trace, outcome.ending.is_well()) {
             (Trace::Tests(_), _) | (_, true) => 0.0,
             (_, false) => BROKEN_OFF,
         }),
-        Verdict::Rejected(Rejection::NoFunction { .. }) => NO_FUNCTION,
-        Verdict::Rejected(Rejection::NotCompiled { line, lines, .. }) => {
+        Start::Rejected(Rejection::NoFunction { .. }) => NO_FUNCTION,
+        Start::Rejected(Rejection::NotCompiled { line, lines, .. }) => {
             let share = f64::from(*line) / f64::from((*lines).max(1));
             NOT_COMPILED + COMPILED_SHARE * share.min(1.0)
         }
         // A length is a mistake in no line: few lines in the text make it no better.
-        Verdict::Rejected(Rejection::TooLong { .. }) => NOT_COMPILED,
-        Verdict::Faulted(fault) if fault.ending == Ending::BadMove => FIRST_CALL_NO_MOVE,
-        Verdict::Faulted(_) => FIRST_CALL_FAILED,
+        Start::Rejected(Rejection::TooLong { .. }) => NOT_COMPILED,
+        Start::Faulted(fault) if fault.ending == Ending::BadMove => FIRST_CALL_NO_MOVE,
+        Start::Faulted(_) => FIRST_CALL_FAILED,
     };
     rule.unit * value
 }

@@ -24,16 +24,16 @@ fn score(evaluation: &Evaluation, config: &RewardConfig) -> Reward {
     Rule::new(config, &Environment::Game2048).score(evaluation)
 }
 
-fn evaluation(verdict: Verdict, games: Vec<Outcome>) -> Evaluation {
-    Evaluation { verdict, games, usage: Usage::default() }
+fn evaluation(start: Start, games: Vec<Outcome>) -> Evaluation {
+    Evaluation { start, games, usage: Usage::default() }
 }
 
 fn played(games: &[(u64, Ending)]) -> Evaluation {
-    evaluation(Verdict::Played, games.iter().map(|&(score, ending)| scored(score, 2, ending)).collect())
+    evaluation(Start::Played, games.iter().map(|&(score, ending)| scored(score, 2, ending)).collect())
 }
 
 fn faulted(ending: Ending) -> Evaluation {
-    evaluation(Verdict::Faulted(FirstCallFault { ending, reason: String::new() }), vec![scored(0, 2, ending); 2])
+    evaluation(Start::Faulted(FirstCallFault { ending, reason: String::new() }), vec![scored(0, 2, ending); 2])
 }
 
 fn not_compiled(line: u32, lines: u32) -> Evaluation {
@@ -129,7 +129,7 @@ proptest! {
     fn i14_no_program_that_does_not_play_outranks_one_that_does(
         games in prop::collection::vec(any_outcome(), 1..9), failure in any_failure(), config in any_config(),
     ) {
-        let playing = score(&evaluation(Verdict::Played, games), &config);
+        let playing = score(&evaluation(Start::Played, games), &config);
         prop_assert!(playing.value > score(&failure, &config).value);
     }
 

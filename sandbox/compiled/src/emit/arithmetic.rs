@@ -98,9 +98,7 @@ impl<'a> Emitter<'a> {
                 self.put(Wasm::I64Or);
             }
         }
-        self.put(Wasm::I32WrapI64);
-        self.word(1);
-        self.put(Wasm::I32And);
+        self.test_no_integer();
         true
     }
 
@@ -323,9 +321,7 @@ impl<'a> Emitter<'a> {
             return Ok(Kind::List);
         }
         self.push(left);
-        self.put(Wasm::I32WrapI64);
-        self.word(1);
-        self.put(Wasm::I32And);
+        self.test_no_integer();
         self.start_if(LONG);
         self.push(left);
         self.push(right);

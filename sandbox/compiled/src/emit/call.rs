@@ -95,10 +95,8 @@ impl<'a> Emitter<'a> {
         self.get(closure);
         self.put(Wasm::I32WrapI64);
         self.tee(address);
-        self.word(7);
-        self.put(Wasm::I32And);
-        self.word(1);
-        self.put(Wasm::I32Ne);
+        self.test_object();
+        self.put(Wasm::I32Eqz);
         self.give_up_if();
         self.get(address);
         self.put(Wasm::I32Load(word_field(0)));

@@ -6,8 +6,8 @@ use ruff_python_ast::{Comprehension, Expr, ExprGenerator};
 use wasm_encoder::Instruction as Wasm;
 
 use super::expression::Argument;
+use super::iterable::Source;
 use super::iteration::Item;
-use super::pull::Source;
 use super::{Emitted, Emitter, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;

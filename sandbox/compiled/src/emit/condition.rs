@@ -42,9 +42,7 @@ impl<'a> Emitter<'a> {
                 self.put(Wasm::I32Ne);
             }
             _ => {
-                self.put(Wasm::I32WrapI64);
-                self.word(1);
-                self.put(Wasm::I32And);
+                self.test_no_integer();
                 self.start_if(WORD);
                 self.push(value);
                 self.call_runtime("py_truth");

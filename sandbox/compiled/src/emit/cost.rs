@@ -80,7 +80,7 @@ pub(super) const MAKE_CLOSURE: u32 = 500;
 pub(super) const EXCEPTION: u32 = 3_300;
 pub(super) const IMPORT: u32 = 1_500;
 
-/// A text that is gone through letter by letter costs more to begin with.
+/// Iterating the letters of a text costs more to begin with.
 pub(super) const ITERATE_TEXT: u32 = 500;
 
 /// A sum that has outgrown a machine word of the interpreter, at each further item.

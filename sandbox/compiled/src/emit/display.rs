@@ -4,8 +4,8 @@ use ruff_python_ast::{Comprehension, Expr, ExprDict, ExprDictComp};
 use wasm_encoder::{BlockType, Instruction as Wasm};
 
 use super::code::{Value, long_at, long_field, word_field};
+use super::iterable::Source;
 use super::kind::Kind;
-use super::pull::Source;
 use super::{Emitted, Emitter, cost, outside};
 
 /// Capacity of an empty list.

@@ -92,7 +92,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The arguments that `*items` is: CPython unpacks them when the keywords are evaluated, and before the first key. They
-    /// are two at least, for a single one would be gone through itself.
+    /// are two at least, for a single one would be the iterable itself.
     fn unpacked(&mut self, items: Opened<'a>) -> Emitted<Value> {
         self.collect_opened(items)?;
         let unpacked = self.take(Kind::List);

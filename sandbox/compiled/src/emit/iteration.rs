@@ -6,8 +6,8 @@ use wasm_encoder::Instruction as Wasm;
 use super::call::Callee;
 use super::code::{GAS, Value, long_at, word_field};
 use super::expression::Argument;
+use super::iterable::{Object, Source};
 use super::kind::Kind;
-use super::pull::{Object, Source};
 use super::{Emitted, Emitter, cost};
 use crate::layout::END;
 
@@ -21,7 +21,7 @@ pub(super) enum Item {
     Several(Vec<Item>),
 }
 
-/// An operand that is evaluated and will be gone through: no item is taken, and no iterator shows that one will be.
+/// An operand that is evaluated and will be iterated: no item has been taken, and no iterator exists yet.
 pub(super) enum Opened<'a> {
     Source(Source<'a>),
     /// A generator, whose first iterable is evaluated.
@@ -186,7 +186,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Evaluates an operand that is gone through later, when the operands beside it are evaluated too.
+    /// Evaluates an operand that is iterated later, when the operands beside it are evaluated too.
     pub(super) fn open(&mut self, operand: Argument<'a>) -> Emitted<Opened<'a>> {
         let Argument::Expression(Expr::Generator(generator)) = operand else {
             return self.source(operand).map(Opened::Source);
@@ -274,7 +274,7 @@ impl<'a> Emitter<'a> {
                 self.charge(cost::GENERATOR);
                 self.collected(&generator.elt, &generator.generators, first, cost::YIELD)
             }
-            // The runtime can go through it by itself.
+            // The runtime iterates it without compiled code.
             Opened::Whole(value) => {
                 self.push(value);
                 self.release_value(value);

@@ -189,7 +189,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// The body of a loop, and the way back to its top.
+    /// The body of a loop, and the branch back to its top.
     fn loop_body(&mut self, body: &'a [Stmt], innermost: Loop) -> Emitted<()> {
         let bound = self.body.assigned.clone();
         let top = innermost.top;

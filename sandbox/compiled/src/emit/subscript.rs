@@ -6,16 +6,13 @@ use wasm_encoder::{BlockType, Instruction as Wasm};
 use super::code::{Place, Value, long_at, word_field};
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost};
-use crate::layout::{END, LIST, NONE, TUPLE};
+use crate::layout::{END, NONE};
 
 /// Largest index that is written as an offset.
 const INDEX_MAX: i64 = 1 << 19;
 
 const LENGTH: u64 = 4;
 const ITEMS: u64 = 8;
-
-/// Lists and tuples are told from other kinds of objects by one comparison.
-const _: () = assert!(TUPLE == LIST + 1);
 
 impl<'a> Emitter<'a> {
     pub(super) fn subscript_expression(&mut self, subscript: &'a ExprSubscript) -> Emitted<Kind> {
@@ -94,9 +91,7 @@ impl<'a> Emitter<'a> {
         if container.kind.is_sequence() {
             if !is_index {
                 self.push(key);
-                self.put(Wasm::I32WrapI64);
-                self.word(1);
-                self.put(Wasm::I32And);
+                self.test_no_integer();
                 self.branch_if(slow);
             }
             self.push(container);
@@ -112,20 +107,15 @@ impl<'a> Emitter<'a> {
             self.put(Wasm::I64Xor);
             self.put(Wasm::I64And);
         }
-        self.put(Wasm::I32WrapI64);
-        self.word(1);
-        self.put(Wasm::I32And);
+        self.test_no_integer();
         self.put(Wasm::I32Eqz);
         self.branch_if(slow);
         self.push(container);
         self.put(Wasm::I32WrapI64);
         self.tee(address);
         // Constants are odd too; their words lie in the first page, which holds no object.
-        self.put(Wasm::I32Load(word_field(0)));
-        self.word(LIST as i32);
-        self.put(Wasm::I32Sub);
-        self.word(2);
-        self.put(Wasm::I32GeU);
+        self.test_sequence();
+        self.put(Wasm::I32Eqz);
         self.branch_if(slow);
     }
 

@@ -40,7 +40,7 @@ fn share(tier: &CompiledTier, sandbox: &Sandbox, source: &str) -> Option<f64> {
     for board in boards() {
         match compiled.call("strategy", &board) {
             Ok(_) => interpreted.call("strategy", &board).ok()?,
-            Err(Stop::WayBack { .. }) => return None,
+            Err(Stop::GivenUp { .. }) => return None,
             Err(stop) => panic!("{stop}\n{source}"),
         };
     }

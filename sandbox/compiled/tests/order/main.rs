@@ -31,7 +31,7 @@ fn expect_the_same(templates: &[String], storage: Storage) {
     let told: Vec<String> = different.iter().map(|(template, told)| format!("--- {template}\n{told}")).collect();
     assert!(told.is_empty(), "{} of {} templates differ:\n{}", told.len(), templates.len(), told.join("\n"));
     assert!(tally.compiled * 100 >= tally.variants * COMPILED_MIN, "{tally}: {:#?}", tally.outside);
-    assert!(tally.answered * 100 >= tally.calls * ANSWERED_MIN, "{tally}: {:#?}", tally.way_back);
+    assert!(tally.answered * 100 >= tally.calls * ANSWERED_MIN, "{tally}: {:#?}", tally.given_up);
 }
 
 #[test]

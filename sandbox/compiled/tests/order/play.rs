@@ -22,7 +22,7 @@ pub struct Tally {
     /// Calls of compiled variants that ended in a value.
     pub answered: usize,
     pub outside: BTreeMap<String, Vec<String>>,
-    pub way_back: BTreeMap<&'static str, usize>,
+    pub given_up: BTreeMap<&'static str, usize>,
 }
 
 impl fmt::Display for Tally {
@@ -86,8 +86,8 @@ impl Tiers {
             tally.calls += 1;
             let value = match playing.call("play", &arguments) {
                 Ok(value) => value,
-                Err(Stop::WayBack { reason }) => {
-                    *tally.way_back.entry(reason).or_default() += 1;
+                Err(Stop::GivenUp { reason }) => {
+                    *tally.given_up.entry(reason).or_default() += 1;
                     continue;
                 }
                 Err(Stop::OutOfGas { .. }) => continue,

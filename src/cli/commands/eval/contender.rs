@@ -1,14 +1,14 @@
 //! Evaluates one model on the held-out boards or tasks, and shows the progress.
 
-use super::fates::ToldFates;
 use super::report::{BestOf, Games, Model, named};
 use super::tasks::Solver;
+use super::verdicts::ToldVerdicts;
 use crate::arena::Arena;
 use crate::cli::opened::model;
 use crate::cli::said::CliError;
 use crate::config::Config;
 use crate::environment::tasks::Tasks;
-use crate::evaluation::{self, ChanceStream, Fates, HeldOut, Sample, Single};
+use crate::evaluation::{self, ChanceStream, HeldOut, Sample, Single, VerdictCounts};
 use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::plural::counted;
@@ -51,8 +51,8 @@ impl<'a> Contender<'a> {
         let samples = count * self.prompts.held_out().len();
         let samples =
             self.sample(Protocol { samples, boards: self.testbed.held_out.selection(1) }, ChanceStream::Sampling)?;
-        let (name, fates) = (named(self.config), self.fates(&samples));
-        Ok(Solver { name, summary: evaluation::summarise_tasks(tasks, &samples), samples, fates })
+        let (name, verdicts) = (named(self.config), self.verdicts(&samples));
+        Ok(Solver { name, summary: evaluation::summarise_tasks(tasks, &samples), samples, verdicts })
     }
 
     /// Samples programs, plays them on the selection boards, and the best of them on the report boards.
@@ -64,13 +64,13 @@ impl<'a> Contender<'a> {
         let report = evaluation::report_games(&scores, &sizes, games.report);
         self.play_report(&mut samples, &report)?;
         let labels = self.testbed.arena.environment().labels();
-        let (name, fates) = (named(self.config), self.fates(&samples));
-        Ok(Model { name, summary: evaluation::summarise(&samples, &sizes, labels), samples, fates })
+        let (name, verdicts) = (named(self.config), self.verdicts(&samples));
+        Ok(Model { name, summary: evaluation::summarise(&samples, &sizes, labels), samples, verdicts })
     }
 
-    fn fates(&self, samples: &[Sample]) -> ToldFates {
-        let fates = Fates::of(samples.iter().map(|sample| (&sample.selection, sample.cut)));
-        ToldFates { told: advice::told(&fates, self.config, self.testbed.arena.environment().labels()), fates }
+    fn verdicts(&self, samples: &[Sample]) -> ToldVerdicts {
+        let counts = VerdictCounts::of(samples.iter().map(|sample| (&sample.selection, sample.cut)));
+        ToldVerdicts { told: advice::told(&counts, self.config, self.testbed.arena.environment().labels()), counts }
     }
 
     /// Finds the best of `count` programs by halving, and plays it on the report boards.

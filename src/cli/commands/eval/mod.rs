@@ -1,10 +1,10 @@
 //! `grpo-2048 eval`: how good are the programs of this model, on boards or tasks it never trained on, and beside what?
 
 mod contender;
-mod fates;
 mod report;
 mod table;
 mod tasks;
+mod verdicts;
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::fates::ToldFates;
+use super::verdicts::ToldVerdicts;
 use crate::config::Config;
 use crate::environment::{Labels, Outcome};
 use crate::evaluation::{Halving, Sample, Single, Summary};
@@ -34,7 +34,7 @@ pub struct Model {
     pub name: String,
     pub summary: Summary,
     pub samples: Vec<Sample>,
-    pub fates: ToldFates,
+    pub verdicts: ToldVerdicts,
 }
 
 /// The best of many programs of one model.
@@ -72,7 +72,7 @@ impl EvalReport {
 impl Model {
     fn json(&self, labels: Labels) -> Map<String, Value> {
         let mut object = summarised(&self.name, &self.summary);
-        object.insert("became".into(), json!(self.fates.fates.by_name()));
+        object.insert("verdicts".into(), json!(self.verdicts.counts.by_name()));
         object.insert("programs".into(), self.samples.iter().map(|sample| program(sample, labels)).collect());
         object
     }
@@ -112,8 +112,8 @@ fn program(sample: &Sample, labels: Labels) -> Value {
     with_tile(
         json!({
             "style": sample.style,
-            "verdict": sample.selection.verdict.name(),
-            "reason": sample.selection.verdict.reason(),
+            "verdict": sample.selection.verdict(sample.cut),
+            "reason": sample.selection.start.reason(),
             "plays": sample.selection.plays(),
             "mean_score": sample.score(),
             "report_score": sample.report_score(),

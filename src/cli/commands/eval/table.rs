@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::fates;
 use super::report::{EvalReport, Games};
+use super::verdicts;
 use crate::cli::said::table::{NOTHING, aligned, percent};
 use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
@@ -20,7 +20,7 @@ pub fn text(report: &EvalReport) -> String {
         text.push_str(&best_of(report));
     }
     text.push_str(&styles(report));
-    text.push_str(&fates::text(report.models.iter().map(|model| (model.name.as_str(), &model.fates))));
+    text.push_str(&verdicts::text(report.models.iter().map(|model| (model.name.as_str(), &model.verdicts))));
     text
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::fates::{self, ToldFates};
 use super::report::summarised;
+use super::verdicts::{self, ToldVerdicts};
 use crate::cli::said::table::{NOTHING, aligned, percent};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, SURE_TASKS, Sample, TaskSummary, TasksSummary};
@@ -30,7 +30,7 @@ pub struct Solver {
     pub name: String,
     pub summary: TasksSummary,
     pub samples: Vec<Sample>,
-    pub fates: ToldFates,
+    pub verdicts: ToldVerdicts,
 }
 
 impl TasksReport {
@@ -39,7 +39,7 @@ impl TasksReport {
         text.push_str(&self.models());
         text.push_str(&self.groups());
         text.push_str(&self.tasks());
-        text.push_str(&fates::text(self.models.iter().map(|model| (model.name.as_str(), &model.fates))));
+        text.push_str(&verdicts::text(self.models.iter().map(|model| (model.name.as_str(), &model.verdicts))));
         text
     }
 
@@ -165,8 +165,8 @@ fn program(sample: &Sample) -> Value {
     let failed = tests.and_then(|tests| tests.failed.as_ref());
     json!({
         "task": sample.style,
-        "verdict": sample.selection.verdict.name(),
-        "reason": sample.selection.verdict.reason(),
+        "verdict": sample.selection.verdict(sample.cut),
+        "reason": sample.selection.start.reason(),
         "passed": tests.map(|tests| tests.passed),
         "tests": tests.map(|tests| tests.tests),
         "failed": failed,

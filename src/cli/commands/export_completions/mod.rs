@@ -179,7 +179,7 @@ mod tests {
         let mut table = TextTable { writer: Vec::new(), format: TextFormat::Csv, columns: &columns, rows: 0 };
         table.row(columns.iter().map(|column| column.value(&logged)).collect()).unwrap();
         let expected = "step,prompt,completion,failure,game,later,advantage,reward,style,verdict,mean_score,max_tile\n\
-                        3,<|x|>,\"if a:\n  \"\"b\"\", c\",-0.2,0.7,,-1.5,0.5,snake,faulted,12.0,8\n";
+                        3,<|x|>,\"if a:\n  \"\"b\"\", c\",-0.2,0.7,,-1.5,0.5,snake,raised,12.0,8\n";
         assert_eq!(String::from_utf8(table.writer).unwrap(), expected);
     }
 

@@ -88,8 +88,8 @@ impl PlayArgs {
 
 impl Contestant {
     fn new(path: &Path, evaluation: &Evaluation, budget_fuel: f64) -> Contestant {
-        let played = match evaluation.verdict.reason() {
-            Some(reason) => Err(format!("{}: {reason}", evaluation.verdict.name())),
+        let played = match evaluation.start.reason() {
+            Some(reason) => Err(format!("{}: {reason}", evaluation.verdict(false).name())),
             None => Ok(evaluation.games[0].clone()),
         };
         Contestant { name: visible(&path.display().to_string()), played, budget_fuel }

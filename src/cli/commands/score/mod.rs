@@ -16,8 +16,8 @@ use crate::cli::opened::programs::{self, ProgramFile};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::tasks::Tasks;
-use crate::environment::{Case, Labels, Outcome, Points};
-use crate::metrics::{Console, Stream, is_hidden, remarked, visible};
+use crate::environment::{Case, Labels, Outcome, Points, Verdict};
+use crate::metrics::{Console, Stream, is_hidden, remarked, verdict_style, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::Seed;
@@ -177,7 +177,7 @@ impl Bench<'_> {
 #[derive(Serialize)]
 struct Scored {
     file: String,
-    verdict: &'static str,
+    verdict: Verdict,
     reason: Option<String>,
     reward: f32,
     mean_score: f64,
@@ -206,8 +206,8 @@ impl Scored {
     fn new(path: &Path, evaluation: &Evaluation, rule: &Rule, labels: Labels) -> Scored {
         Scored {
             file: visible(&path.display().to_string()),
-            verdict: evaluation.verdict.name(),
-            reason: evaluation.verdict.reason(),
+            verdict: evaluation.verdict(false),
+            reason: evaluation.start.reason(),
             reward: rule.score(evaluation).value,
             mean_score: evaluation.mean_score(),
             max_tile: labels.has_tiles().then(|| evaluation.max_tile()),
@@ -235,7 +235,7 @@ fn table(scored: &[Scored], labels: Labels) -> String {
     let row = |line: &Scored| {
         let moves = line.games.iter().map(|game| u64::from(game.moves)).sum::<u64>() as f64;
         let moves = moves / line.games.len().max(1) as f64;
-        let mut row = vec![line.file.clone(), coloured(line.verdict).apply_to(line.verdict).to_string()];
+        let mut row = vec![line.file.clone(), coloured(line.verdict)];
         row.extend([line.mean_score, standard_error(&line.games)].map(|score| labels.written(score)));
         row.extend(labels.has_tiles().then(|| line.max_tile.unwrap_or(0).to_string()));
         row.extend([format!("{moves:.0}"), format!("{:.3}", line.reward)]);
@@ -248,13 +248,8 @@ fn table(scored: &[Scored], labels: Labels) -> String {
     remarked(&rows, 2)
 }
 
-/// Colour of a verdict: green where a program played or passed, yellow where there was none, red otherwise.
-fn coloured(verdict: &str) -> console::Style {
-    match verdict {
-        "played" | "passed" => Stream::Stdout.style().green(),
-        "rejected" => Stream::Stdout.style().yellow(),
-        _ => Stream::Stdout.style().red(),
-    }
+fn coloured(verdict: Verdict) -> String {
+    verdict_style(verdict, Stream::Stdout).apply_to(verdict.name()).to_string()
 }
 
 /// `game_over 9, out_of_fuel 1`.

@@ -11,7 +11,7 @@ use crate::cli::opened::programs::ProgramFile;
 use crate::cli::said::CliError;
 use crate::config::nearest;
 use crate::environment::tasks::{Kind, Task, Tasks};
-use crate::environment::{Case, FailedTest, Outcome};
+use crate::environment::{Case, FailedTest, Outcome, Verdict};
 use crate::metrics::{remarked, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
@@ -25,7 +25,7 @@ pub(super) struct Tried {
     file: String,
     task: String,
     /// `passed`, `rejected`, or how its first failed test ended.
-    verdict: &'static str,
+    verdict: Verdict,
     reason: Option<String>,
     reward: f32,
     passed: u32,
@@ -117,8 +117,8 @@ impl<'a> Attempt<'a> {
         Tried {
             file: visible(&self.path.display().to_string()),
             task: self.task.id.clone(),
-            verdict: outcome.map_or(evaluation.verdict.name(), |outcome| outcome.ending.name()),
-            reason: evaluation.verdict.reason(),
+            verdict: evaluation.verdict(false),
+            reason: evaluation.start.reason(),
             reward: rule.score(evaluation).value,
             passed: tests.map_or(0, |tests| tests.passed),
             tests: tests.map_or(self.task.tests_and_checker(), |tests| tests.tests),
@@ -141,7 +141,7 @@ impl Tried {
 
 pub(super) fn table(tried: &[Tried]) -> String {
     let row = |line: &Tried| {
-        let verdict = coloured(line.verdict).apply_to(line.verdict).to_string();
+        let verdict = coloured(line.verdict);
         let mut row = vec![line.file.clone(), line.task.clone(), verdict, format!("{} of {}", line.passed, line.tests)];
         row.extend([format!("{:.3}", line.reward), line.failure()]);
         row

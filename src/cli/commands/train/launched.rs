@@ -51,7 +51,7 @@ impl Launched<'_> {
         }
         sinks.push(&mut terminal);
         let gpu = RefCell::new(GpuWatch::new(&device, console));
-        let measure = |record: &mut StepRecord| gpu.borrow_mut().add(record);
+        let measure = |record: &StepRecord| gpu.borrow_mut().measure(record);
         let mut recorder = Recorder { sinks, stop: run.stop, failure: None };
         let log = format!("rank-{}.log", peers.rank());
         let mut observer = |event: Event<'_>| {

@@ -6,6 +6,7 @@ mod launched;
 mod summary;
 mod trace;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -204,7 +205,7 @@ impl TrainArgs {
             allowance,
             stop: &stop,
             peers: if self.run.dry_run { &alone } else { peers },
-            measure: &|_| (),
+            measure: &|_| BTreeMap::new(),
         };
         if self.run.dry_run {
             return dry_run::report(run, peers, &layers, console);

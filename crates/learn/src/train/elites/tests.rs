@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::super::episode::Reply;
 use super::*;
-use crate::arena::{Usage, Verdict};
+use crate::arena::{Start, Usage};
 use crate::config::Config;
 use crate::environment::Ending;
 use crate::environment::game2048::{entry, scored};
@@ -13,7 +13,7 @@ const GAMES: usize = 2;
 
 fn evaluation(score: u64, ending: Ending) -> Evaluation {
     let game = scored(score, 64, ending);
-    Evaluation { verdict: Verdict::Played, games: vec![game; GAMES], usage: Usage::default() }
+    Evaluation { start: Start::Played, games: vec![game; GAMES], usage: Usage::default() }
 }
 
 /// A program that returns `word`, with a thousandth of its score as reward.

@@ -1,12 +1,21 @@
 use super::*;
 use crate::config::Config;
+use crate::metrics::UpdateRecord;
 
 fn config() -> GuardConfig {
     Config::preset("builtin").unwrap().guard
 }
 
+fn entropy(nats: f64) -> UpdateRecord {
+    UpdateRecord { entropy: Some(nats), ..UpdateRecord::default() }
+}
+
+fn difference(nats: f64) -> UpdateRecord {
+    UpdateRecord { logp_difference_mean: Some(nats), ..entropy(0.29) }
+}
+
 fn healthy(step: usize) -> StepRecord {
-    StepRecord { step, frac_parsed: 0.95, frac_unique: 0.98, entropy: Some(0.29), ..StepRecord::default() }
+    StepRecord { step, frac_parsed: 0.95, frac_unique: 0.98, update: entropy(0.29), ..StepRecord::default() }
 }
 
 /// `from` until step 20, `to` from step 50, linear in between.
@@ -29,7 +38,7 @@ fn news(watches: &[GuardReport]) -> Vec<(usize, &str)> {
 
 fn collapsing(step: usize) -> StepRecord {
     let unique = falling(step, 63.0, 3.0) / 64.0;
-    StepRecord { frac_unique: unique, entropy: Some(falling(step, 0.29, 0.02)), ..healthy(step) }
+    StepRecord { frac_unique: unique, update: entropy(falling(step, 0.29, 0.02)), ..healthy(step) }
 }
 
 #[test]
@@ -62,7 +71,7 @@ fn a_collapse_is_warned_of_then_stopped_and_names_the_checkpoint_of_before() {
 fn a_healthy_run_says_nothing() {
     let watches = watch(&config(), 200, |step| StepRecord {
         frac_unique: falling(step, 63.0, 52.0) / 64.0,
-        entropy: Some(falling(step, 0.29, 0.19)),
+        update: entropy(falling(step, 0.29, 0.19)),
         frac_reward_zero_std: if step % 4 == 0 { 0.25 } else { 0.0 },
         clipped_ratio: 0.05,
         ..healthy(step)
@@ -130,7 +139,7 @@ fn without_stop_it_only_warns() {
 #[test]
 fn a_policy_that_scores_other_than_it_samples_is_told_of_at_once() {
     let differing = |step| StepRecord {
-        logp_difference_mean: Some(if (3..6).contains(&step) || step == 9 { 0.0312 } else { 0.0199 }),
+        update: difference(if (3..6).contains(&step) || step == 9 { 0.0312 } else { 0.0199 }),
         ..healthy(step)
     };
     let watches = watch(&config(), 10, differing);
@@ -147,8 +156,7 @@ fn a_policy_that_scores_other_than_it_samples_is_told_of_at_once() {
 
 #[test]
 fn a_policy_that_has_moved_since_it_sampled_is_no_mismatch() {
-    let lagging =
-        |lag| move |step| StepRecord { logp_difference_mean: Some(0.0312), policy_lag: Some(lag), ..healthy(step) };
+    let lagging = |lag| move |step| StepRecord { update: difference(0.0312), policy_lag: Some(lag), ..healthy(step) };
     assert!(news(&watch(&config(), 10, lagging(1.0))).is_empty());
     assert_eq!(news(&watch(&config(), 10, lagging(0.0))).len(), 1, "on policy it is one, one step ahead or not");
 }

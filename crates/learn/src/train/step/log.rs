@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::arena::{Difference, Evaluation};
 use crate::environment::{Outcome, Points};
-use crate::evaluation::Fate;
 use crate::groups::Groups;
 use crate::metrics::shortest;
 use crate::reward::Reward;
@@ -16,15 +15,16 @@ use super::super::episode::{Episode, Turn};
 use super::super::run_dir::RunDir;
 use super::Lesson;
 
-/// Version of the lines in the files of `completions/` and `elites/`. Lines of version 1 have no `version` key: verdict
-/// and games were inside `evaluation`, a verdict with a reason was an object, and seeds were numbers.
-pub const COMPLETIONS_VERSION: u64 = 2;
+/// Version of the lines in the files of `completions/` and `elites/`. Lines of version 2 have the verdict below `became`, and
+/// `verdict` says how the program started. Lines of version 1 have no `version` key: verdict and games were inside
+/// `evaluation`, a verdict with a reason was an object, and seeds were numbers.
+pub const COMPLETIONS_VERSION: u64 = 3;
 
 /// Adds verdict, reason, games and digest of an evaluation to the JSON object `line`; returns the line of the file.
-fn with_evidence(line: serde_json::Value, evaluation: &Evaluation) -> String {
+fn with_evidence(line: serde_json::Value, evaluation: &Evaluation, cut: bool) -> String {
     let mut line = line;
-    line["verdict"] = evaluation.verdict.name().into();
-    line["reason"] = evaluation.verdict.reason().into();
+    line["verdict"] = evaluation.verdict(cut).name().into();
+    line["reason"] = evaluation.start.reason().into();
     line["games"] = serde_json::to_value(&evaluation.games).expect("outcomes are JSON");
     line["digest"] = evaluation.digest().into();
     format!("{line}\n")
@@ -66,13 +66,12 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize)
             "reward_parts": parts(&episode.reward),
             "advantage": advantages.first().map(|advantage| shortest(*advantage)),
             "program": program.as_ref().ok().map(|program| program.digest_text()),
-            "became": Fate::of(evaluation, episode.is_truncated()).name(),
         });
         if turns > 1 {
             line["turns"] =
                 episode.turns.iter().enumerate().map(|(turn, of)| told_turn(of, turn, advantages)).collect();
         }
-        text.push_str(&with_evidence(line, evaluation));
+        text.push_str(&with_evidence(line, evaluation, episode.is_truncated()));
     }
     Ok(dir.write_whole(&format!("completions/step_{step:05}.jsonl"), text.as_bytes())?)
 }
@@ -91,10 +90,9 @@ fn told_turn(turn: &Turn, number: usize, advantages: &[f32]) -> serde_json::Valu
         "completion": completion.text,
         "tokens": completion.ids.len(),
         "finish": completion.finish,
-        "verdict": evaluation.verdict.name(),
-        "reason": evaluation.verdict.reason(),
+        "verdict": evaluation.verdict(completion.finish == FinishReason::Length).name(),
+        "reason": evaluation.start.reason(),
         "failed": tests.and_then(|tests| tests.failed.as_ref()),
-        "became": Fate::of(evaluation, completion.finish == FinishReason::Length).name(),
         "score": Points(evaluation.mean_score()),
         "reward": shortest(reward.value),
         "advantage": advantages.get(number).or(advantages.first()).map(|advantage| shortest(*advantage)),
@@ -114,7 +112,7 @@ fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), Tr
             "program": program,
             "reward": shortest(*reward),
         });
-        with_evidence(line, evaluation)
+        with_evidence(line, evaluation, false)
     };
     let text: String = replays.iter().map(line).collect();
     Ok(dir.write_whole(&format!("elites/step_{step:05}.jsonl"), text.as_bytes())?)

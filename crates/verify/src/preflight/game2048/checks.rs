@@ -2,7 +2,7 @@
 //! result for the logged moves.
 
 use super::boards;
-use crate::arena::{Rules, Verdict};
+use crate::arena::{Rules, Start};
 use crate::config::Config;
 use crate::environment::game2048::ladder::{BLIND, CHEATS, CONSTANT, CYCLE, RUNGS, SINGLE_GAMES, STRONG, TARGET_TILE};
 use crate::environment::game2048::{Board, Game, Move};
@@ -58,7 +58,7 @@ impl Evidence<'_> {
     fn replay(&self) -> CheckFinding {
         let (mut games, mut wrong) = (0, Vec::new());
         for (at, (trial, judged)) in self.trials.iter().zip(self.judged).enumerate() {
-            if matches!(judged.evaluation.verdict, Verdict::Rejected(_)) {
+            if matches!(judged.evaluation.start, Start::Rejected(_)) {
                 continue;
             }
             if judged.evaluation.games.len() != trial.cases.len() {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use grpo_sandbox::Sandbox;
 
 use super::*;
-use crate::arena::{Arena, Evaluation, Rules, Verdict, Workers};
+use crate::arena::{Arena, Evaluation, Rules, Start, Workers};
 use crate::config::RewardConfig;
 use crate::environment::game2048::{Board, Game, Move, unplayed};
 use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Trace};
@@ -149,7 +149,7 @@ fn a_score_read_from_a_fresh_board_is_found() {
 #[test]
 fn a_reward_read_from_a_fresh_board_is_found_though_the_evidence_is_right() {
     let report = planted(|_, judged| {
-        if let (Verdict::Played, Some(game)) = (&judged.evaluation.verdict, judged.evaluation.games.first()) {
+        if let (Start::Played, Some(game)) = (&judged.evaluation.start, judged.evaluation.games.first()) {
             judged.reward.value = if Game::new(game.seed().unwrap()).board().max_tile() == 4 { 0.5 } else { 0.2 };
         }
     });
@@ -204,7 +204,7 @@ fn freezing_that_pays_is_found() {
 #[test]
 fn a_flat_reward_is_found() {
     let flat = |_: &Trial, judged: &mut JudgedTrial| {
-        let played = matches!(judged.evaluation.verdict, Verdict::Played);
+        let played = matches!(judged.evaluation.start, Start::Played);
         judged.reward.value = if played { 2.0 } else { -1.0 };
     };
     let report = examine(&Config::preset("builtin").unwrap(), &Planted(flat)).unwrap();
@@ -298,7 +298,7 @@ fn a_budget_that_keeps_the_target_out_of_reach_is_found() {
 #[test]
 fn a_broken_program_that_outranks_play_is_found() {
     let report = planted(|_, judged| {
-        if matches!(judged.evaluation.verdict, Verdict::Rejected(_)) {
+        if matches!(judged.evaluation.start, Start::Rejected(_)) {
             judged.reward.value = 0.5;
         }
     });

@@ -39,7 +39,7 @@ impl Run {
     /// Why it fails, in words; `None` if it passes.
     fn fault(&self) -> Option<String> {
         let failed = || Some(self.outcome()?.tests()?.failed.as_ref()?.reason.clone());
-        (!self.passes()).then(|| failed().or_else(|| self.judged.evaluation.verdict.reason())).flatten()
+        (!self.passes()).then(|| failed().or_else(|| self.judged.evaluation.start.reason())).flatten()
     }
 
     fn passes(&self) -> bool {
@@ -90,7 +90,7 @@ impl Examination<'_> {
         let failed = tests.and_then(|tests| Some((tests.failed.as_ref()?, tests.tests)));
         let text = match failed {
             Some((failed, tests)) => format!("the reference fails test {} of {tests}: {}", failed.test, failed.reason),
-            None => format!("the reference does not run: {}", evaluation.verdict.reason().unwrap_or_default()),
+            None => format!("the reference does not run: {}", evaluation.start.reason().unwrap_or_default()),
         };
         let ending = run.outcome().map(|outcome| outcome.ending);
         Some(match ending {

@@ -130,7 +130,7 @@ fn an_item_or_a_list_of_them_is_answered_with_the_judgements_of_lines() {
     let (status, one) = served.post("/judge", &item(20_000).to_string());
     assert_eq!(
         (status, &one["id"], &one["reward"], &one["verdict"]),
-        (200, &json!("a"), &json!(0.5), &json!("played"))
+        (200, &json!("a"), &json!(0.5), &json!("succeeded"))
     );
     let (status, list) = served.post("/judge?at=once", &json!([item(20_000), item(4_000)]).to_string());
     assert_eq!((status, &list[0], &list[1]["reward"]), (200, &one, &json!(0.1)));

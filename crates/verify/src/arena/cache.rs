@@ -9,7 +9,7 @@ use crate::environment::Case;
 
 /// What was played.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct VerdictKey {
+pub(super) struct CacheKey {
     /// The exact source: fuel, which may decide a score, sees even comments.
     pub source: String,
     pub cases: Vec<Case>,
@@ -20,22 +20,22 @@ const MOST: usize = 512;
 
 /// Evaluations by program and boards, under one set of rules.
 #[derive(Default)]
-pub(super) struct Verdicts {
+pub(super) struct EvaluationCache {
     kept: Mutex<Kept>,
 }
 
 #[derive(Default)]
 struct Kept {
-    evaluations: BTreeMap<VerdictKey, Evaluation>,
-    order: VecDeque<VerdictKey>,
+    evaluations: BTreeMap<CacheKey, Evaluation>,
+    order: VecDeque<CacheKey>,
 }
 
-impl Verdicts {
-    pub fn get(&self, key: &VerdictKey) -> Option<Evaluation> {
+impl EvaluationCache {
+    pub fn get(&self, key: &CacheKey) -> Option<Evaluation> {
         self.kept.lock().evaluations.get(key).cloned()
     }
 
-    pub fn insert(&self, key: VerdictKey, evaluation: Evaluation) {
+    pub fn insert(&self, key: CacheKey, evaluation: Evaluation) {
         let mut kept = self.kept.lock();
         if kept.evaluations.insert(key.clone(), evaluation).is_none() {
             kept.order.push_back(key);
@@ -54,24 +54,24 @@ mod tests {
     use crate::program::Rejection;
     use crate::seed::{Purpose, Seed};
 
-    fn key(number: u64) -> VerdictKey {
+    fn key(number: u64) -> CacheKey {
         let cases = vec![Seed::root(1).child(Purpose::HeldOut, number).into()];
-        VerdictKey { source: format!("def strategy(board): return {number}"), cases }
+        CacheKey { source: format!("def strategy(board): return {number}"), cases }
     }
 
     #[test]
     fn the_oldest_is_forgotten_when_there_are_too_many() {
-        let verdicts = Verdicts::default();
+        let cache = EvaluationCache::default();
         let evaluation = Evaluation::rejected(Rejection::NoFunction { wanted: String::new() });
         for number in 0..=MOST as u64 {
-            verdicts.insert(key(number), evaluation.clone());
-            verdicts.insert(key(number), evaluation.clone());
+            cache.insert(key(number), evaluation.clone());
+            cache.insert(key(number), evaluation.clone());
         }
-        assert!(verdicts.get(&key(0)).is_none());
-        assert!(verdicts.get(&key(1)).is_some());
-        assert!(verdicts.get(&key(MOST as u64)).is_some());
-        assert_eq!(verdicts.kept.lock().evaluations.len(), MOST);
-        let elsewhere = VerdictKey { cases: key(2).cases, ..key(1) };
-        assert!(verdicts.get(&elsewhere).is_none(), "the same program on other boards");
+        assert!(cache.get(&key(0)).is_none());
+        assert!(cache.get(&key(1)).is_some());
+        assert!(cache.get(&key(MOST as u64)).is_some());
+        assert_eq!(cache.kept.lock().evaluations.len(), MOST);
+        let elsewhere = CacheKey { cases: key(2).cases, ..key(1) };
+        assert!(cache.get(&elsewhere).is_none(), "the same program on other boards");
     }
 }

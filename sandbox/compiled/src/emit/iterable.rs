@@ -1,20 +1,20 @@
-//! Sources of loops: what is gone through, and how the next item is taken from it without an iterator where that can be.
+//! Iterables of `for`, comprehensions and reductions. A range is counted and a list or tuple is indexed, without an iterator;
+//! everything else uses an iterator of the runtime.
 
 use ruff_python_ast::{Expr, ExprCall};
 use wasm_encoder::Instruction as Wasm;
 
 use super::call::Callee;
-use super::code::{WORD, word_field};
+use super::code::WORD;
 use super::expression::Argument;
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost, outside};
-use crate::layout::LIST;
 
 /// Bounds of a range that is counted in place: no step from one within them leaves 62 bits.
 const BOUND_MAX: i64 = 1 << 60;
 const STEP_MAX: i64 = 1 << 19;
 
-/// Something that gives items, one by one.
+/// An iterable.
 pub(super) enum Source<'a> {
     /// `is_small`: no number of it is beyond 256.
     Range {
@@ -35,7 +35,7 @@ pub(super) enum Source<'a> {
     },
 }
 
-/// An object that is gone through: a list or tuple by index, anything else by an iterator of the runtime.
+/// An object whose items are taken: of a list or tuple by index, of anything else by an iterator of the runtime.
 pub(super) struct Object {
     /// The iterator, if it is one.
     pub(super) value: u32,
@@ -49,7 +49,7 @@ pub(super) struct Object {
 }
 
 impl<'a> Emitter<'a> {
-    /// Evaluates what a loop goes through.
+    /// Evaluates the iterable of a loop.
     pub(super) fn source(&mut self, argument: Argument<'a>) -> Emitted<Source<'a>> {
         match argument {
             Argument::Expression(Expr::Call(call)) => {
@@ -165,9 +165,7 @@ impl<'a> Emitter<'a> {
         let kind = self.expression(bound)?;
         if kind != Kind::Int {
             self.tee(local);
-            self.put(Wasm::I32WrapI64);
-            self.word(1);
-            self.put(Wasm::I32And);
+            self.test_no_integer();
             self.give_up_if();
             self.get(local);
         }
@@ -181,7 +179,7 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Goes through the object on the stack.
+    /// Prepares to take the items of the object on the stack.
     fn object(&mut self, kind: Kind, items: Kind) -> Source<'a> {
         self.charge(cost::ITERATE);
         let (value, address, index) = (self.long_local(), self.word_local(), self.word_local());
@@ -192,17 +190,10 @@ impl<'a> Emitter<'a> {
         self.set(index);
         if !kind.is_sequence() {
             self.get(address);
-            self.word(7);
-            self.put(Wasm::I32And);
-            self.word(1);
-            self.put(Wasm::I32Eq);
+            self.test_object();
             self.start_if(WORD);
             self.get(address);
-            self.put(Wasm::I32Load(word_field(0)));
-            self.word(LIST as i32);
-            self.put(Wasm::I32Sub);
-            self.word(2);
-            self.put(Wasm::I32LtU);
+            self.test_sequence();
             self.otherwise();
             self.word(0);
             self.end();
