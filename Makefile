@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test trl-trial guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -158,6 +158,16 @@ wheels: tools target/wheel/installed ## Pack wheels for WHEEL_TARGETS and glibc 
 
 wheel-test: wheel ## Install the wheel into an empty environment and use it, as TRL, verl and verifiers would
 	scripts/wheel-test.sh
+
+trl-trial: wheel target/trl/installed ## Two steps of TRL's trainer by the lines of docs/judge.md (needs python3 and PyPI: 3 GB, with torch)
+	target/trl/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-index target/wheels/*.whl
+	rm -rf target/trl/reader && mkdir target/trl/reader
+	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 python tests/readers/trl_trial.py target/trl/reader
+
+target/trl/installed:
+	python3 -m venv target/trl
+	target/trl/bin/pip install --quiet --disable-pip-version-check "trl>=1.16,<2"
+	touch $@
 
 target/wheel/installed:
 	python3 -m venv target/wheel
