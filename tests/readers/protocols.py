@@ -1,6 +1,6 @@
 """Environments and tools of examples/judge, used by the real packages of those they are for, as far as these are installed.
 
-    protocols.py [NAME ..]    these alone, and an error where one of them is not installed: openenv, verifiers, verl, nemo_gym, sandbox_fusion
+    protocols.py [PACKAGE ..]    these alone, and an error where one of them is not installed
 """
 
 import asyncio
@@ -83,7 +83,6 @@ def openenv():
 
 def verifiers():
     """The taskset of the installed package, found by its name and scored by verifiers' own code."""
-    import verifiers.v1 as vf
     from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
 
     config = taskset_config_type("grpo-2048-tasks").model_validate({"id": "grpo-2048-tasks", "source": TASKS})
@@ -93,7 +92,6 @@ def verifiers():
     for text, expected in [(RIGHT, 1.0), (WRONG, 0.0)]:
         reply = type("Reply", (), {"last_reply": text})
         assert asyncio.run(add.judged(reply)) == expected
-    return vf.__name__
 
 
 def verl():
@@ -138,7 +136,7 @@ def nemo_gym():
         return {"responses_create_params": {"input": asked}, "response": response, "verifier_metadata": {"id": id}}
 
     with TestClient(server.setup_webserver(), raise_server_exceptions=False) as client:
-        assert client.get("/reverify_mode").json() == {"reverify_mode": "stateless"}, client.get("/reverify_mode").text
+        assert client.get("/reverify_mode").json() == "stateless"
         assert client.post("/seed_session", json={}).status_code == 200
         for text, reward, verdict in [(RIGHT, 1.0, "passed"), (WRONG, 0.0, "wrong"), ("No.", -0.1, "rejected")]:
             answer = client.post("/verify", json=request(text)).json()
@@ -160,20 +158,17 @@ def sandbox_fusion():
         assert failed.status.value == "Failed" and "ZeroDivisionError" in failed.run_result.stderr, failed
 
 
-CLIENTS = {
-    "openenv": (openenv, "openenv-core"),
-    "verifiers": (verifiers, "verifiers"),
-    "verl": (verl, "verl"),
-    "nemo_gym": (nemo_gym, "nemo-gym"),
-    "sandbox_fusion": (sandbox_fusion, "sandbox-fusion"),
-}
-asked = sys.argv[1:]
-for name in asked or CLIENTS:
-    use, package = CLIENTS[name]
+CLIENTS = {"openenv-core": openenv, "verifiers": verifiers, "verl": verl, "nemo-gym": nemo_gym, "sandbox-fusion": sandbox_fusion}
+
+
+def version(package):
     try:
-        version = importlib.metadata.version(package)
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        assert not asked, f"{package} is not installed"
-        continue
-    use()
-    print(f"{package} {version}: {use.__doc__}")
+        return None
+
+
+for package in sys.argv[1:] or filter(version, CLIENTS):
+    assert version(package), f"{package} is not installed"
+    CLIENTS[package]()
+    print(f"{package} {version(package)}: {CLIENTS[package].__doc__}")
