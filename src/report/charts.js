@@ -2,8 +2,8 @@
 
 const charts = [];
 const HEIGHT = 210, RIGHT = 12, TOP = 8, BOTTOM = 24;
-// Room for the labels of levels: at least so much, so that charts beside each other mostly begin at one line. 7 is the widest digit.
-const room = (labels) => Math.max(50, 12 + 7 * Math.max(0, ...labels.map((label) => label.length)));
+// Room for the labels of levels: at least so much, so that charts beside each other mostly begin at one line.
+const room = (labels) => Math.max(50, 12 + 6.3 * Math.max(0, ...labels.map((label) => label.length)));
 
 // How many values on either side a smoothed one is the mean of.
 const smoothing = { reach: 2 };

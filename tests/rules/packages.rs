@@ -78,3 +78,10 @@ fn archives_are_called_what_binstall_and_the_installer_look_for() {
         read("Makefile").lines().find_map(|line| line.strip_prefix("WHEEL_TARGETS ?= ").map(str::to_owned)).unwrap();
     assert!(targets.split(' ').all(|target| installer.contains(&format!("target={target} "))), "{targets}");
 }
+
+#[test]
+fn the_wheel_has_the_texts_of_the_licences() {
+    for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        assert_eq!(read(&format!("python/{licence}")), read(licence), "cp {licence} python/");
+    }
+}
