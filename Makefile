@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -85,7 +85,7 @@ proofs: build ## What takes hours: every boundary, ten thousand edges of budgets
 archive: tools ## Pack target/dist for this machine: the program, completions, manual pages, licences (needs python3)
 	CARGO=$(CARGO) scripts/release.sh
 
-release: tools target/wheel/installed ## The same for WHEEL_TARGETS and glibc 2.28, with install.sh (needs python3, PyPI and rustup)
+release: wheels ## The same with the programs of the wheels for WHEEL_TARGETS and glibc 2.28, and install.sh (needs python3, PyPI and rustup)
 	CARGO=$(CARGO) scripts/release.sh $(WHEEL_TARGETS)
 
 bench: tools ## Engine, sandbox, rewards and decoder
@@ -158,6 +158,28 @@ wheels: tools target/wheel/installed ## Pack wheels for WHEEL_TARGETS and glibc 
 
 wheel-test: wheel ## Install the wheel into an empty environment and use it, as TRL, verl and verifiers would
 	scripts/wheel-test.sh
+
+trl-trial: wheel target/trl/installed ## Two steps of TRL by the lines of docs/judge.md, and verl's tool (needs python3 and PyPI: 3 GB, with torch)
+	target/trl/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-index target/wheels/*.whl
+	rm -rf target/trl/reader && mkdir target/trl/reader
+	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 python tests/readers/trl_trial.py target/trl/reader
+	PATH=$(CURDIR)/target/trl/bin:$$PATH python tests/readers/protocols.py verl
+
+target/trl/installed:
+	python3 -m venv target/trl
+	target/trl/bin/pip install --quiet --disable-pip-version-check "trl>=1.16,<2" ray tensordict omegaconf
+	target/trl/bin/pip install --quiet --disable-pip-version-check --no-deps verl
+	touch $@
+
+CLIENTS ?= openenv-core verifiers sandbox-fusion
+CLIENTS_PYTHON ?= python3
+
+protocols: wheel ## Use examples/judge by the packages that it is for, CLIENTS, in an environment of CLIENTS_PYTHON (needs PyPI)
+	$(CLIENTS_PYTHON) -m venv --clear target/protocols
+	target/protocols/bin/pip install --quiet --disable-pip-version-check hatchling $(CLIENTS)
+	target/protocols/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/*.whl
+	target/protocols/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation ./examples/judge/verifiers
+	PATH=$(CURDIR)/target/protocols/bin:$$PATH python tests/readers/protocols.py $(CLIENTS)
 
 target/wheel/installed:
 	python3 -m venv target/wheel

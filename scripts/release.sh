@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Packs target/dist: for each target an archive grpo-2048-VERSION-TARGET.tar.gz with its .sha256 (the program, completions, manual
 # pages, licences), and an install.sh that knows the version and, where RELEASES is set, its address. Needs what `make build` needs, and
-# python3 for the list of licences. The same commit gives the same archive where compiler and folder are the same.
+# python3 for the list of licences. The same program gives the same archive.
 #
 #   scripts/release.sh             for this machine and its C library; BIN names a program that is built already
-#   scripts/release.sh TARGET ..   for these, such as aarch64-unknown-linux-gnu, and glibc 2.28: zig links, from PyPI (target/wheel)
+#   scripts/release.sh TARGET ..   for these, such as aarch64-unknown-linux-gnu, and glibc 2.28: the programs of scripts/wheel.sh TARGET ..
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,12 +51,15 @@ if [ $# -eq 0 ]; then
     pack "$host" target/dist/stripped
     rm target/dist/stripped
 else
-    SOURCE_DATE_EPOCH=$epoch
-    export SOURCE_DATE_EPOCH PATH=$PWD/target/wheel/bin:$PATH CARGO_PROFILE_RELEASE_STRIP=symbols
     for target; do
-        rustup target add "$target" > /dev/null
-        "$cargo" zigbuild --release --locked --target "$target.2.28"
-        pack "$target" "target/$target/release/grpo-2048"
+        # One program for both: what is in the wheel is in the archive.
+        wheel=(target/wheels/*"_${target%%-*}.whl")
+        python3 -c 'import sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+[program] = [name for name in wheel.namelist() if name.endswith(".data/scripts/grpo-2048")]
+sys.stdout.buffer.write(wheel.read(program))' "${wheel[0]}" > target/dist/program
+        pack "$target" target/dist/program
+        rm target/dist/program
     done
 fi
 sed -e "s|^version=\$|version=$version|" -e "s|^from=.*|from=\${GRPO_2048_RELEASES:-${RELEASES:-}}|" scripts/install.sh > target/dist/install.sh

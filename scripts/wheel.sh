@@ -33,7 +33,10 @@ if [ $# -eq 0 ]; then
 else
     # The times of files in the wheel. Libraries in C are built anew when it changes, so that it is not set above.
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
-    export SOURCE_DATE_EPOCH PATH=$PWD/$tools:$PATH
+    # No folder of this machine in messages: the same commit gives the same program wherever it is built.
+    RUSTFLAGS="--remap-path-prefix=$PWD=grpo-2048 --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
+    CFLAGS="-ffile-prefix-map=$PWD=grpo-2048 -ffile-prefix-map=${CARGO_HOME:-$HOME/.cargo}=cargo"
+    export SOURCE_DATE_EPOCH PATH=$PWD/$tools:$PATH RUSTFLAGS CFLAGS CXXFLAGS=$CFLAGS
     for target; do
         rustup target add "$target" > /dev/null
         pack --zig --target "$target" --compatibility manylinux_2_28

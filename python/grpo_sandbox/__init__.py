@@ -37,7 +37,12 @@ class Judge:
         texts, ids = [_text(completion) for completion in completions], list(ids)
         if len(texts) != len(ids):
             raise ValueError(f"{len(texts)} completions and {len(ids)} ids: expected an id for each")
-        return self._judging.judge([{"id": id, "completion": text} for id, text in zip(ids, texts)])
+        items = [{"id": id, "completion": text} for id, text in zip(ids, texts)]
+        return self._judging.ask(items=items)["judgements"]
+
+    def requests(self):
+        """What a policy is asked for, a dict for each task (in a game, for each style of play): id, system, prompt, held_out."""
+        return self._judging.ask(requests=None)["requests"]
 
     def reward(self, completions, id=None, **columns):
         """The rewards alone, as a reward function of TRL: ``id`` is the column that names the task of each completion."""

@@ -35,15 +35,15 @@ class Process:
             threading.Thread(target=follow[0], args=follow[1:], daemon=True).start()
         self.end = weakref.finalize(self, _end, self._child, os.getpid())
 
-    def judge(self, items):
-        """The judgements of a list of items."""
+    def ask(self, **asked):
+        """The answer to a call: ``items``, a list to be judged, or ``requests``, which is None."""
         answered = threading.Event()
         with self._lock:
             number = next(self._numbers)
             if self._child.poll() is None:
                 self._waiting[number] = [answered, None]
                 try:
-                    self._child.stdin.write(json.dumps({"call": number, "items": items}) + "\n")
+                    self._child.stdin.write(json.dumps({"call": number, **asked}) + "\n")
                     self._child.stdin.flush()
                 except BrokenPipeError:
                     answered.set()
@@ -56,7 +56,7 @@ class Process:
             raise RuntimeError(f"the judge has ended with status {self._child.wait()}")
         if "error" in answer:
             raise (ValueError if answer["is_input"] else RuntimeError)(answer["error"])
-        return answer["judgements"]
+        return answer
 
 
 def program():

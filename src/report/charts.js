@@ -1,7 +1,9 @@
 // Curves and stacked areas in SVG, redrawn at the width they have, read with pointer or arrow keys.
 
 const charts = [];
-const HEIGHT = 210, LEFT = 50, RIGHT = 12, TOP = 8, BOTTOM = 24;
+const HEIGHT = 210, RIGHT = 12, TOP = 8, BOTTOM = 24;
+// Room for the labels of levels: at least so much, so that charts beside each other mostly begin at one line.
+const room = (labels) => Math.max(50, 12 + 6.3 * Math.max(0, ...labels.map((label) => label.length)));
 
 // How many values on either side a smoothed one is the mean of.
 const smoothing = { reach: 2 };
@@ -67,8 +69,9 @@ function drawAll() {
   for (const { node, draw } of charts) if (node.isConnected) draw();
 }
 
-// Labels with as many digits as tell the levels apart.
+// Labels with as many digits as tell the levels apart. Levels that are all small have powers of ten, like what is read off them.
 function distinct(levels, show) {
+  if (show === number && levels.every((at) => Math.abs(at) < 0.001)) return (at) => (at ? Number(at.toPrecision(6)).toExponential() : "0");
   for (let digits = 0; digits < 6; digits++) {
     const exact = levels.every((at) => [1, 100].some((scale) => Math.abs(scale * at - Number((scale * at).toFixed(digits))) < 1e-9 && (scale === 1 || show === percent)));
     if (exact && new Set(levels.map((at) => show(at, digits))).size === levels.length) return (at) => show(at, digits);
@@ -78,16 +81,17 @@ function distinct(levels, show) {
 
 function axes(width, xs, [low, high], show) {
   const first = xs.length ? Math.min(...xs) : 0, last = xs.length ? Math.max(...xs) : 1;
+  const levels = ticks(low, high, 4);
+  const labels = levels.map(distinct(levels, show));
+  const left = room(labels);
   // What is alone stands in the middle, with its range on both sides of it.
-  const x = (value) => LEFT + (last === first ? 0.5 : (value - first) / (last - first)) * (width - LEFT - RIGHT);
+  const x = (value) => left + (last === first ? 0.5 : (value - first) / (last - first)) * (width - left - RIGHT);
   const y = (value) => HEIGHT - BOTTOM - ((value - low) / (high - low || 1)) * (HEIGHT - TOP - BOTTOM);
   const nodes = [];
-  const levels = ticks(low, high, 4);
-  const label = distinct(levels, show);
-  for (const at of levels) {
-    nodes.push(svg("line", { x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at), stroke: "var(--grid)" }));
-    nodes.push(svg("text", { x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, label(at)));
-  }
+  levels.forEach((at, index) => {
+    nodes.push(svg("line", { x1: left, x2: width - RIGHT, y1: y(at), y2: y(at), stroke: "var(--grid)" }));
+    nodes.push(svg("text", { x: left - 6, y: y(at) + 4, "text-anchor": "end" }, labels[index]));
+  });
   nodes.push(svg("text", { x: 6, y: HEIGHT - 7 }, "step"));
   for (const at of ticks(first, last, Math.max(2, Math.floor(width / 70)), 1)) {
     if (first !== last && Number.isInteger(at)) nodes.push(svg("text", { x: x(at), y: HEIGHT - 7, "text-anchor": "middle" }, at));

@@ -50,6 +50,7 @@ fn calls_are_answered_as_wholes_and_a_mistake_refuses_its_list_alone() {
         json!({ "call": 3, "items": [item("add", "a + b"), item("add", "0")] }),
         json!({ "call": 5, "items": [item("add", "a + b"), item("nope", "a + b")] }),
         json!({ "call": 4, "items": [] }),
+        json!({ "call": 6, "requests": null }),
     ];
     let lines: String = calls.iter().map(|call| format!("{call}\n")).collect();
     let ask = |lines: &str| {
@@ -62,13 +63,17 @@ fn calls_are_answered_as_wholes_and_a_mistake_refuses_its_list_alone() {
     let mut answers = parsed(&ask(&lines));
     assert_eq!(answers.remove(0), json!({ "environment": "tasks", "has_tests": true }));
     answers.sort_by_key(|answer| answer["call"].as_u64());
-    let [first, empty, refused] = answers.try_into().unwrap();
+    let [first, empty, refused, requests] = answers.try_into().unwrap();
     let rewards: Vec<&Value> =
         first["judgements"].as_array().unwrap().iter().map(|judgement| &judgement["reward"]).collect();
     assert_eq!(rewards, [1.0, 0.0]);
     assert_eq!(empty, json!({ "call": 4, "judgements": [] }));
     assert_eq!((&refused["call"], &refused["is_input"]), (&json!(5), &json!(true)));
     assert!(refused["error"].as_str().unwrap().starts_with("no task \"nope\" in tasks"), "{refused}");
+    let asked = requests["requests"].as_array().unwrap();
+    let of_add = asked.iter().find(|request| request["id"] == "add").unwrap();
+    assert!(asked.len() == 3 && of_add["held_out"] == false, "{asked:?}");
+    assert!(of_add["prompt"].as_str().unwrap().contains("add(1, 2)"), "the first tests are shown: {of_add}");
     let output = ask("{\"call\": 1}\n");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("stdin:1: missing field `items`"));

@@ -80,6 +80,10 @@ fn every_section_is_built_and_answers_its_reader() {
          const slide = document.querySelector('.smoother input'); slide.value = 0; slide.dispatchEvent(new Event('input'));
          say('smoothed', document.querySelector('.smoother [role=status]').textContent);
          const chart = [...document.querySelectorAll('figure')].find((one) => one.textContent.includes('Mean reward')).querySelector('svg');
+         document.body.append(lines({ title: 'small', note: '', series: [{ name: 'rate', colour: '--one', xs: [1, 2], ys: [1e-6, 7.5e-6] }], floor: 0 })); drawAll();
+         const small = document.body.lastChild, levels = [...small.querySelectorAll('text[text-anchor=end]')];
+         say('small', levels.map((one) => one.textContent).join(' '));
+         say('clipped', [...document.querySelectorAll('figure text[text-anchor=end]')].filter((one) => one.getBBox().x < 0).length); small.remove();
          say('axis', [...chart.querySelectorAll('text')].map((one) => one.textContent).filter((one) => /^(step|[0-9])$/.test(one)).join(' '));
          chart.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', bubbles: true })); chart.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true })); await soon();
          say('groups', document.querySelectorAll('#groups-view option').length, document.querySelector('#groups-view select').selectedOptions[0].textContent.split(':')[0]);
@@ -111,6 +115,8 @@ fn every_section_is_built_and_answers_its_reader() {
         "ends true",
         "header true",
         "smoothed every step",
+        "small 0 2e-6 4e-6 6e-6",
+        "clipped 0",
         "axis step 1 2 3",
         "groups 5 step 1",
         "members 8 6 true true",

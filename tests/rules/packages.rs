@@ -70,10 +70,18 @@ fn archives_are_called_what_binstall_and_the_installer_look_for() {
     assert!(installer.contains(&format!("\nname={name}\n")) && installer.contains("$from/$file"));
     assert_eq!(filled(inside, shell), format!("{name}/grpo-2048"));
     assert!(release.contains("\"$out/grpo-2048\"") && installer.contains("\"$scratch/$name/grpo-2048\""));
-    // The oldest C library that archives are linked for is the one that the installer asks for.
-    let minor = release.split("$target.2.").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    // The oldest C library that wheels, and so archives, are linked for is the one that the installer asks for.
+    let wheel = read("scripts/wheel.sh");
+    let minor = wheel.split("--compatibility manylinux_2_").nth(1).and_then(|rest| rest.lines().next()).unwrap();
     assert!(installer.contains(&format!("-ge {minor} ]")), "{minor}");
     let targets =
         read("Makefile").lines().find_map(|line| line.strip_prefix("WHEEL_TARGETS ?= ").map(str::to_owned)).unwrap();
     assert!(targets.split(' ').all(|target| installer.contains(&format!("target={target} "))), "{targets}");
+}
+
+#[test]
+fn the_wheel_has_the_texts_of_the_licences() {
+    for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        assert_eq!(read(&format!("python/{licence}")), read(licence), "cp {licence} python/");
+    }
 }

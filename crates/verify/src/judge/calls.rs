@@ -3,7 +3,8 @@
 //! The protocol between the Python module and the process that judges for it. The first line out describes the
 //! environment. Then each line in is a call, `{"call": 7, "items": [..]}`, and each line out the answer to one, as soon as
 //! all of its items are judged: `{"call": 7, "judgements": [..]}`, or `{"call": 7, "error": "..", "is_input": true}` where a
-//! list with a mistake was refused before anything was judged. The numbers are the caller's own.
+//! list with a mistake was refused before anything was judged. `{"call": 8, "requests": null}` is answered with what the
+//! environment asks for, task by task. The numbers are the caller's own.
 
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{Item, Judge, JudgeError, Judgement, LinesError};
+use crate::environment;
 
 /// The first line: what is judged.
 #[derive(Serialize)]
@@ -28,6 +30,27 @@ struct Call {
     items: Vec<Item>,
 }
 
+#[derive(Deserialize)]
+struct RequestsCall {
+    call: u64,
+    #[serde(rename = "requests")]
+    _requests: (),
+}
+
+/// What a line asks for.
+enum Asked {
+    Judgements(Call),
+    Requests(RequestsCall),
+}
+
+impl Asked {
+    fn read(line: &str) -> serde_json::Result<Asked> {
+        serde_json::from_str(line)
+            .map(Asked::Judgements)
+            .or_else(|error| serde_json::from_str(line).map(Asked::Requests).map_err(|_| error))
+    }
+}
+
 #[derive(Serialize)]
 struct Answer {
     call: u64,
@@ -39,7 +62,21 @@ struct Answer {
 #[serde(untagged)]
 enum Given {
     Judgements { judgements: Vec<Judgement> },
+    Requests { requests: Vec<Request> },
     Refusal { error: String, is_input: bool },
+}
+
+/// What a policy is asked for.
+#[derive(Serialize)]
+struct Request {
+    /// The task, or the style of play.
+    id: String,
+    /// The rules, which open the chat.
+    system: String,
+    /// The request itself.
+    prompt: String,
+    /// Whether it is for evaluation alone.
+    held_out: bool,
 }
 
 /// Answers the calls of `input` until it ends, and those at hand to their end; messages call the input `name`.
@@ -59,13 +96,16 @@ pub fn judge_calls(
     std::thread::scope(|scope| {
         for (line, text) in (1..).zip(input.lines()) {
             let text: String = text.map_err(system(name))?;
-            let call: Call = serde_json::from_str(&text).map_err(|error| LinesError::Line {
+            let asked = Asked::read(&text).map_err(|error| LinesError::Line {
                 name: name.to_owned(),
                 line,
                 reason: error.to_string(),
             })?;
             let answer = move || {
-                let answer = Answer { call: call.call, given: given(judge, &call.items) };
+                let answer = match asked {
+                    Asked::Judgements(Call { call, items }) => Answer { call, given: given(judge, &items) },
+                    Asked::Requests(RequestsCall { call, .. }) => Answer { call, given: requests(judge) },
+                };
                 // Where nobody reads answers any more, the input ends as well.
                 if let Err(error) = write(output, &answer) {
                     tracing::debug!("an answer that nobody reads: {error}");
@@ -87,6 +127,17 @@ fn given(judge: &Judge, items: &[Item]) -> Given {
             Given::Refusal { error: "the judge panicked; this is a bug in grpo-2048".to_owned(), is_input: false }
         }
     }
+}
+
+fn requests(judge: &Judge) -> Given {
+    let briefing = judge.arena().environment().briefing();
+    let request = |request: environment::Request| Request {
+        id: request.style,
+        system: briefing.system.clone(),
+        prompt: request.words,
+        held_out: request.held_out,
+    };
+    Given::Requests { requests: briefing.requests.into_iter().map(request).collect() }
 }
 
 fn write(output: &Mutex<impl Write>, line: &impl Serialize) -> std::io::Result<()> {

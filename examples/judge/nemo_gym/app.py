@@ -1,0 +1,60 @@
+"""NeMo-Gym: a resources server whose `/verify` rewards the program in a response by the task that `verifier_metadata.id` names.
+
+The same response earns the same reward on every machine, so stored rollouts can be verified again: `REVERIFY_MODE` is stateless.
+"""
+
+import asyncio
+from typing import ClassVar
+
+from grpo_sandbox import Judge
+from nemo_gym.base_resources_server import (
+    BaseResourcesServerConfig,
+    BaseVerifyRequest,
+    BaseVerifyResponse,
+    ReverifyMode,
+    SimpleResourcesServer,
+)
+from pydantic import BaseModel, PrivateAttr
+
+
+class ProgramServerConfig(BaseResourcesServerConfig):
+    REVERIFY_MODE: ClassVar[ReverifyMode] = ReverifyMode.STATELESS
+    env: str
+    workers: int = 8
+
+
+class TaskName(BaseModel):
+    id: str
+
+
+class ProgramVerifyRequest(BaseVerifyRequest):
+    verifier_metadata: TaskName
+
+
+class ProgramVerifyResponse(BaseVerifyResponse):
+    verifier_metadata: TaskName
+    verdict: str
+    passed: int
+    tests: int
+    fuel: int
+    reason: str | None
+
+
+class ProgramServer(SimpleResourcesServer):
+    config: ProgramServerConfig
+    _judge: Judge = PrivateAttr()
+
+    def model_post_init(self, context):
+        super().model_post_init(context)
+        self._judge = Judge(env=self.config.env, workers=self.config.workers)
+
+    # What the machine cannot do is an error of the request, and never a reward.
+    async def verify(self, body: ProgramVerifyRequest) -> ProgramVerifyResponse:
+        texts = [part.text for item in body.response.output if item.type == "message" for part in item.content]
+        judged = (await asyncio.to_thread(self._judge.judge, ["".join(texts)], [body.verifier_metadata.id]))[0]
+        told = {key: judged[key] for key in ("reward", "verdict", "passed", "tests", "fuel", "reason")}
+        return ProgramVerifyResponse(**body.model_dump(), **told)
+
+
+if __name__ == "__main__":
+    ProgramServer.run_webserver()

@@ -1,0 +1,174 @@
+"""Environments and tools of examples/judge, used by the real packages of those they are for, as far as these are installed.
+
+    protocols.py [PACKAGE ..]    these alone, and an error where one of them is not installed
+"""
+
+import asyncio
+import contextlib
+import importlib.metadata
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
+WRONG = "def add(a, b):\n    return 7"
+TASKS = os.path.abspath("examples/tasks/micro.jsonl")
+os.environ["JUDGE_ENV"] = TASKS
+
+
+def module(path):
+    spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@contextlib.contextmanager
+def served(command, health, **options):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    try:
+        for _ in range(300):
+            assert process.poll() is None, f"{command}: ended with {process.returncode}"
+            with contextlib.suppress(OSError), urllib.request.urlopen(health, timeout=5):
+                break
+            time.sleep(0.2)
+        else:
+            raise AssertionError(f"{health}: no answer")
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def openenv():
+    """A server of OpenEnv's own framework, asked by OpenEnv's client over its WebSocket."""
+    from openenv.core import GenericEnvClient
+
+    address = f"127.0.0.1:{(port := free_port())}"
+    command = [sys.executable, "-m", "uvicorn", "server:app", "--port", str(port)]
+    with served(command, f"http://{address}/health", cwd="examples/judge/openenv"):
+
+        async def play():
+            async with GenericEnvClient(f"http://{address}") as one, GenericEnvClient(f"http://{address}") as other:
+                began = await one.reset(id="add", turns=2)
+                assert "add(a, b)" in began.observation["prompt"] and not began.done, began
+                assert (await other.reset(seed=1)).observation["id"] != (await other.reset(seed=2)).observation["id"]
+                wrong = await one.step({"program": WRONG})
+                assert (wrong.reward, wrong.done, wrong.observation["verdict"]) == (0.0, False, "wrong"), wrong
+                assert "add(1, 2) gave 7, expected 3" in wrong.observation["feedback"], wrong
+                right = await one.step({"program": RIGHT})
+                assert (right.reward, right.done, right.observation["verdict"]) == (1.0, True, "passed"), right
+                state = await one.state()
+                assert (state["id"], state["step_count"], state["turns"]) == ("add", 2, 2), state
+                try:
+                    await other.reset(id="nope")
+                except RuntimeError as error:
+                    assert "no task 'nope'" in str(error), error
+                else:
+                    raise AssertionError("a task that is not there was begun")
+                assert (await other.reset()).observation["prompt"], "an error ends no connection"
+
+        asyncio.run(play())
+
+
+def verifiers():
+    """The taskset of the installed package, found by its name and scored by verifiers' own code."""
+    from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
+
+    config = taskset_config_type("grpo-2048-tasks").model_validate({"id": "grpo-2048-tasks", "source": TASKS})
+    tasks = list(load_taskset(config).load())
+    add = next(task for task in tasks if task.data.id == "add")
+    assert len(tasks) > 10 and add.data.prompt and add.data.system_prompt, add
+    for text, expected in [(RIGHT, 1.0), (WRONG, 0.0)]:
+        reply = type("Reply", (), {"last_reply": text})
+        assert asyncio.run(add.judged(reply)) == expected
+
+
+def verl():
+    """The tool that verl's registry makes of the file, called as `ToolAgentLoop` calls it, and the score of the answer."""
+    from verl.tools.tool_registry import initialize_tools_from_config
+
+    sys.path.insert(0, os.getcwd())
+    [tool] = initialize_tools_from_config("examples/judge/verl_tools.yaml")
+
+    async def call(code):
+        instance, _ = await tool.create(create_kwargs={"id": "add"})
+        try:
+            response, reward, _ = await tool.execute(instance, {"code": code}, agent_data=None)
+        finally:
+            await tool.release(instance)
+        return response.text, reward
+
+    async def calls():
+        return await asyncio.gather(call(RIGHT), call(WRONG))
+
+    (passed, full), (failed, none) = asyncio.run(calls())
+    assert (passed, full, none) == ("The program passes every test.", 1.0, 0.0) and "gave 7" in failed, (passed, failed)
+    compute_score = module("examples/judge/verl_reward.py").compute_score
+    assert compute_score("tasks", RIGHT, "add", {"index": 0})["score"] == 1.0
+
+
+def nemo_gym():
+    """The resources server's own routes, with requests as agents of NeMo-Gym send them."""
+    from fastapi.testclient import TestClient
+    from nemo_gym.server_utils import ServerClient
+
+    app = module("examples/judge/nemo_gym/app.py")
+    config = app.ProgramServerConfig(host="127.0.0.1", port=free_port(), entrypoint="app.py", name="programs", domain="coding", env=TASKS)
+    server = app.ProgramServer(config=config, server_client=ServerClient.model_construct())
+
+    def request(text, id="add"):
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        output = [{"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": content}]
+        response = dict(id="r", created_at=0.0, model="m", object="response", output=output)
+        response.update(parallel_tool_calls=True, tool_choice="auto", tools=[])
+        asked = [{"role": "user", "content": "Add."}]
+        return {"responses_create_params": {"input": asked}, "response": response, "verifier_metadata": {"id": id}}
+
+    with TestClient(server.setup_webserver(), raise_server_exceptions=False) as client:
+        assert client.get("/reverify_mode").json() == "stateless"
+        assert client.post("/seed_session", json={}).status_code == 200
+        for text, reward, verdict in [(RIGHT, 1.0, "passed"), (WRONG, 0.0, "wrong"), ("No.", -0.1, "rejected")]:
+            answer = client.post("/verify", json=request(text)).json()
+            assert (answer["reward"], answer["verdict"]) == (reward, verdict), answer
+            assert answer["verifier_metadata"] == {"id": "add"} and answer["response"]["id"] == "r", answer
+        assert client.post("/verify", json=request(RIGHT, "nope")).status_code == 500, "a mistake is no reward"
+
+
+def sandbox_fusion():
+    """The client of SandboxFusion, asking the program itself."""
+    from sandbox_fusion import RunCodeRequest, run_code, set_endpoint
+
+    address = f"127.0.0.1:{free_port()}"
+    with served(["grpo-2048", "judge", "--env", TASKS, "--serve", address], f"http://{address}/health"):
+        set_endpoint(f"http://{address}")
+        answer = run_code(RunCodeRequest(code="print(int(input()) + 1)", language="python", stdin="41"))
+        assert (answer.status.value, answer.run_result.stdout) == ("Success", "42\n"), answer
+        failed = run_code(RunCodeRequest(code="1 / 0", language="python"))
+        assert failed.status.value == "Failed" and "ZeroDivisionError" in failed.run_result.stderr, failed
+
+
+CLIENTS = {"openenv-core": openenv, "verifiers": verifiers, "verl": verl, "nemo-gym": nemo_gym, "sandbox-fusion": sandbox_fusion}
+
+
+def version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+for package in sys.argv[1:] or filter(version, CLIENTS):
+    assert version(package), f"{package} is not installed"
+    CLIENTS[package]()
+    print(f"{package} {version(package)}: {CLIENTS[package].__doc__}")
