@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::{
     ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ImportanceSamplingLevel, LossType, ModelConfig,
-    RewardConfig, RolloutConfig, SandboxConfig, SftConfig, StepsAhead, TrainConfig, TurnsReward,
+    PromptDraw, RewardConfig, RolloutConfig, SandboxConfig, SftConfig, StepsAhead, TrainConfig, TurnsReward,
 };
 
 /// The modules that may have adapters; the first name means all others.
@@ -28,6 +28,7 @@ impl Config {
         rollout(&self.rollout)?;
         servers(self)?;
         turns(self)?;
+        draw(self)?;
         sandbox(&self.sandbox)?;
         arena(&self.arena)?;
         reward(&self.reward)?;
@@ -60,6 +61,14 @@ fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
     require((1..=16).contains(&rollout.turns), "rollout.turns", rollout.turns, "expected 1 to 16")?;
     let rule = "expected 0 to 8; each round samples at most as much again";
     require(rollout.resample_tied <= 8, "rollout.resample_tied", rollout.resample_tied, rule)
+}
+
+/// Pools of prompts need the rewards of the step before.
+fn draw(config: &Config) -> Result<(), ConfigError> {
+    let in_order = config.rollout.draw == PromptDraw::All || config.train.steps_ahead == StepsAhead::None;
+    let rule = "expected \"all\" with train.steps_ahead = 1: the prompts of a step are drawn before the rewards of the one \
+                before are known; set train.steps_ahead = 0";
+    require(in_order, "rollout.draw", "\"pools\"", rule)
 }
 
 /// The settings that do not go with several turns.

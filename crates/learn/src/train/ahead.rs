@@ -10,7 +10,7 @@ use std::path::Path;
 
 use candle_core::{Device, Tensor, safetensors};
 
-use crate::config::StepsAhead;
+use crate::config::{PromptDraw, StepsAhead};
 use crate::groups::Groups;
 use crate::metrics::Event;
 use crate::policy::Tokenizer;
@@ -18,6 +18,7 @@ use crate::prompt::Prompt;
 use crate::rollout::{Completion, FinishReason};
 use crate::seed::Seed;
 
+use super::curriculum::Curriculum;
 use super::in_play::InPlay;
 use super::scoring::{Draw, step_boards};
 use super::{Run, TrainError};
@@ -25,7 +26,7 @@ use super::{Run, TrainError};
 /// The file of a checkpoint that holds the completions sampled ahead, for the step after the checkpoint's.
 const FILE: &str = "sampled_ahead.safetensors";
 
-/// The prompts, boards and seed of a step, which follow from its number.
+/// The prompts, boards and seed of a step, which follow from its number and, with pools of prompts, from earlier rewards.
 pub struct StepInputs {
     /// Number of the step, from 1.
     pub step: usize,
@@ -53,10 +54,14 @@ pub struct StepInPlay {
 }
 
 impl Run<'_> {
-    /// The inputs of step number `step`.
-    pub(super) fn step_inputs(&self, step: usize) -> StepInputs {
+    /// The inputs of step number `step`, where earlier steps have led to `curriculum`.
+    pub(super) fn step_inputs(&self, step: usize, curriculum: &Curriculum) -> StepInputs {
         let (seed, boards) = step_boards(self.config, step);
-        let prompts = self.prompts.draw(seed, self.config.rollout.groups);
+        let groups = self.config.rollout.groups;
+        let prompts = match self.config.rollout.draw {
+            PromptDraw::All => self.prompts.draw(seed, groups),
+            PromptDraw::Pools => curriculum.draw(self.prompts.prompts(), seed, groups),
+        };
         StepInputs { step, seed, prompts, boards }
     }
 
@@ -82,7 +87,8 @@ impl Run<'_> {
         if self.config.train.steps_ahead == StepsAhead::None || step >= self.config.train.max_steps {
             return Ok(None);
         }
-        let inputs = self.step_inputs(step + 1);
+        // No pools: the configuration refuses them here.
+        let inputs = self.step_inputs(step + 1, &Curriculum::default());
         let in_play = self.stage().begin(&inputs.prompts, &self.config.rollout, inputs.draw(), &mut |event| {
             // Games of the current step that end meanwhile are reported in between.
             now.in_play.emit(observer);
@@ -100,7 +106,7 @@ impl Run<'_> {
         let Some(completions) = load(path, self.policy.tokenizer(), self.config.rollout.num_generations)? else {
             return Ok(None);
         };
-        let inputs = self.step_inputs(done + 1);
+        let inputs = self.step_inputs(done + 1, &Curriculum::default());
         if completions.count() != inputs.prompts.len() {
             let (found, expected) = (completions.count(), inputs.prompts.len());
             return Err(unreadable(path, format!("holds {found} groups, expected {expected}")));

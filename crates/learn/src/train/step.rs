@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rand::seq::IndexedRandom;
 
-use crate::config::{GrpoConfig, StepsAhead};
+use crate::config::{GrpoConfig, PromptDraw, StepsAhead};
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
 use crate::metrics::{Activity, Event, Period, Player, StepRecord};
@@ -49,7 +49,7 @@ impl Run<'_> {
         let start = Instant::now();
         let step = progress.state.global_step + 1;
         observer(Event::StepStarted { step });
-        let inputs = self.step_inputs(step);
+        let inputs = self.step_inputs(step, &progress.state.curriculum);
         // Elites play while the policy samples.
         let replay = self.replay(&progress.state.elites, &inputs);
         let (sampled, generate) = self.sampled(&inputs, progress, observer)?;
@@ -75,6 +75,11 @@ impl Run<'_> {
         let taken_in = elites::StepEpisodes { prompts, episodes, games: boards.len() };
         elites.take_in(step, &replays, taken_in, self.race());
         record::add_elites(&mut record, &elites, replays.len());
+        let mut curriculum = progress.state.curriculum.clone();
+        if self.config.rollout.draw == PromptDraw::Pools {
+            curriculum.take_in(step, prompts, episodes);
+            record.curriculum(curriculum.counts(self.prompts.prompts()));
+        }
         record.num_tokens = progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens;
         self.compare(&mut record)?;
         record.step_time = start.elapsed().as_secs_f64();
@@ -99,6 +104,7 @@ impl Run<'_> {
             state.entropy.observe(entropy, &self.config.grpo);
         }
         state.elites = elites;
+        state.curriculum = curriculum;
         state.num_input_tokens_seen = record.num_tokens;
         state.log_history.push(record);
         state.global_step = step;
