@@ -38,7 +38,7 @@
 //! 1. `Run::go` (`train/mod.rs`) calls `Run::step` (`train/step.rs`) until the last step; `Run::step` calls all below.
 //! 2. `Run::step_inputs` (`train/ahead.rs`) derives the step's seed, draws its prompts with `PromptSet::draw` and fixes the
 //!    boards that all its programs play.
-//! 3. `Stage::begin` (`train/scoring.rs`) samples the completions with `rollout::generate`. `Stage::submit` takes each
+//! 3. `Stage::begin` (`train/scoring.rs`) samples the completions with `rollout::sample`. `Stage::submit` takes each
 //!    one when it ends: `Arena::program` finds the program in the text, and `arena::Scoring::submit` hands the program to
 //!    a worker, which plays it in the sandbox.
 //! 4. `Stage::step_episodes` (`train/resample.rs`) waits for the games with `InPlay::finish` (`train/in_play.rs`), where

@@ -9,7 +9,7 @@ use std::time::Duration;
 use grpo_2048::config::{Config, RolloutConfig};
 use grpo_2048::policy::Policy;
 use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Assignment, Completion, RolloutError, RolloutEvent, Servers};
+use grpo_2048::rollout::{Assignment, Completion, GroupRequest, RolloutError, RolloutEvent, Servers};
 use grpo_2048::seed::Seed;
 use serde_json::{Value, json};
 
@@ -130,14 +130,13 @@ impl Asked {
         servers.keep_adapters_in(self.dir.path());
         let (mut told, mut troubles) = (Vec::new(), Vec::new());
         let completions = self.by(&servers, &config, &mut |event| match event {
-            RolloutEvent::Finished { index, completion } => told.push((index, completion.clone())),
+            RolloutEvent::Finished(completion) => told.push(completion.clone()),
             RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
             _ => (),
         });
         if let Ok(completions) = &completions {
-            told.sort_by_key(|(index, _)| *index);
-            let expected: Vec<_> = completions.iter().cloned().enumerate().collect();
-            assert_eq!(told, expected, "each is handed out once");
+            told.sort_by_key(|completion| completion.id.index);
+            assert_eq!(&told, completions, "each is handed out once");
         }
         (completions, troubles)
     }
@@ -150,10 +149,10 @@ impl Asked {
         config: &RolloutConfig,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Vec<Completion>, RolloutError> {
-        let (policy, prompts, streams) = (&self.policy, &self.prompts[..], Seed::root(7).into());
+        let policy = &self.policy;
+        let requests = &GroupRequest::all(&self.prompts, config.num_generations, Seed::root(7));
         let loaded = servers.load_adapter(policy, observer)?;
-        let completions = servers.generate(&loaded, Assignment { policy, config, prompts, streams }, observer)?;
-        Ok(completions.into_items())
+        servers.sample(&loaded, Assignment { policy, config, requests }, observer)
     }
 
     /// The warnings of two successive batches.

@@ -9,7 +9,7 @@ use std::thread;
 use grpo_2048::config::{Config, ModelConfig, RolloutConfig};
 use grpo_2048::policy::{Device, Policy};
 use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{FinishReason, Streams, generate};
+use grpo_2048::rollout::{FinishReason, generate};
 use grpo_2048::seed::Seed;
 use serde_json::{Value, json};
 
@@ -159,8 +159,8 @@ fn written(policy: &Policy, body: &Value) -> Value {
         temperature: sampling["temperature"].as_f64().unwrap(),
         ..Config::preset("builtin").unwrap().rollout
     };
-    let streams = Streams::from(Seed::root(sampling["seed"].as_u64().unwrap()));
-    let completion = generate(policy, &[prompt], &config, streams, &mut |_| ()).unwrap().into_items().remove(0);
+    let seed = Seed::root(sampling["seed"].as_u64().unwrap());
+    let completion = generate(policy, &[prompt], &config, seed, &mut |_| ()).unwrap().into_items().remove(0);
     let pairs = completion.ids.iter().zip(&completion.logprobs);
     let content: Vec<Value> = pairs.map(|(id, logprob)| json!({ "token_id": id, "logprob": logprob })).collect();
     let reason = if completion.finish == FinishReason::Stop { "stop" } else { "length" };

@@ -13,6 +13,7 @@ use grpo_2048::groups::Groups;
 use grpo_2048::parallel::Peers;
 use grpo_2048::policy::{DecoderConfig, Policy, Tokenizer};
 use grpo_2048::prompt::{Prompt, PromptKind, PromptSet};
+use grpo_2048::rollout::GroupRequest;
 use grpo_2048::seed::Seed;
 use grpo_2048::train::Episode;
 use grpo_2048::train::scoring::{Draw, Stage};
@@ -71,8 +72,10 @@ fn conversations(opening: &str, turns: usize, workers: usize) -> Vec<Episode> {
     let peers = &Peers::alone();
     let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config, peers, turns: prompts.turns() };
     let prompt = Prompt { prefill: opening.into(), ..prompts.prompts()[0].clone() };
-    let draw = Draw { streams: Seed::root(4).into(), boards: &[Seed::root(1)], step: 1 };
-    let (episodes, _) = stage.episodes(&[prompt], &config.rollout, draw, &mut |_| ()).unwrap();
+    let prompts = [prompt];
+    let requests = GroupRequest::all(&prompts, config.rollout.num_generations, Seed::root(4));
+    let draw = Draw { boards: &[Seed::root(1)], step: 1 };
+    let (episodes, _) = stage.episodes(&requests, draw, &mut |_| ()).unwrap();
     Groups::into_items(episodes)
 }
 

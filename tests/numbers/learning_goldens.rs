@@ -8,7 +8,8 @@ use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, AdamW, Batch, Optimizer, UpdateStats};
 use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Completion, FinishReason};
+use grpo_2048::rollout::{Completion, CompletionId, FinishReason};
+use grpo_2048::seed::Seed;
 use grpo_tensor as kernels;
 
 use crate::tiny::{device, goldens, tiny};
@@ -146,6 +147,7 @@ fn settings() -> (RolloutConfig, GrpoConfig) {
 fn sampled(advantages: &Tensor, sampled: &Tensor) -> (Groups<Completion>, Groups<f32>) {
     let mut logprobs = values(sampled).into_iter();
     let completions = COMPLETIONS.map(|ids| Completion {
+        id: CompletionId::new(Seed::root(0), 0),
         ids: ids.to_vec(),
         logprobs: logprobs.by_ref().take(ids.len()).collect(),
         text: String::new(),

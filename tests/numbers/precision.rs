@@ -6,7 +6,7 @@ use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, Batch, Gradients, Optimizer};
 use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Completion, FinishReason};
+use grpo_2048::rollout::{Completion, CompletionId, FinishReason};
 use grpo_2048::seed::Seed;
 use grpo_tensor::{self as kernels, ScoreSettings};
 
@@ -175,6 +175,7 @@ fn batch(policy: &Policy, config: &GrpoConfig) -> Batch {
         ..Prompt::default()
     };
     let completion = |ids: &[u32]| Completion {
+        id: CompletionId::new(Seed::root(0), 0),
         ids: ids.to_vec(),
         logprobs: vec![-3.0; ids.len()],
         text: String::new(),

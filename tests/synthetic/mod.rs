@@ -6,7 +6,7 @@ use grpo_2048::groups::Groups;
 use grpo_2048::grpo::Batch;
 use grpo_2048::policy::{DecoderConfig, ModelType, Policy, Tokenizer};
 use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Completion, FinishReason};
+use grpo_2048::rollout::{Completion, CompletionId, FinishReason};
 use grpo_2048::seed::Seed;
 
 /// Number of tokens of each prompt.
@@ -92,6 +92,7 @@ pub fn batch(config: &Config) -> Batch {
         ..Prompt::default()
     };
     let completion = |index: usize| Completion {
+        id: CompletionId::new(Seed::root(0), 0),
         ids: ids(100 * index, COMPLETION),
         logprobs: vec![-9.0; COMPLETION],
         text: String::new(),

@@ -10,7 +10,7 @@ use super::sheet::Show;
 use super::{BenchError, Column, Measurement, ModelWork, Rates, Round, Way, rated};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{Batch, Division, Optimizer, UpdateStage, UpdateWatch, cores, update_watched};
-use grpo_2048::rollout::{Completion, FinishReason};
+use grpo_2048::rollout::{Completion, CompletionId, FinishReason};
 use grpo_2048::seed::Purpose;
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -112,6 +112,7 @@ fn episodes(measurement: &Measurement<'_>, way: &Way) -> Batch {
     let completion = |index: usize| {
         let mut rng = measurement.seed.child(Purpose::Sample, index as u64).rng();
         Completion {
+            id: CompletionId::new(measurement.seed, index),
             ids: (0..length).map(|_| rng.random_range(0..vocabulary)).collect(),
             logprobs: vec![SAMPLED; length],
             text: String::new(),

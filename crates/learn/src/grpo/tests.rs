@@ -12,7 +12,7 @@ use crate::groups::Groups;
 use crate::policy::{Activations, Adapters, Policy};
 use crate::prompt::Prompt;
 use crate::rollout::fixture::{builtin_sized_policy, prompts, rollout_config, tiny_policy};
-use crate::rollout::{Completion, FinishReason, generate};
+use crate::rollout::{Completion, CompletionId, FinishReason, generate};
 use crate::seed::{Purpose, Seed};
 
 fn config() -> GrpoConfig {
@@ -190,6 +190,7 @@ fn the_loss_is_averaged_as_its_type_says() {
     // 4.
     let prompts = &prompts()[..1];
     let completion = |ids: &[u32]| Completion {
+        id: CompletionId::new(Seed::root(0), 0),
         ids: ids.to_vec(),
         logprobs: vec![-1.0; ids.len()],
         text: String::new(),
@@ -428,6 +429,7 @@ fn measure_an_update_of_the_builtin_shape() {
     let completion = |index: usize| {
         let length = 60 + (index * 37) % 80;
         Completion {
+            id: CompletionId::new(Seed::root(0), 0),
             ids: (0..length).map(|place| ((place * 31 + index * 7) % 766 + 2) as u32).collect(),
             logprobs: vec![-6.0; length],
             text: String::new(),

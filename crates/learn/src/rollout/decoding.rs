@@ -11,7 +11,8 @@ use crate::config::RolloutConfig;
 use crate::policy::{Cache, Policy, Snapshot, Tokenizer};
 use crate::prompt::Prompt;
 
-use super::{Completion, FinishReason, RolloutError, RolloutEvent, Sampler, Streams};
+use super::identity::rows;
+use super::{Completion, CompletionId, FinishReason, GroupRequest, RolloutError, RolloutEvent, Sampler};
 
 /// Rows that have ended are removed once they are this share of the batch. Not earlier, because removing rows copies
 /// the cache.
@@ -23,8 +24,10 @@ const LOGITS_PER_TASK: usize = 16_384;
 
 /// One sequence of the batch. It may have ended and not been removed yet.
 pub(super) struct Row {
-    /// Index of its completion in the batch.
-    pub index: usize,
+    /// Its completion.
+    pub id: CompletionId,
+    /// Index of the completion in the batch.
+    pub place: usize,
     pub rng: ChaCha8Rng,
     /// Token ids sampled so far.
     pub ids: Vec<u32>,
@@ -42,17 +45,18 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Empty rows, `config.num_generations` for each prompt.
-    pub fn all(prompts: &[Prompt], config: &RolloutConfig, streams: Streams<'_>) -> Vec<Self> {
-        (0..prompts.len() * config.num_generations).map(|index| Row::one(prompts, config, streams, index)).collect()
+    /// Empty rows, one for each completion.
+    pub fn all(requests: &[GroupRequest<'_>], config: &RolloutConfig) -> Vec<Self> {
+        let places = rows(requests).enumerate();
+        places.map(|(place, (prompt, id))| Row { place, ..Row::one(prompt, id, config) }).collect()
     }
 
-    /// The empty row with this index.
-    pub fn one(prompts: &[Prompt], config: &RolloutConfig, streams: Streams<'_>, index: usize) -> Self {
-        let prompt = &prompts[index / config.num_generations];
+    /// An empty row that is a batch of its own.
+    pub fn one(prompt: &Prompt, id: CompletionId, config: &RolloutConfig) -> Self {
         Row {
-            index,
-            rng: streams.of(index).rng(),
+            id,
+            place: 0,
+            rng: id.stream().rng(),
             ids: Vec::new(),
             logprobs: Vec::new(),
             weights: Vec::new(),
@@ -66,7 +70,7 @@ impl Row {
     /// The completion of a row that has ended. Takes the row's log-probabilities.
     pub fn completion(&mut self, tokenizer: &Tokenizer) -> Completion {
         let finish = if self.stopped { FinishReason::Stop } else { FinishReason::Length };
-        Completion::new(self.ids.clone(), std::mem::take(&mut self.logprobs), finish, tokenizer)
+        Completion::new(self.id, self.ids.clone(), std::mem::take(&mut self.logprobs), finish, tokenizer)
     }
 
     /// Adds a token.
@@ -89,12 +93,12 @@ pub(super) fn release(
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) {
     for row in rows {
-        if !row.ended || finished[row.index].is_some() {
+        if !row.ended || finished[row.place].is_some() {
             continue;
         }
         let completion = row.completion(tokenizer);
-        observer(RolloutEvent::Finished { index: row.index, completion: &completion });
-        finished[row.index] = Some(completion);
+        observer(RolloutEvent::Finished(&completion));
+        finished[row.place] = Some(completion);
     }
     let finished = finished.iter().flatten().count();
     observer(RolloutEvent::Tokens { tokens, finished });
@@ -130,22 +134,20 @@ impl<'a> Decoding<'a> {
     /// Computes each prompt once and repeats its cache and logits for its group.
     pub fn begin(
         SampledPolicy { policy, weights }: SampledPolicy<'a>,
-        prompts: &[Prompt],
+        requests: &[GroupRequest<'_>],
         config: &RolloutConfig,
-        streams: Streams<'_>,
     ) -> Result<Self, RolloutError> {
         let decoder = policy.decoder();
-        let prompt = prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
-        let longest = longest(prompts, config);
-        let mut cache = decoder.new_padded_cache(weights, prompts.len(), prompt + longest)?;
-        let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
+        let ids: Vec<&[u32]> = requests.iter().map(|request| request.prompt.ids.as_slice()).collect();
+        let prompt = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
+        let mut cache = decoder.new_padded_cache(weights, requests.len(), prompt + longest(requests, config))?;
         let logits = decoder.prefill(&ids, &mut cache)?;
-        cache.expand(config.num_generations)?;
+        cache.expand(copies(requests))?;
         let of_prompt: Vec<u32> =
-            (0..prompts.len() as u32).flat_map(|prompt| std::iter::repeat_n(prompt, config.num_generations)).collect();
+            (0..).zip(requests).flat_map(|(prompt, request)| std::iter::repeat_n(prompt, request.ids.len())).collect();
         let count = of_prompt.len();
         let logits = logits.index_select(&Tensor::from_vec(of_prompt, count, decoder.device())?, 0)?;
-        let rows = Row::all(prompts, config, streams);
+        let rows = Row::all(requests, config);
         let sampler = Sampler::new(config);
         Ok(Decoding { policy, sampler, cache, rows, logits, finished: vec![None; count], tokens: 0 })
     }
@@ -187,7 +189,7 @@ impl<'a> Decoding<'a> {
                 return Ok(0);
             }
             let Some((token, logp)) = sampler.draw(logits, row.rng.random(), &mut row.weights) else {
-                return Err(RolloutError::NotFinite { index: row.index, token: row.ids.len() });
+                return Err(RolloutError::NotFinite { index: row.id.index, token: row.ids.len() });
             };
             row.push(token, logp, tokenizer);
             Ok(1)
@@ -211,8 +213,13 @@ impl<'a> Decoding<'a> {
 }
 
 /// Maximum number of tokens of a completion of any of the prompts.
-pub(super) fn longest(prompts: &[Prompt], config: &RolloutConfig) -> usize {
-    prompts.iter().map(|prompt| prompt.room(config.max_completion_length)).max().unwrap_or(0)
+pub(super) fn longest(requests: &[GroupRequest<'_>], config: &RolloutConfig) -> usize {
+    requests.iter().map(|request| request.prompt.room(config.max_completion_length)).max().unwrap_or(0)
+}
+
+/// Number of completions of every request.
+pub(super) fn copies(requests: &[GroupRequest<'_>]) -> usize {
+    requests.first().map_or(1, |request| request.ids.len())
 }
 
 /// Runs `work` on a thread of rayon's pool. From there parallel operations start within microseconds, while from

@@ -4,20 +4,19 @@ use rand::Rng;
 
 use crate::config::RolloutConfig;
 use crate::policy::{CHUNK, DeviceBatch, Drawing, Drawn, Policy, Tokenizer};
-use crate::prompt::Prompt;
 
-use super::decoding::{Row, longest, release};
-use super::{Completion, RolloutError, RolloutEvent, Streams};
+use super::decoding::{Row, copies, longest, release};
+use super::{Completion, GroupRequest, RolloutError, RolloutEvent};
 
 /// The number of rows is a multiple of this after removing some, so that CUDA graphs are recorded for few batch sizes.
 const ROWS_STEP: usize = 8;
 
 /// The settings for drawing tokens on the GPU; none if the configuration needs the logits on the host.
-pub(super) fn drawing(prompts: &[Prompt], config: &RolloutConfig) -> Option<Drawing> {
+pub(super) fn drawing(requests: &[GroupRequest<'_>], config: &RolloutConfig) -> Option<Drawing> {
     let whole = config.top_k == 0 && config.top_p >= 1.0 && config.min_p == 0.0;
     whole.then_some(Drawing {
-        copies: config.num_generations,
-        longest: longest(prompts, config),
+        copies: copies(requests),
+        longest: longest(requests, config),
         temperature: config.temperature,
         record: config.cuda_graphs,
     })
@@ -42,13 +41,12 @@ impl<'a> DeviceDecoding<'a> {
     pub fn begin(
         policy: &'a Policy,
         batch: DeviceBatch,
-        prompts: &[Prompt],
+        requests: &[GroupRequest<'_>],
         config: &RolloutConfig,
-        streams: Streams<'_>,
     ) -> Self {
-        let rows: Vec<Row> = Row::all(prompts, config, streams);
+        let rows: Vec<Row> = Row::all(requests, config);
         let finished = vec![None; rows.len()];
-        let longest = longest(prompts, config);
+        let longest = longest(requests, config);
         DeviceDecoding { tokenizer: policy.tokenizer(), batch, longest, rows, finished, tokens: 0, asked: 0 }
     }
 
@@ -101,7 +99,7 @@ impl<'a> DeviceDecoding<'a> {
                     break;
                 }
                 let Some(token) = *token else {
-                    return Err(RolloutError::NotFinite { index: row.index, token: row.ids.len() });
+                    return Err(RolloutError::NotFinite { index: row.id.index, token: row.ids.len() });
                 };
                 row.push(token, *logp, self.tokenizer);
                 self.tokens += 1;

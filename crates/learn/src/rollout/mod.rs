@@ -7,6 +7,7 @@
 
 mod decoding;
 mod device;
+mod identity;
 mod parts;
 mod remote;
 mod sampler;
@@ -21,8 +22,9 @@ use crate::config::RolloutConfig;
 use crate::groups::Groups;
 use crate::policy::{Policy, PolicyError, Tokenizer};
 use crate::prompt::Prompt;
-use crate::seed::{Purpose, Seed};
+use crate::seed::Seed;
 
+pub use identity::{CompletionId, GroupRequest};
 pub use parts::check_length;
 pub use remote::{Assignment, LoadedAdapter, ServerFault, Servers};
 pub use sampler::Sampler;
@@ -47,7 +49,7 @@ pub enum RolloutError {
     /// The model's logits are infinite or NaN.
     #[error("completion {index}, token {token}: found a logit that is no finite number; the weights have diverged")]
     NotFinite {
-        /// Index of the completion.
+        /// Index of the completion in its step.
         index: usize,
         /// Index of the token in it.
         token: usize,
@@ -87,6 +89,8 @@ pub enum FinishReason {
 /// A completion of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
+    /// Which completion of its step it is.
+    pub id: CompletionId,
     /// Sampled token ids, including the one that ended it.
     pub ids: Vec<u32>,
     /// Log-probability of each token under the policy at the sampling temperature, in nats.
@@ -99,10 +103,16 @@ pub struct Completion {
 
 impl Completion {
     /// A completion from its tokens. The tokenizer decodes its text.
-    pub fn new(ids: Vec<u32>, logprobs: Vec<f32>, finish: FinishReason, tokenizer: &Tokenizer) -> Self {
+    pub fn new(
+        id: CompletionId,
+        ids: Vec<u32>,
+        logprobs: Vec<f32>,
+        finish: FinishReason,
+        tokenizer: &Tokenizer,
+    ) -> Self {
         let by_token = ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
         let written = if by_token { &ids[..ids.len() - 1] } else { &ids[..] };
-        Completion { text: tokenizer.decode(written), ids, logprobs, finish }
+        Completion { id, text: tokenizer.decode(written), ids, logprobs, finish }
     }
 }
 
@@ -110,12 +120,7 @@ impl Completion {
 #[derive(Debug)]
 pub enum RolloutEvent<'a> {
     /// A completion has ended. There is one event for each, in the order in which they end.
-    Finished {
-        /// Its index: index of the prompt times the group size, plus the index in the group.
-        index: usize,
-        /// The completion.
-        completion: &'a Completion,
-    },
+    Finished(&'a Completion),
     /// The model has computed the logits, and the next token of every row is drawn now. Not emitted for batches in
     /// parts, nor on a GPU that draws tokens itself.
     Predicted,
@@ -140,74 +145,30 @@ pub enum RolloutEvent<'a> {
     },
 }
 
-/// The random streams of a batch's completions, which are derived from `seed` and the number of each completion in the
-/// whole that the batch is part of. So completions do not depend on how the whole is divided into batches.
-#[derive(Debug, Clone, Copy)]
-pub struct Streams<'a> {
-    /// The seed that all streams are derived from.
-    pub seed: Seed,
-    /// The numbers of the streams.
-    pub numbers: Numbers<'a>,
-}
-
-/// The numbers of the random streams of a batch's completions, in their order.
-#[derive(Debug, Clone, Copy)]
-pub enum Numbers<'a> {
-    /// This one and those that follow.
-    From(u64),
-    /// These.
-    Listed(&'a [u64]),
-}
-
-impl<'a> Streams<'a> {
-    /// Streams with consecutive numbers, from `first` on.
-    pub fn from_first(seed: Seed, first: u64) -> Self {
-        Streams { seed, numbers: Numbers::From(first) }
-    }
-
-    /// The number of the stream of completion `index` of the batch.
-    pub fn number(&self, index: usize) -> u64 {
-        match self.numbers {
-            Numbers::From(first) => first + index as u64,
-            Numbers::Listed(numbers) => numbers[index],
-        }
-    }
-
-    /// The seed of completion `index` of the batch.
-    pub fn of(&self, index: usize) -> Seed {
-        self.seed.child(Purpose::Sample, self.number(index))
-    }
-
-    /// The streams of the batch without its first `count` completions.
-    pub fn after(self, count: usize) -> Self {
-        let numbers = match self.numbers {
-            Numbers::From(first) => Numbers::From(first + count as u64),
-            Numbers::Listed(numbers) => Numbers::Listed(&numbers[count..]),
-        };
-        Streams { numbers, ..self }
-    }
-}
-
-impl From<Seed> for Streams<'_> {
-    fn from(seed: Seed) -> Self {
-        Streams::from_first(seed, 0)
-    }
-}
-
-/// Samples `config.num_generations` completions for each prompt.
+/// Samples the completions that are requested, in the order of the requests. All requests ask for equally many.
 ///
 /// The policy at temperature T is softmax(logits / T). Log-probabilities are those of this distribution, because it is
 /// also the one that is trained. `top_k`, `top_p` and `min_p` restrict which tokens are drawn but do not change the
 /// log-probabilities, as in TRL, so with them the update is that of a slightly different policy.
-pub fn generate<'a>(
+pub fn sample(
+    policy: &Policy,
+    requests: &[GroupRequest<'_>],
+    config: &RolloutConfig,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<Vec<Completion>, RolloutError> {
+    parts::decode(policy, requests, config, observer)
+}
+
+/// [Samples](sample) `config.num_generations` completions for each prompt, with the random streams of `seed`.
+pub fn generate(
     policy: &Policy,
     prompts: &[Prompt],
     config: &RolloutConfig,
-    streams: impl Into<Streams<'a>>,
+    seed: Seed,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Groups<Completion>, RolloutError> {
-    let completions = parts::decode(policy, prompts, config, streams.into(), observer)?;
-    Ok(Groups::new(config.num_generations, completions))
+    let requests = GroupRequest::all(prompts, config.num_generations, seed);
+    Ok(Groups::new(config.num_generations, sample(policy, &requests, config, observer)?))
 }
 
 #[cfg(test)]

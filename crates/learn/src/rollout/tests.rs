@@ -46,7 +46,7 @@ fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
     let mut out: Vec<(usize, Completion, usize)> = Vec::new();
     let mut counted = 0;
     let groups = generate(&policy, &prompts(), &config, Seed::root(5), &mut |event| match event {
-        RolloutEvent::Finished { index, completion } => out.push((index, completion.clone(), counted)),
+        RolloutEvent::Finished(completion) => out.push((completion.id.index, completion.clone(), counted)),
         RolloutEvent::Tokens { tokens, finished } => {
             counted = tokens;
             assert_eq!(finished, out.len());
@@ -68,7 +68,8 @@ fn every_completion_is_handed_out_once_as_soon_as_it_ends() {
 fn company_and_compaction_do_not_change_a_completion() {
     let (policy, config, seed) = (tiny_policy(), rollout_config(8, 24), Seed::root(5));
     let run = |prompts: &[Prompt], idle_share| {
-        Decoding::begin(SampledPolicy::new(&policy).unwrap(), prompts, &config, seed.into())
+        let requests = GroupRequest::all(prompts, config.num_generations, seed);
+        Decoding::begin(SampledPolicy::new(&policy).unwrap(), &requests, &config)
             .unwrap()
             .run(idle_share, &mut |_| ())
             .unwrap()
@@ -86,9 +87,8 @@ fn a_row_of_completions_is_the_same_however_it_is_cut_into_batches() {
     let prompts: Vec<Prompt> = std::iter::repeat_n(prompts(), 4).flatten().collect();
     let ids = |batch: usize| {
         let mut ids = Vec::new();
-        for (number, prompts) in prompts.chunks(batch).enumerate() {
-            let streams = Streams::from_first(seed, (number * batch) as u64);
-            let completions = generate(&policy, prompts, &config, streams, &mut |_| ()).unwrap().into_items();
+        for requests in GroupRequest::all(&prompts, 1, seed).chunks(batch) {
+            let completions = super::sample(&policy, requests, &config, &mut |_| ()).unwrap();
             ids.extend(completions.into_iter().map(|completion| completion.ids));
         }
         ids
@@ -147,7 +147,7 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
         let (mut events, mut parts) = (Vec::new(), Vec::new());
         let completions = generate(&policy, &prompts, &config, seed, &mut |event| {
             events.push(match event {
-                RolloutEvent::Finished { index, completion } => (index, completion.ids.len()),
+                RolloutEvent::Finished(completion) => (completion.id.index, completion.ids.len()),
                 RolloutEvent::Tokens { tokens, finished } => (tokens, finished),
                 RolloutEvent::Predicted | RolloutEvent::Trouble(_) => return,
                 RolloutEvent::PartDone { part, begin, end } => return parts.push((part, begin < end)),
@@ -157,7 +157,8 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
         (completions.unwrap().into_items(), events)
     };
     let (completions, events) = told();
-    let whole = Decoding::begin(SampledPolicy::new(&policy).unwrap(), &prompts, &config, seed.into()).unwrap();
+    let requests = GroupRequest::all(&prompts, config.num_generations, seed);
+    let whole = Decoding::begin(SampledPolicy::new(&policy).unwrap(), &requests, &config).unwrap();
     let whole = whole.run(decoding::IDLE_SHARE, &mut |_| ()).unwrap();
     let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&completions), ids(&whole));
@@ -177,12 +178,13 @@ fn on_device(
     idle_share: f64,
 ) -> Option<(Vec<Completion>, Vec<usize>)> {
     let ids: Vec<&[u32]> = prompts.iter().map(|prompt| prompt.ids.as_slice()).collect();
-    let batch = policy.decoder().emulated_batch(&ids, device::drawing(prompts, config).unwrap()).unwrap()?;
+    let requests = GroupRequest::all(prompts, config.num_generations, Seed::root(5));
+    let batch = policy.decoder().emulated_batch(&ids, device::drawing(&requests, config).unwrap()).unwrap()?;
     let mut told = Vec::new();
-    let decoding = DeviceDecoding::begin(policy, batch, prompts, config, Seed::root(5).into());
+    let decoding = DeviceDecoding::begin(policy, batch, &requests, config);
     let completions = decoding.run(idle_share, &mut |event| {
-        if let RolloutEvent::Finished { index, .. } = event {
-            told.push(index);
+        if let RolloutEvent::Finished(completion) = event {
+            told.push(completion.id.index);
         }
     });
     Some((completions.unwrap(), told))
@@ -217,17 +219,17 @@ fn conversations() -> Vec<Prompt> {
 fn a_conversation_has_the_room_that_its_earlier_turns_have_left() {
     let (policy, config) = (tiny_policy(), RolloutConfig { num_generations: 1, ..rollout_config(2, 50) });
     let prompts = conversations();
-    let streams = Streams { seed: Seed::root(5), numbers: Numbers::Listed(&[7, 3]) };
-    let together = generate(&policy, &prompts, &config, streams, &mut |_| ()).unwrap().into_items();
+    let ids = [7, 3].map(|index| CompletionId::new(Seed::root(5), index));
+    let requests: Vec<GroupRequest<'_>> =
+        prompts.iter().zip(ids).map(|(prompt, id)| GroupRequest { prompt, ids: vec![id] }).collect();
+    let together = super::sample(&policy, &requests, &config, &mut |_| ()).unwrap();
     for (completion, most) in together.iter().zip([10, 47]) {
         assert!(completion.ids.len() <= most, "{completion:?}");
         assert!(completion.finish == FinishReason::Stop || completion.ids.len() == most);
     }
-    // Each is what it is alone, with the number of its stream.
-    for (index, number) in [7, 3].into_iter().enumerate() {
-        let streams = Streams::from_first(Seed::root(5), number);
-        let alone = generate(&policy, &prompts[index..=index], &config, streams, &mut |_| ()).unwrap();
-        assert_eq!(alone.items()[0], together[index]);
+    // Each is what it is alone.
+    for (request, expected) in requests.chunks(1).zip(&together) {
+        assert_eq!(super::sample(&policy, request, &config, &mut |_| ()).unwrap(), [expected.clone()]);
     }
     let too_long = RolloutConfig { max_completion_length: 70, ..config };
     let refused = generate(&policy, &prompts, &too_long, Seed::root(5), &mut |_| ()).unwrap_err();
@@ -246,13 +248,14 @@ fn a_gpu_samples_conversations_of_unequal_length_as_the_cpu_does() {
 
 #[test]
 fn a_gpu_draws_only_whole_distributions() {
-    let whole = rollout_config(2, 4);
-    assert!(device::drawing(&prompts(), &whole).is_some());
+    let (whole, prompts) = (rollout_config(2, 4), prompts());
+    let requests = GroupRequest::all(&prompts, 2, Seed::root(5));
+    assert!(device::drawing(&requests, &whole).is_some());
     for cut in [
         RolloutConfig { top_k: 5, ..whole.clone() },
         RolloutConfig { top_p: 0.9, ..whole.clone() },
         RolloutConfig { min_p: 0.1, ..whole },
     ] {
-        assert!(device::drawing(&prompts(), &cut).is_none());
+        assert!(device::drawing(&requests, &cut).is_none());
     }
 }

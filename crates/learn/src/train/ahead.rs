@@ -15,7 +15,7 @@ use crate::groups::Groups;
 use crate::metrics::Event;
 use crate::policy::Tokenizer;
 use crate::prompt::Prompt;
-use crate::rollout::{Completion, FinishReason};
+use crate::rollout::{Completion, CompletionId, FinishReason, GroupRequest};
 use crate::seed::Seed;
 
 use super::curriculum::Curriculum;
@@ -39,9 +39,14 @@ pub struct StepInputs {
 }
 
 impl StepInputs {
-    /// The random streams and boards of the first round of sampling.
+    /// The completions of the first round of sampling, `size` for each prompt.
+    pub fn requests(&self, size: usize) -> Vec<GroupRequest<'_>> {
+        GroupRequest::all(&self.prompts, size, self.seed)
+    }
+
+    /// What the programs of the step play.
     pub fn draw(&self) -> Draw<'_> {
-        Draw { streams: self.seed.into(), boards: &self.boards, step: self.step }
+        Draw { boards: &self.boards, step: self.step }
     }
 }
 
@@ -71,7 +76,8 @@ impl Run<'_> {
         inputs: &StepInputs,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<StepInPlay, TrainError> {
-        let in_play = self.stage().begin(&inputs.prompts, &self.config.rollout, inputs.draw(), observer)?;
+        let requests = inputs.requests(self.config.rollout.num_generations);
+        let in_play = self.stage().begin(&requests, inputs.draw(), observer)?;
         Ok(StepInPlay { in_play, policy_step: inputs.step - 1 })
     }
 
@@ -89,7 +95,8 @@ impl Run<'_> {
         }
         // No pools: the configuration refuses them here.
         let inputs = self.step_inputs(step + 1, &Curriculum::default());
-        let in_play = self.stage().begin(&inputs.prompts, &self.config.rollout, inputs.draw(), &mut |event| {
+        let requests = inputs.requests(self.config.rollout.num_generations);
+        let in_play = self.stage().begin(&requests, inputs.draw(), &mut |event| {
             // Games of the current step that end meanwhile are reported in between.
             now.in_play.emit(observer);
             observer(event);
@@ -103,15 +110,15 @@ impl Run<'_> {
         if self.config.train.steps_ahead == StepsAhead::None || done >= self.config.train.max_steps {
             return Ok(None);
         }
-        let Some(completions) = load(path, self.policy.tokenizer(), self.config.rollout.num_generations)? else {
+        let (inputs, size) = (self.step_inputs(done + 1, &Curriculum::default()), self.config.rollout.num_generations);
+        let Some(completions) = load(path, self.policy.tokenizer(), size, inputs.seed)? else {
             return Ok(None);
         };
-        let inputs = self.step_inputs(done + 1, &Curriculum::default());
         if completions.count() != inputs.prompts.len() {
             let (found, expected) = (completions.count(), inputs.prompts.len());
             return Err(unreadable(path, format!("holds {found} groups, expected {expected}")));
         }
-        let in_play = self.stage().play(&inputs.prompts, completions, inputs.draw())?;
+        let in_play = self.stage().play(&inputs.requests(size), completions, inputs.draw())?;
         Ok(Some(StepInPlay { in_play, policy_step: done - 1 }))
     }
 }
@@ -136,8 +143,9 @@ pub fn save(dir: &Path, completions: &Groups<Completion>) -> Result<(), TrainErr
     written.map_err(|error: candle_core::Error| unreadable(dir, error.to_string()))
 }
 
-/// Reads the completions that were sampled ahead, in groups of `size`; none if the checkpoint has no such file.
-fn load(dir: &Path, tokenizer: &Tokenizer, size: usize) -> Result<Option<Groups<Completion>>, TrainError> {
+/// Reads the completions that were sampled ahead with the streams of `seed`, in groups of `size`; none if the checkpoint
+/// has no such file.
+fn load(dir: &Path, tokenizer: &Tokenizer, size: usize, seed: Seed) -> Result<Option<Groups<Completion>>, TrainError> {
     let path = dir.join(FILE);
     if !path.exists() {
         return Ok(None);
@@ -157,12 +165,18 @@ fn load(dir: &Path, tokenizer: &Tokenizer, size: usize) -> Result<Option<Groups<
         return Err(unreadable(dir, "its tensors do not belong together".into()));
     }
     let (mut ids, mut logprobs) = (ids.into_iter(), logprobs.into_iter());
-    let completion = |(length, stopped): (u32, u8)| {
+    let completion = |(index, (length, stopped)): (usize, (u32, u8))| {
         let finish = if stopped == 1 { FinishReason::Stop } else { FinishReason::Length };
         let ids: Vec<u32> = ids.by_ref().take(length as usize).collect();
-        Completion::new(ids, logprobs.by_ref().take(length as usize).collect(), finish, tokenizer)
+        Completion::new(
+            CompletionId::new(seed, index),
+            ids,
+            logprobs.by_ref().take(length as usize).collect(),
+            finish,
+            tokenizer,
+        )
     };
-    Ok(Some(Groups::new(size, lengths.into_iter().zip(stopped).map(completion).collect())))
+    Ok(Some(Groups::new(size, lengths.into_iter().zip(stopped).enumerate().map(completion).collect())))
 }
 
 fn unreadable(dir: &Path, reason: String) -> TrainError {
@@ -192,9 +206,10 @@ mod tests {
         let completions = generate(&policy, &prompts(), &rollout_config(8, 12), Seed::root(9), &mut |_| ()).unwrap();
         let finishes = |finish| completions.items().iter().any(|completion| completion.finish == finish);
         assert!(finishes(FinishReason::Stop) && finishes(FinishReason::Length));
-        assert!(load(dir.path(), policy.tokenizer(), 8).unwrap().is_none(), "nothing was sampled ahead");
+        let load = || load(dir.path(), policy.tokenizer(), 8, Seed::root(9)).unwrap();
+        assert!(load().is_none(), "nothing was sampled ahead");
         save(dir.path(), &completions).unwrap();
-        assert_eq!(load(dir.path(), policy.tokenizer(), 8).unwrap(), Some(completions));
+        assert_eq!(load(), Some(completions));
     }
 
     #[test]
@@ -202,7 +217,8 @@ mod tests {
         let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
         let completions = generate(&policy, &prompts(), &rollout_config(4, 6), Seed::root(9), &mut |_| ()).unwrap();
         save(dir.path(), &completions).unwrap();
-        let refusal = |size| load(dir.path(), policy.tokenizer(), size).unwrap_err().to_string();
+        let load = |size| load(dir.path(), policy.tokenizer(), size, Seed::root(9));
+        let refusal = |size| load(size).unwrap_err().to_string();
         assert!(refusal(3).contains("sampled_ahead.safetensors: its tensors do not belong together"), "{}", refusal(3));
         std::fs::write(dir.path().join(FILE), "half a file").unwrap();
         assert!(refusal(4).contains("sampled_ahead.safetensors: "), "{}", refusal(4));
@@ -224,7 +240,8 @@ mod tests {
             unplayed(seed, Ending::GameOver)
         };
         let arena = Arena::stand_in(play, Workers::new(2)).unwrap();
-        let (policy, config) = (tiny_policy(), Config::preset("builtin").unwrap());
+        let policy = tiny_policy();
+        let config = Config { rollout: rollout_config(1, 6), ..Config::preset("builtin").unwrap() };
         let peers = &Peers::alone();
         let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config, peers, turns: None };
         // The prefill makes a valid program of any completion.
@@ -237,8 +254,8 @@ mod tests {
             _ => (),
         };
         let mut begin = |step: usize, boards: &[Seed]| {
-            let draw = Draw { streams: Seed::root(step as u64).into(), boards, step };
-            stage.begin(std::slice::from_ref(&prompt), &rollout_config(1, 6), draw, &mut tell).unwrap()
+            let requests = GroupRequest::all(std::slice::from_ref(&prompt), 1, Seed::root(step as u64));
+            stage.begin(&requests, Draw { boards, step }, &mut tell).unwrap()
         };
         let now = begin(1, &[slow]);
         let ahead = begin(2, &[first, second]);

@@ -1,17 +1,19 @@
 //! Distributes the completions of a batch over the processes that train together.
 //!
-//! A completion depends on its index in the batch but not on the rows that are sampled with it, so any process can
+//! A completion depends on its identity but not on the rows that are sampled with it, so any process can
 //! sample it. A process samples a part of each group, or whole groups if prompts are long, and starts to play these
 //! programs. Programs that nobody has begun to play when all are sampled are distributed again. Completions and
 //! evaluations are gathered in the order of their indices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arena::Evaluation;
 use crate::config::{Config, Reduce};
 use crate::grpo::Division;
 use crate::parallel::{ParallelError, Peers};
 use crate::prompt::Prompt;
+use crate::rollout::{CompletionId, GroupRequest};
+use crate::seed::Seed;
 
 /// Every process reads the prompts of all groups if this costs at most one token per so many that completions may have.
 /// On a processor, reading a token takes about as long as sampling one: with long prompts and short completions it doubled
@@ -19,40 +21,55 @@ use crate::prompt::Prompt;
 const READ_ONE_IN: usize = 16;
 
 /// The completions of a batch that one process samples.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnRows {
-    /// Their indices in the batch, ascending.
-    pub rows: Vec<usize>,
-    /// Number of completions of one prompt that are sampled together. The prompt is read once for each such unit.
-    pub together: usize,
+#[derive(Debug, Clone)]
+pub struct OwnRequests<'a> {
+    /// They are requested together where they are of one prompt, which is then read once.
+    pub requests: Vec<GroupRequest<'a>>,
+    /// Their indices in the step.
+    indices: BTreeSet<usize>,
 }
 
-impl OwnRows {
-    /// The share of this process of a batch with `size` completions for each prompt, of at most `longest` tokens each.
-    pub fn of(peers: &Peers, prompts: &[Prompt], size: usize, longest: usize) -> OwnRows {
-        let (rank, processes, groups) = (peers.rank(), peers.size(), prompts.len());
-        let read: usize = prompts.iter().map(|prompt| prompt.ids.len()).sum();
-        let reads_all = READ_ONE_IN * read * (processes - 1) <= groups * size * longest;
-        OwnRows::of_rank(rank, processes, groups, size, reads_all)
+impl<'a> OwnRequests<'a> {
+    /// The share of this process of a batch of completions of at most `longest` tokens each.
+    pub fn of(peers: &Peers, requests: &[GroupRequest<'a>], longest: usize) -> OwnRequests<'a> {
+        let completions = completions(requests);
+        let read: usize = requests.iter().map(|request| request.prompt.ids.len()).sum();
+        let reads_all = READ_ONE_IN * read * (peers.size() - 1) <= completions * longest;
+        OwnRequests::of_rank(peers.rank(), peers.size(), requests, reads_all)
     }
 
     /// Units are assigned to processes in turn. A unit is as large as possible without giving the busiest process more
     /// rows than units of one would. If every process reads all prompts (`reads_all`), groups are also divided over all
     /// processes as far as their size allows, because completions of one prompt take about equally long to sample and
     /// to play.
-    fn of_rank(rank: usize, processes: usize, groups: usize, size: usize, reads_all: bool) -> OwnRows {
-        let longest = |together: usize| (groups * size / together).div_ceil(processes) * together;
+    fn of_rank(rank: usize, processes: usize, requests: &[GroupRequest<'a>], reads_all: bool) -> OwnRequests<'a> {
+        let (all, size) = (completions(requests), requests.first().map_or(1, |request| request.ids.len()));
+        let longest = |together: usize| (all / together).div_ceil(processes) * together;
         let divisors = (1..=size).rev().filter(|together| size.is_multiple_of(*together));
         let cost = |together: &usize| (longest(*together), reads_all && size / together < processes);
         let together = divisors.min_by_key(cost).unwrap_or(1);
-        let units = (rank * together..groups * size).step_by(processes * together);
-        OwnRows { rows: units.flat_map(|unit| unit..unit + together).collect(), together }
+        let units = requests.iter().flat_map(|request| {
+            let units = request.ids.chunks(together);
+            units.map(|unit| GroupRequest { prompt: request.prompt, ids: unit.to_vec() })
+        });
+        let own: Vec<GroupRequest<'a>> = units.skip(rank).step_by(processes).collect();
+        let indices = own.iter().flat_map(|unit| unit.ids.iter().map(|id| id.index)).collect();
+        OwnRequests { requests: own, indices }
     }
 
-    /// Whether this process samples completion `index`.
-    pub fn has(&self, index: usize) -> bool {
-        self.rows.binary_search(&index).is_ok()
+    /// Whether this process samples this completion.
+    pub fn has(&self, id: CompletionId) -> bool {
+        self.indices.contains(&id.index)
     }
+
+    /// Indices of these completions in the step.
+    pub fn indices(&self) -> &BTreeSet<usize> {
+        &self.indices
+    }
+}
+
+fn completions(requests: &[GroupRequest<'_>]) -> usize {
+    requests.iter().map(|request| request.ids.len()).sum()
 }
 
 /// The indices of the programs that each of `size` processes plays. Distinct programs are assigned in turn; equal
@@ -71,15 +88,13 @@ pub(super) fn own_indices(peers: &Peers, count: usize) -> impl Iterator<Item = u
     (peers.rank()..count).step_by(peers.size())
 }
 
-/// Gathers the evaluations of all processes, in the order of their indices. `own` has the index and evaluation of those
-/// of this process.
+/// Gathers the evaluations of all processes, by their indices. `own` has those of this process.
 pub(super) fn gather_evaluations(
     peers: &Peers,
-    own: impl IntoIterator<Item = (usize, Evaluation)>,
-) -> Result<Vec<Evaluation>, ParallelError> {
-    let own: BTreeMap<usize, Evaluation> = own.into_iter().collect();
+    own: BTreeMap<usize, Evaluation>,
+) -> Result<BTreeMap<usize, Evaluation>, ParallelError> {
     if peers.size() == 1 {
-        return Ok(own.into_values().collect());
+        return Ok(own);
     }
     // What an evaluation cost is no part of what is written of it.
     let told = own.iter().map(|(index, one)| (*index, one.clone(), one.usage.clone()));
@@ -87,7 +102,7 @@ pub(super) fn gather_evaluations(
     let mut all: BTreeMap<_, _> =
         heard.map(|(index, evaluation, usage)| (index, Evaluation { usage, ..evaluation })).collect();
     all.extend(own);
-    Ok(all.into_values().collect())
+    Ok(all)
 }
 
 /// Says in lines of comments which work is divided among the processes and how many bytes they exchange; empty for one
@@ -98,9 +113,10 @@ pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Pee
         return String::new();
     }
     let all = config.completions_per_step();
-    let own =
-        (0..processes).map(|rank| OwnRows::of_rank(rank, processes, rollout.groups, rollout.num_generations, true));
-    let most = own.map(|own| own.rows.len()).max().unwrap_or(0);
+    let prompts = vec![Prompt::default(); rollout.groups];
+    let requests = GroupRequest::all(&prompts, rollout.num_generations, Seed::root(0));
+    let own = (0..processes).map(|rank| OwnRequests::of_rank(rank, processes, &requests, true));
+    let most = own.map(|own| own.indices.len()).max().unwrap_or(0);
     let parts = all.div_ceil(division.micro_batch);
     let of_one = parts.div_ceil(processes);
     let vectors = if config.parallel.reduce == Reduce::Exact { of_one + 1 } else { 2 };
@@ -119,31 +135,44 @@ pub fn forecast(config: &Config, division: Division, trained: usize, peers: &Pee
 mod tests {
     use super::*;
 
+    /// What each process samples of `groups` groups of `size` completions: the indices, unit by unit.
+    fn shares(groups: usize, size: usize, processes: usize, reads_all: bool) -> Vec<Vec<Vec<usize>>> {
+        let prompts: Vec<Prompt> = (0..groups as u32).map(|id| Prompt { id, ..Prompt::default() }).collect();
+        let requests = GroupRequest::all(&prompts, size, Seed::root(0));
+        let share = |rank| {
+            let own = OwnRequests::of_rank(rank, processes, &requests, reads_all);
+            let units = own.requests.iter();
+            units
+                .map(|unit| {
+                    let group = unit.prompt.id as usize;
+                    assert!(unit.ids.iter().all(|id| id.index / size == group && own.has(*id)), "{own:?}");
+                    unit.ids.iter().map(|id| id.index).collect()
+                })
+                .collect()
+        };
+        (0..processes).map(share).collect()
+    }
+
     #[test]
     fn every_completion_falls_to_one_process_and_every_process_has_a_part_of_each_group() {
         for (groups, size, processes) in [(8, 8, 4), (3, 8, 2), (3, 4, 8), (2, 4, 3), (5, 6, 7), (1, 2, 4), (16, 1, 3)]
         {
-            let owns: Vec<OwnRows> =
-                (0..processes).map(|rank| OwnRows::of_rank(rank, processes, groups, size, true)).collect();
-            let mut rows: Vec<usize> = owns.iter().flat_map(|own| own.rows.clone()).collect();
-            rows.sort_unstable();
-            assert_eq!(rows, (0..groups * size).collect::<Vec<_>>(), "{groups} x {size} on {processes}");
-            for own in &owns {
-                assert!(own.rows.len() <= (groups * size).div_ceil(processes), "{own:?}");
-                assert!(own.rows.chunks(own.together).all(|unit| unit[0] / size == unit[own.together - 1] / size));
-            }
+            let shares: Vec<Vec<usize>> =
+                shares(groups, size, processes, true).iter().map(|units| units.concat()).collect();
+            let mut all = shares.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..groups * size).collect::<Vec<_>>(), "{groups} x {size} on {processes}");
+            assert!(shares.iter().all(|own| own.len() <= (groups * size).div_ceil(processes)), "{shares:?}");
         }
-        let rows = |rank, groups, size, processes| OwnRows::of_rank(rank, processes, groups, size, true).rows;
-        assert_eq!(rows(1, 2, 8, 4), [2, 3, 10, 11], "a quarter of each group");
-        assert_eq!(rows(2, 2, 4, 3), [2, 5], "one of each group and two of one");
-        assert_eq!(rows(2, 1, 2, 4), [0; 0], "somebody has nothing");
+        assert_eq!(shares(2, 8, 4, true)[1], [[2, 3], [10, 11]], "a quarter of each group");
+        assert_eq!(shares(2, 4, 3, true)[2], [[2], [5]], "one of each group and two of one");
+        assert_eq!(shares(1, 2, 4, true)[2], [[0; 0]; 0], "somebody has nothing");
     }
 
     #[test]
     fn where_prompts_are_long_every_process_has_whole_groups_if_that_is_even() {
-        let rows = |rank, groups, size, processes| OwnRows::of_rank(rank, processes, groups, size, false).rows;
-        assert_eq!(rows(1, 4, 2, 2), [2, 3, 6, 7]);
-        assert_eq!(rows(1, 3, 4, 2), [2, 3, 6, 7, 10, 11], "three groups are not even for two");
+        assert_eq!(shares(4, 2, 2, false)[1], [[2, 3], [6, 7]]);
+        assert_eq!(shares(3, 4, 2, false)[1], [[2, 3], [6, 7], [10, 11]], "three groups are not even for two");
     }
 
     #[test]

@@ -302,10 +302,9 @@ impl Replay {
 
     /// Waits for the games. `reward` computes the reward of an evaluation.
     pub fn finish(self, reward: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, TrainError> {
-        let own = own_indices(&self.peers, self.programs.len());
-        let evaluations = gather_evaluations(&self.peers, own.zip(self.scoring.finish(&mut |_, _| ())?))?;
+        let evaluations = gather_evaluations(&self.peers, self.scoring.finish(&mut |_, _| ())?)?;
         let replayed = |(program, evaluation)| Replayed { program, reward: reward(&evaluation), evaluation };
-        Ok(self.programs.into_iter().zip(evaluations).map(replayed).collect())
+        Ok(self.programs.into_iter().zip(evaluations.into_values()).map(replayed).collect())
     }
 }
 

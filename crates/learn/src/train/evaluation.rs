@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use crate::config::RolloutConfig;
 use crate::environment::Labels;
 use crate::environment::tasks::Tasks;
 use crate::evaluation::{self, ChanceStream, Sample, chance};
-use crate::metrics::{EvaluationRecord, Event, ScoredCompletion, shortest};
+use crate::metrics::{EvaluationRecord, Event, shortest};
 use crate::prompt::{Prompt, PromptSet};
-use crate::rollout::Streams;
+use crate::rollout::GroupRequest;
 use crate::seed::Seed;
 
 use super::TrainError;
@@ -59,20 +58,19 @@ pub fn sample(
 ) -> Result<Vec<Sample>, TrainError> {
     let seed = chance(stream);
     // Groups of one, because evaluation computes no advantages.
-    let rollout = RolloutConfig { num_generations: 1, ..stage.config.rollout.clone() };
     let prompts = prompts.draw_held_out(seed, protocol.samples);
+    let requests = GroupRequest::all(&prompts, 1, seed);
     let batch = stage.config.completions_per_step().clamp(BATCH.0, BATCH.1);
     let mut samples: Vec<Sample> = Vec::with_capacity(protocol.samples);
     let mut tokens = 0;
-    for prompts in prompts.chunks(batch) {
-        let first = samples.len();
-        let streams = Streams::from_first(seed, first as u64);
-        let earlier = EarlierBatches { completions: first, tokens, of: protocol.samples };
+    for requests in requests.chunks(batch) {
+        let earlier = EarlierBatches { completions: samples.len(), tokens, of: protocol.samples };
         let mut observer = |event: Event<'_>| earlier.emit(event, observer);
         // With step 0 these games come before those of a step that was sampled ahead, which nothing waits for yet.
-        let draw = Draw { streams, boards: protocol.boards, step: 0 };
-        let (episodes, _) = stage.episodes(prompts, &rollout, draw, &mut observer)?;
-        samples.extend(prompts.iter().zip(episodes.into_items()).map(|(prompt, episode)| of_episode(prompt, episode)));
+        let draw = Draw { boards: protocol.boards, step: 0 };
+        let (episodes, _) = stage.episodes(requests, draw, &mut observer)?;
+        let answered = requests.iter().zip(episodes.into_items());
+        samples.extend(answered.map(|(request, episode)| of_episode(request.prompt, episode)));
         tokens = samples.iter().map(|sample| sample.tokens).sum();
     }
     Ok(samples)
@@ -100,10 +98,6 @@ impl EarlierBatches {
             Event::Scored { step, done, .. } => {
                 observer(Event::Scored { step, done: self.completions + done, total: self.of });
             }
-            Event::CompletionScored(completion) => observer(Event::CompletionScored(&ScoredCompletion {
-                index: self.completions + completion.index,
-                ..completion.clone()
-            })),
             other => observer(other),
         }
     }

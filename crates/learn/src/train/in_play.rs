@@ -14,7 +14,7 @@ use crate::metrics::{Activity, Event, Period, Player, ScoredCompletion, shortest
 use crate::parallel::Peers;
 use crate::program::{Program, Rejection};
 use crate::reward::{Judged, Reward, Rule};
-use crate::rollout::Completion;
+use crate::rollout::{Completion, CompletionId};
 
 use super::TrainError;
 use super::divided::{distribute, gather_evaluations};
@@ -54,17 +54,20 @@ impl InPlay {
         let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate } = self;
         let begin = Instant::now();
         let evaluations = scoring.finish(&mut |index, evaluation| ledger.emit(index, evaluation, observer))?;
-        let evaluations = gather_evaluations(&peers, own.iter().copied().zip(evaluations))?;
-        for (index, evaluation) in evaluations.iter().enumerate().filter(|(index, _)| !own.contains(index)) {
-            ledger.emit(index, evaluation, observer);
+        let mut evaluations = gather_evaluations(&peers, evaluations)?;
+        for (index, evaluation) in evaluations.iter().filter(|(index, _)| !own.contains(index)) {
+            ledger.emit(*index, evaluation, observer);
         }
         let end = Instant::now();
         let (step, activity, period) = (ledger.step, Activity::RewardWait, Period { begin, end });
         observer(Event::ActivityDone { step, activity, period });
-        let mut rest = ledger.ended.into_values().zip(ledger.rewards.into_values()).zip(evaluations);
         let turns = completions.map(|completion| {
-            let ((ended, reward), evaluation) = rest.next().expect("an evaluation for every completion");
-            Turn { told: Reply::default(), completion, program: ended.program, evaluation, reward }
+            let index = &completion.id.index;
+            let (ended, evaluation) = (ledger.ended.remove(index), evaluations.remove(index));
+            let program = ended.expect("every completion was submitted").program;
+            let evaluation = evaluation.expect("every completion has been evaluated");
+            let reward = ledger.rewards.remove(index).expect("every evaluation was rewarded");
+            Turn { told: Reply::default(), completion, program, evaluation, reward }
         });
         Ok((turns, Timing { generate, reward_wait: end - begin }))
     }
@@ -79,7 +82,7 @@ pub(super) struct Games {
     own: BTreeSet<usize>,
 }
 
-/// The completions and rewards of a batch, by their index.
+/// The completions and rewards of a batch, by their index in the step.
 struct Ledger {
     step: usize,
     /// Number of completions of the batch.
@@ -103,24 +106,24 @@ pub(super) struct EndedCompletion {
 }
 
 impl Games {
-    /// For `total` completions of a step, all played by this process.
+    /// For `total` completions of a step. This process plays those that it is [told](Games::among) to.
     pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule) -> Self {
         let (ended, rewards) = (BTreeMap::new(), BTreeMap::new());
         let ledger = Ledger { step, total, rule, ended, rewards };
-        Games { scoring, ledger, peers: Peers::alone(), own: (0..total).collect() }
+        Games { scoring, ledger, peers: Peers::alone(), own: BTreeSet::new() }
     }
 
     /// Leaves completions that are not in `own` to the peers.
-    pub fn among(self, peers: &Peers, own: impl IntoIterator<Item = usize>) -> Self {
-        Games { peers: peers.clone(), own: own.into_iter().collect(), ..self }
+    pub fn among(self, peers: &Peers, own: &BTreeSet<usize>) -> Self {
+        Games { peers: peers.clone(), own: own.clone(), ..self }
     }
 
-    /// Records completion `index`, and submits it to the arena if this process plays it.
-    pub fn submit(&mut self, index: usize, ended: EndedCompletion) {
-        if self.own.contains(&index) {
-            self.scoring.submit(index, ended.program.clone(), &ended.cases);
+    /// Records a completion, and submits it to the arena if this process plays it.
+    pub fn submit(&mut self, id: CompletionId, ended: EndedCompletion) {
+        if self.own.contains(&id.index) {
+            self.scoring.submit(id.index, ended.program.clone(), &ended.cases);
         }
-        self.ledger.ended.insert(index, ended);
+        self.ledger.ended.insert(id.index, ended);
     }
 
     /// Distributes the programs that no process has begun to play over all processes again. Without it the load is

@@ -9,14 +9,13 @@
 use crate::config::ScaleRewards;
 use crate::groups::Groups;
 use crate::metrics::Event;
-use crate::prompt::Prompt;
+use crate::rollout::{CompletionId, GroupRequest};
 use crate::seed::Purpose;
 
 use super::TrainError;
 use super::ahead::{StepInPlay, StepInputs};
 use super::episode::{Episode, Timing, is_tied};
-use super::scoring::{Draw, Stage};
-use super::turns::placed;
+use super::scoring::Stage;
 
 /// The episodes of a step, and what sampling them took.
 #[derive(Debug, Clone)]
@@ -36,9 +35,10 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    fn new(prompts: &[Prompt], episodes: Groups<Episode>, timing: Timing, lag: usize) -> Self {
+    fn new(requests: &[GroupRequest<'_>], episodes: Groups<Episode>, timing: Timing, lag: usize) -> Self {
         let completion = episodes.items().iter().map(Episode::sampled_tokens).sum::<usize>();
-        let prompt = prompts.iter().map(|prompt| prompt.ids.len() * episodes.size()).sum::<usize>();
+        let read = |request: &GroupRequest<'_>| request.prompt.ids.len() * request.ids.len();
+        let prompt = requests.iter().map(read).sum::<usize>();
         let (prompt_tokens, completion_tokens) = (prompt as u64, completion as u64);
         let lags = vec![lag; episodes.count()];
         Sampled { episodes, timing, lags, resampled: 0, prompt_tokens, completion_tokens }
@@ -86,21 +86,26 @@ impl Stage<'_> {
         begun: StepInPlay,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Sampled, TrainError> {
-        let (rollout, prompts) = (&self.config.rollout, &inputs.prompts);
+        let (requests, rounds) =
+            (inputs.requests(self.config.rollout.num_generations), self.config.rollout.resample_tied);
         let lag = inputs.step - 1 - begun.policy_step;
-        let (episodes, timing) = self.finish(begun.in_play, prompts, inputs.draw(), observer)?;
-        let mut sampled = Sampled::new(prompts, episodes, timing, lag);
-        for round in 0..rollout.resample_tied {
+        let (episodes, timing) = self.finish(begun.in_play, &requests, inputs.draw(), observer)?;
+        let mut sampled = Sampled::new(&requests, episodes, timing, lag);
+        for round in 0..rounds {
             let tied = sampled.tied(self.config.grpo.scale_rewards);
             if tied.is_empty() {
                 break;
             }
-            let again: Vec<Prompt> = tied.iter().map(|group| prompts[*group].clone()).collect();
-            let streams = inputs.seed.child(Purpose::Resample, round as u64).into();
-            // Events name a completion by its index in the step, not in the round.
-            let places = sampled.episodes.places(&tied);
-            let mut in_step = |event: Event<'_>| placed(event, &places, observer);
-            let (episodes, timing) = self.episodes(&again, rollout, Draw { streams, ..inputs.draw() }, &mut in_step)?;
+            let seed = inputs.seed.child(Purpose::Resample, round as u64);
+            // A completion has the place of the one that it replaces, and the stream of its number in the round.
+            let mut streams = (0..).map(|number| CompletionId::new(seed, number));
+            let again = tied.iter().map(|group| {
+                let GroupRequest { prompt, ids } = &requests[*group];
+                let ids = ids.iter().zip(&mut streams).map(|(old, new)| new.at(old.index)).collect();
+                GroupRequest { prompt, ids }
+            });
+            let again: Vec<GroupRequest<'_>> = again.collect();
+            let (episodes, timing) = self.episodes(&again, inputs.draw(), observer)?;
             sampled = sampled.replace(&tied, Sampled::new(&again, episodes, timing, 0));
         }
         Ok(sampled)
@@ -116,9 +121,11 @@ mod tests {
     use crate::program::Rejection;
     use crate::reward::Reward;
     use crate::rollout::{Completion, FinishReason};
+    use crate::seed::Seed;
 
     fn episode(reward: f32, tokens: usize) -> Episode {
         let completion = Completion {
+            id: CompletionId::new(Seed::root(0), 0),
             ids: vec![1; tokens],
             logprobs: vec![0.0; tokens],
             text: String::new(),

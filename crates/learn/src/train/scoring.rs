@@ -2,21 +2,22 @@
 //!
 //! A completion goes to the arena as soon as it ends, while the rest of the batch is still being sampled.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::arena::Arena;
-use crate::config::{Config, RolloutConfig};
+use crate::config::Config;
 use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period};
 use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::{Prompt, TurnFormat};
 use crate::reward::Rule;
-use crate::rollout::{Completion, RolloutEvent, Servers, Streams};
+use crate::rollout::{Completion, GroupRequest, RolloutEvent, Servers};
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
-use super::divided::OwnRows;
+use super::divided::OwnRequests;
 use super::episode::{Episode, Timing};
 use super::in_play::{EndedCompletion, Games, InPlay};
 
@@ -36,11 +37,9 @@ pub struct Stage<'a> {
     pub turns: Option<&'a TurnFormat>,
 }
 
-/// The random streams and boards of a batch of completions.
+/// What the programs of a batch of completions play.
 #[derive(Debug, Clone, Copy)]
 pub struct Draw<'a> {
-    /// The random streams that tokens are sampled with.
-    pub streams: Streams<'a>,
     /// The boards that each completion plays.
     pub boards: &'a [Seed],
     /// Number of the step, 0 in an evaluation. Workers play games of a lower number first.
@@ -59,24 +58,25 @@ pub fn step_boards(config: &Config, step: usize) -> (Seed, Vec<Seed>) {
 }
 
 impl Stage<'_> {
-    /// Samples `rollout.num_generations` completions for each prompt and starts the games of each completion when it
-    /// ends. Returns when all are sampled; games may still be running.
+    /// Samples completions, in groups of one size, and starts the games of each completion when it ends. Returns when all
+    /// are sampled; games may still be running.
     pub fn begin(
         &self,
-        prompts: &[Prompt],
-        rollout: &RolloutConfig,
+        requests: &[GroupRequest<'_>],
         draw: Draw<'_>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<InPlay, TrainError> {
-        let asked = Groups::repeat(rollout.num_generations, prompts).into_items();
-        let (step, total) = (draw.step, asked.len());
-        let own = OwnRows::of(self.peers, prompts, rollout.num_generations, rollout.max_completion_length);
+        let prompts: BTreeMap<usize, &Prompt> =
+            requests.iter().flat_map(|request| request.ids.iter().map(|id| (id.index, request.prompt))).collect();
+        let (step, total) = (draw.step, prompts.len());
+        let own = OwnRequests::of(self.peers, requests, self.config.rollout.max_completion_length);
         let mut games = self.games(total, &own, draw);
         let begin = Instant::now();
         let mut hear = |event: RolloutEvent<'_>| match event {
-            RolloutEvent::Finished { index, completion } => {
+            RolloutEvent::Finished(completion) => {
+                let index = completion.id.index;
                 observer(Event::CompletionEnded { step, index, tokens: completion.ids.len() });
-                self.submit(&mut games, index, asked[index], completion, draw.boards);
+                self.submit(&mut games, prompts[&index], completion, draw.boards);
                 games.emit(observer);
             }
             RolloutEvent::Predicted => {}
@@ -90,13 +90,13 @@ impl Stage<'_> {
             }
             RolloutEvent::Trouble(text) => observer(Event::Message(&format!("warning, --rollouts {text}"))),
         };
-        let completions = self.sample_own(&own, prompts, rollout, draw.streams, &mut hear)?;
+        let completions = self.sample_own(&own, requests, &mut hear)?;
         let end = Instant::now();
-        for (index, completion) in completions.iter().enumerate().filter(|(index, _)| !own.has(*index)) {
-            self.submit(&mut games, index, asked[index], completion, draw.boards);
+        for completion in completions.iter().filter(|completion| !own.has(completion.id)) {
+            self.submit(&mut games, prompts[&completion.id.index], completion, draw.boards);
         }
         games.redistribute()?;
-        let completions = Groups::new(rollout.num_generations, completions);
+        let completions = Groups::new(total / requests.len(), completions);
         observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
         Ok(InPlay::new(completions, games, end - begin))
     }
@@ -104,14 +104,14 @@ impl Stage<'_> {
     /// Starts the games of completions that were sampled earlier.
     pub fn play(
         &self,
-        prompts: &[Prompt],
+        requests: &[GroupRequest<'_>],
         completions: Groups<Completion>,
         draw: Draw<'_>,
     ) -> Result<InPlay, TrainError> {
-        let own = OwnRows::of(self.peers, prompts, completions.size(), self.config.rollout.max_completion_length);
+        let own = OwnRequests::of(self.peers, requests, self.config.rollout.max_completion_length);
         let mut games = self.games(completions.items().len(), &own, draw);
-        for (index, (prompt, completion)) in completions.with(prompts).enumerate() {
-            self.submit(&mut games, index, prompt, completion, draw.boards);
+        for (request, completion) in completions.with(requests) {
+            self.submit(&mut games, request.prompt, completion, draw.boards);
         }
         games.redistribute()?;
         Ok(InPlay::new(completions, games, Duration::ZERO))
@@ -120,18 +120,17 @@ impl Stage<'_> {
     /// Like [`begin`](Stage::begin), but waits for the games, and for those of all later turns.
     pub fn episodes(
         &self,
-        prompts: &[Prompt],
-        rollout: &RolloutConfig,
+        requests: &[GroupRequest<'_>],
         draw: Draw<'_>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Groups<Episode>, Timing), TrainError> {
-        let begun = self.begin(prompts, rollout, draw, observer)?;
-        self.finish(begun, prompts, draw, observer)
+        let begun = self.begin(requests, draw, observer)?;
+        self.finish(begun, requests, draw, observer)
     }
 
-    fn games(&self, total: usize, own: &OwnRows, draw: Draw<'_>) -> Games {
+    fn games(&self, total: usize, own: &OwnRequests<'_>, draw: Draw<'_>) -> Games {
         let scoring = self.arena.begin(draw.step);
-        Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.rows.iter().copied())
+        Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.indices())
     }
 
     /// The rule that turns evaluations into rewards.
@@ -139,13 +138,13 @@ impl Stage<'_> {
         Rule::new(&self.config.reward, self.arena.environment())
     }
 
-    /// Finds the program of completion `index` and submits it to play its prompt's task, or these boards.
-    fn submit(&self, games: &mut Games, index: usize, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
+    /// Finds the program of a completion and submits it to play its prompt's task, or these boards.
+    fn submit(&self, games: &mut Games, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
         let cases = self.arena.environment().cases(prompt.task, boards);
         let text = prompt.program_text(&completion.text);
         let program = self.arena.program(&text, cases[0]);
         let written = prompt.earlier.sampled + completion.ids.len();
         let tokens = (written, self.config.rollout.max_completion_length);
-        games.submit(index, EndedCompletion { text, program, cases, tokens });
+        games.submit(completion.id, EndedCompletion { text, program, cases, tokens });
     }
 }

@@ -58,6 +58,6 @@ impl Run<'_> {
         let own = || own_indices(self.peers, members.len());
         let programs = own().map(|index| (arena.program(&members[index].source, boards[0].into()), boards));
         let evaluations = arena.evaluate_all(programs, &mut |_, _| played())?;
-        Ok(gather_evaluations(self.peers, own().zip(evaluations))?)
+        Ok(gather_evaluations(self.peers, own().zip(evaluations).collect())?.into_values().collect())
     }
 }

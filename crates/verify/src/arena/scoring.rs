@@ -54,7 +54,7 @@ impl Arena {
             scoring.submit(index, program, cases);
             scoring.tell(told);
         }
-        scoring.finish(told)
+        Ok(scoring.finish(told)?.into_values().collect())
     }
 }
 
@@ -89,8 +89,8 @@ impl Scoring {
         self.tell_of(news, told);
     }
 
-    /// Waits for the rest, and tells of it as it comes. Evaluations come in the order of the completions' indices.
-    pub fn finish(mut self, told: OnEvaluated<'_>) -> Result<Vec<Evaluation>, ArenaError> {
+    /// Waits for the rest, and tells of it as it comes. Returns the evaluations by the completions' indices.
+    pub fn finish(mut self, told: OnEvaluated<'_>) -> Result<BTreeMap<usize, Evaluation>, ArenaError> {
         self.wait(told);
         // Alone, so that a crowded machine is no reason the second time.
         while self.batch.retry() {
@@ -99,7 +99,7 @@ impl Scoring {
         self.batch.close(&self.verdicts)?;
         let expected = self.submitted;
         assert_eq!(self.evaluations.len(), expected, "every completion has an index and an evaluation of its own");
-        Ok(std::mem::take(&mut self.evaluations).into_values().collect())
+        Ok(std::mem::take(&mut self.evaluations))
     }
 
     /// Waits until nothing runs.

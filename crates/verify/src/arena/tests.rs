@@ -78,7 +78,7 @@ fn evaluate(workers: usize, words: &[&str]) -> Vec<Evaluation> {
 }
 
 fn finish(scoring: Scoring) -> Vec<Evaluation> {
-    scoring.finish(&mut |_, _| ()).unwrap()
+    scoring.finish(&mut |_, _| ()).unwrap().into_values().collect()
 }
 
 #[test]

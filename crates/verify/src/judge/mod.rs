@@ -162,7 +162,7 @@ impl Judge {
     /// Waits for a judgement.
     fn finish(&self, pending: Pending) -> Result<Judgement, JudgeError> {
         let evaluations = pending.scoring.finish(&mut |_, _| ())?;
-        Ok(self.judgement(&pending.id, &pending.cases, &evaluations[0]))
+        Ok(self.judgement(&pending.id, &pending.cases, &evaluations[&0]))
     }
 
     fn entry(&self, item: &Item) -> Result<Entry, JudgeError> {

@@ -1,7 +1,7 @@
 //! Several turns in one row: what the policy was told is read, and in no loss and no statistics.
 
 use super::*;
-use crate::rollout::{Numbers, Streams, Trajectory, TurnTokens};
+use crate::rollout::{self, GroupRequest, Trajectory, TurnTokens};
 
 /// What the policy is told between its turns: tokens that it hardly ever samples in a row.
 const TOLD: [u32; 5] = [3, 3, 3, 14, 2];
@@ -21,10 +21,13 @@ impl Talked {
         let first = generate(policy, &prompts, &short, Seed::root(9), &mut |_| ()).unwrap();
         let next: Vec<Prompt> =
             first.with(&prompts).map(|(prompt, completion)| prompt.continued(&completion.ids, &TOLD)).collect();
-        let alone = RolloutConfig { num_generations: 1, ..rollout.clone() };
-        let streams = Streams { seed: Seed::root(9).child(Purpose::Turn, 1), numbers: Numbers::From(0) };
-        let second = generate(policy, &next, &alone, streams, &mut |_| ()).unwrap();
-        Talked { prompts, second: Groups::new(4, second.into_items()), first, rollout }
+        let second = {
+            let pairs = next.iter().zip(first.items());
+            let requests: Vec<GroupRequest<'_>> =
+                pairs.map(|(prompt, first)| GroupRequest { prompt, ids: vec![first.id.in_turn(1)] }).collect();
+            rollout::sample(policy, &requests, &rollout, &mut |_| ()).unwrap()
+        };
+        Talked { prompts, second: Groups::new(4, second), first, rollout }
     }
 
     /// Every third conversation has one turn only.

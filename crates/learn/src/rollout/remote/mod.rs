@@ -1,7 +1,7 @@
 //! Samples completions by vLLM servers.
 //!
 //! Takes the policy, whose adapter is loaded on every server when it has changed, and prompts; returns the same as
-//! [`generate`](super::generate), with each completion as soon as it arrives. A request that fails is repeated, with
+//! [`sample`](super::sample), with each completion as soon as it arrives. A request that fails is repeated, with
 //! other servers first. If no server answers, the result is an error.
 
 mod adapter;
@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::config::RolloutConfig;
-use crate::groups::Groups;
 use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
 use super::decoding::Row;
-use super::{Completion, RolloutError, RolloutEvent, Streams, check_length};
+use super::identity::rows;
+use super::{Completion, CompletionId, GroupRequest, RolloutError, RolloutEvent, check_length};
 use adapter::Adapter;
 use http::{AnswerFault, Client};
 use outage::Outage;
@@ -85,6 +85,7 @@ pub struct LoadedAdapter {
 
 /// The messages of a thread that makes requests.
 enum RequestMessage {
+    /// The completion at this place in the batch.
     Completion(usize, Result<Completion, RolloutError>),
     Trouble(String),
 }
@@ -96,10 +97,26 @@ pub struct Assignment<'a> {
     pub policy: &'a Policy,
     /// The settings of sampling.
     pub config: &'a RolloutConfig,
-    /// The prompts, each with `num_generations` completions.
-    pub prompts: &'a [Prompt],
-    /// The random streams of the completions.
-    pub streams: Streams<'a>,
+    /// The completions to sample.
+    pub requests: &'a [GroupRequest<'a>],
+}
+
+/// A completion to be sampled by any server.
+struct Request<'a> {
+    policy: &'a Policy,
+    config: &'a RolloutConfig,
+    prompt: &'a Prompt,
+    id: CompletionId,
+}
+
+impl Request<'_> {
+    /// Requests the completion by the model that `server` names `model`.
+    fn ask(&self, client: &Client, server: &Server, model: &str) -> Result<Completion, AnswerFault> {
+        let Request { policy, config, prompt, id } = *self;
+        let question = answer::question(model, prompt, config, policy.tokenizer().stop_ids(), id.stream());
+        let answer = client.ask(&format!("{}/inference/v1/generate", server.url), &question)?;
+        answer::completion(answer, model, Row::one(prompt, id, config), policy)
+    }
 }
 
 impl Servers {
@@ -148,11 +165,10 @@ impl Servers {
         let longest = PROBE_TOKENS.min(config.max_completion_length);
         // The completion is sampled from the whole distribution.
         let whole = RolloutConfig { top_p: 1.0, top_k: 0, min_p: 0.0, ..config.clone() };
-        let config = RolloutConfig { max_completion_length: longest, num_generations: 1, ..whole };
-        let prompts = [prompt.clone()];
-        let batch = Assignment { policy, config: &config, prompts: &prompts, streams: Seed::root(0).into() };
+        let config = RolloutConfig { max_completion_length: longest, ..whole };
+        let request = Request { policy, config: &config, prompt, id: CompletionId::new(Seed::root(0), 0) };
         let probe = |server: &Server| {
-            let answered = self.ask(server, &server.model, &batch, 0);
+            let answered = request.ask(&self.client, server, &server.model);
             Ok((server.url.clone(), answered.map_err(|fault| RolloutError::Unfit(fault.of(&server.url)))?))
         };
         self.servers.iter().map(probe).collect()
@@ -174,44 +190,42 @@ impl Servers {
         loaded
     }
 
-    /// Returns the same as [`generate`](super::generate), sampled by the servers that have loaded the adapter.
+    /// Returns the same as [`sample`](super::sample), sampled by the servers that have loaded the adapter.
     ///
     /// # Errors
     /// [`RolloutError::Server`] if a completion fails in three attempts.
-    pub fn generate(
+    pub fn sample(
         &self,
         loaded: &LoadedAdapter,
         batch: Assignment<'_>,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
-    ) -> Result<Groups<Completion>, RolloutError> {
-        let Assignment { policy, config, prompts, .. } = batch;
-        check_length(policy, prompts, config)?;
-        let total = prompts.len() * config.num_generations;
+    ) -> Result<Vec<Completion>, RolloutError> {
+        let Assignment { policy, config, requests } = batch;
+        check_length(policy, requests.iter().map(|request| request.prompt), config)?;
+        let all: Vec<_> = rows(requests).map(|(prompt, id)| Request { policy, config, prompt, id }).collect();
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = |sender: Sender<RequestMessage>| {
             while !failed.load(Ordering::Relaxed) {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= total {
-                    break;
-                }
-                let completion = self.complete(&batch, index, loaded, &sender);
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(request) = all.get(place) else { break };
+                let completion = self.complete(request, loaded, &sender);
                 failed.fetch_or(completion.is_err(), Ordering::Relaxed);
                 // The receiver exists until all threads have ended.
-                let _ = sender.send(RequestMessage::Completion(index, completion));
+                let _ = sender.send(RequestMessage::Completion(place, completion));
             }
         };
         let completions = thread::scope(|scope| {
             let (sender, receiver) = channel();
-            for _ in 0..self.at_once.min(total) {
+            for _ in 0..self.at_once.min(all.len()) {
                 let sender = sender.clone();
                 scope.spawn(|| work(sender));
             }
             drop(sender);
-            collect(receiver, total, observer)
+            collect(receiver, all.len(), observer)
         });
         let counted = |server: &Server| server.outage.lock().counted(&server.url);
         self.servers.iter().filter_map(counted).for_each(|text| observer(RolloutEvent::Trouble(&text)));
-        Ok(Groups::new(config.num_generations, completions?))
+        completions
     }
 
     /// Takes the time that was spent on loading adapters since the last call.
@@ -222,18 +236,17 @@ impl Servers {
     /// Requests one completion until a server returns it, at most [`ATTEMPTS`] times.
     fn complete(
         &self,
-        batch: &Assignment<'_>,
-        index: usize,
+        request: &Request<'_>,
         loaded: &LoadedAdapter,
         sender: &Sender<RequestMessage>,
     ) -> Result<Completion, RolloutError> {
         let LoadedAdapter { adapter, live } = loaded;
         let live: Vec<&Server> = self.servers.iter().filter(|server| live.contains(&server.url)).collect();
         // Completions start with different servers, also those of different processes.
-        let (first, mut attempt) = (batch.streams.number(index) as usize, 0);
+        let (first, mut attempt) = (request.id.number() as usize, 0);
         loop {
             let server = live[(first + attempt) % live.len()];
-            let fault = match self.ask(server, adapter, batch, index) {
+            let fault = match request.ask(&self.client, server, adapter) {
                 Ok(completion) => return Ok(completion),
                 Err(fault) => fault.of(&server.url),
             };
@@ -241,27 +254,11 @@ impl Servers {
             if attempt == ATTEMPTS {
                 return Err(RolloutError::Server(fault));
             }
-            if let Some(text) = server.outage.lock().failed(&format!("completion {index}"), &fault) {
+            if let Some(text) = server.outage.lock().failed(&format!("completion {}", request.id.index), &fault) {
                 let _ = sender.send(RequestMessage::Trouble(text));
             }
             thread::sleep(PAUSE * attempt as u32);
         }
-    }
-
-    /// Requests one completion by the model that `server` names `model`.
-    fn ask(
-        &self,
-        server: &Server,
-        model: &str,
-        batch: &Assignment<'_>,
-        index: usize,
-    ) -> Result<Completion, AnswerFault> {
-        let Assignment { policy, config, prompts, streams } = *batch;
-        let prompt = &prompts[index / config.num_generations];
-        let question = answer::question(model, prompt, config, policy.tokenizer().stop_ids(), streams.of(index));
-        let answer = self.client.ask(&format!("{}/inference/v1/generate", server.url), &question)?;
-        let row = Row::one(prompts, config, streams, index);
-        answer::completion(answer, model, row, policy)
     }
 
     fn load_on_all(
@@ -352,11 +349,11 @@ fn collect(
     let (mut tokens, mut finished, mut error) = (0, 0, None);
     for news in news {
         match news {
-            RequestMessage::Completion(index, Ok(completion)) => {
-                observer(RolloutEvent::Finished { index, completion: &completion });
+            RequestMessage::Completion(place, Ok(completion)) => {
+                observer(RolloutEvent::Finished(&completion));
                 (tokens, finished) = (tokens + completion.ids.len(), finished + 1);
                 observer(RolloutEvent::Tokens { tokens, finished });
-                completions[index] = Some(completion);
+                completions[place] = Some(completion);
             }
             RequestMessage::Completion(_, Err(found)) => error = error.or(Some(found)),
             RequestMessage::Trouble(text) => observer(RolloutEvent::Trouble(&text)),

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::environment::Ending;
 use crate::environment::game2048::{entry, scored};
 use crate::reward::Reward;
-use crate::rollout::Completion;
+use crate::rollout::{Completion, CompletionId};
 
 const GAMES: usize = 2;
 
@@ -19,8 +19,13 @@ fn evaluation(score: u64, ending: Ending) -> Evaluation {
 /// A program that returns `word`, with a thousandth of its score as reward.
 fn episode(word: &str, score: u64) -> Episode {
     let text = format!("def strategy(board):\n    return {word:?}\n");
-    let completion =
-        Completion { ids: vec![2, 3, 1], logprobs: vec![0.0; 3], text: text.clone(), finish: FinishReason::Stop };
+    let completion = Completion {
+        id: CompletionId::new(Seed::root(0), 0),
+        ids: vec![2, 3, 1],
+        logprobs: vec![0.0; 3],
+        text: text.clone(),
+        finish: FinishReason::Stop,
+    };
     let reward = Reward { value: score as f32 / 1000.0, parts: Vec::new() };
     let (program, evaluation) = (Program::from_text(&text, &entry()), evaluation(score, Ending::GameOver));
     one_turn(Turn { told: Reply::default(), completion, program, evaluation, reward })
