@@ -75,9 +75,6 @@ fn draw(config: &Config) -> Result<(), ConfigError> {
 fn turns(config: &Config) -> Result<(), ConfigError> {
     let turns = config.rollout.turns;
     let is_one = turns == 1;
-    let rule = "expected 1 with train.steps_ahead = 1: a later turn waits for the games of the one before, which are \
-                played while the next step is sampled; set train.steps_ahead = 0";
-    require(is_one || config.train.steps_ahead == StepsAhead::None, "rollout.turns", turns, rule)?;
     let rule = "expected 1 with reward.shuffled and reward.turns = \"discounted\": a control run shuffles one reward a \
                 completion; set reward.turns = \"last\"";
     let has_one_reward = config.reward.turns != TurnsReward::Discounted;

@@ -10,7 +10,7 @@ use candle_core::{DType, Tensor};
 
 use super::layers::norm_heads;
 use super::snapshot::{Snapshot, SnapshotBlock};
-use super::{Decoder, PolicyError};
+use super::{Decoder, PolicyError, Precision};
 use grpo_tensor::gpu::Prefilled;
 use grpo_tensor::{self as kernels, KeyValues, Rotations, Window};
 
@@ -82,6 +82,11 @@ impl Cache {
 }
 
 impl Decoder {
+    /// Whether any row of a cache may be fed while others are not: on the CPU in f32.
+    pub fn feeds_rows_alone(&self) -> bool {
+        self.device().is_cpu() && self.precision == Precision::F32
+    }
+
     /// An empty cache for `rows` sequences of up to `capacity` tokens, over a snapshot of the present weights.
     pub fn new_cache(&self, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;

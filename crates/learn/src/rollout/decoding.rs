@@ -219,7 +219,13 @@ fn read(weights: Arc<Snapshot>, asked: Assignment<'_>) -> Result<(Cache, Tensor)
     let decoder = policy.decoder();
     let ids: Vec<&[u32]> = requests.iter().map(|request| request.prompt.ids.as_slice()).collect();
     let prompt = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
-    let mut cache = decoder.new_padded_cache(weights, requests.len(), prompt + longest(requests, config))?;
+    let rooms = requests.iter().map(|request| request.prompt.room(config.max_completion_length));
+    let capacity = match decoder.feeds_rows_alone() {
+        true => ids.iter().zip(rooms).map(|(ids, room)| ids.len() + room).max().unwrap_or(0),
+        // Padding puts the last token of every prompt into the same slot.
+        false => prompt + longest(requests, config),
+    };
+    let mut cache = decoder.new_padded_cache(weights, requests.len(), capacity)?;
     let logits = decoder.prefill(&ids, &mut cache)?;
     cache.expand(copies(requests))?;
     let of_prompt: Vec<u32> =

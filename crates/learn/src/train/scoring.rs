@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::arena::Arena;
-use crate::config::Config;
+use crate::config::{Config, StepsAhead};
 use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period};
 use crate::parallel::Peers;
@@ -113,6 +113,8 @@ impl Stage<'_> {
         games.redistribute()?;
         let completions = Groups::new(total / requests.len(), completions);
         observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
+        // One step ahead the policy is updated before the next turn, and caches belong to the weights before.
+        let caches = caches.filter(|_| self.config.train.steps_ahead == StepsAhead::None);
         let kept = (rollout.turns > 1).then(|| Kept { own: own.indices().clone(), caches });
         Ok(InPlay::new(completions, games, end - begin).keeping(kept))
     }
