@@ -43,6 +43,15 @@ function failures(run) {
       rarer ? el("p", { class: "soft small" }, `And ${whole(rarer)} for rarer reasons.`) : null), beside));
 }
 
+// Tasks that teach nothing: none of their programs passed, or all did.
+function solvable(run) {
+  const { count, never, always } = run.tasks, solved = count - never.count;
+  const list = (words, { count, tasks }) => el("details", {}, el("summary", {}, `${words}: ${whole(count)}`),
+    el("p", { class: "small" }, tasks.map(([task, completions]) => `${task} (${whole(completions)})`).join(", "), tasks.length < count ? `, and ${whole(count - tasks.length)} more` : ""));
+  return section("Tasks", el("p", { class: "soft small" }, `${whole(count)} tasks were asked, ${whole(solved)} of which were solved at least once. Verdicts repeat, so a task that was solved once is known to be solvable. Numbers are completions.`),
+    never.count ? list("Never solved", never) : null, always.count ? list("Always solved", always) : null);
+}
+
 // What is looked for, kept when the page renews itself.
 const looked = { open: false, query: "", outcome: "all", style: "all", order: "newest" };
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::completions::{LoggedCompletion, cut};
 use super::metrics::rounded;
+use crate::environment::Verdict;
 
 /// Maximum number of bytes of the compressed completions of one run, before base64. The default run of 64 completions
 /// in 200 steps takes a fifth of it.

@@ -15,6 +15,7 @@ mod logged_game;
 mod metrics;
 mod page;
 mod run;
+mod tasks;
 
 pub use card::{CardSubject, Training, card};
 pub use completions::{LoggedCompletion, LoggedTurn, completion_files, parse_completions, read_completions};

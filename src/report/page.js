@@ -141,7 +141,7 @@ function details(runs) {
     place.replaceChildren(
       el("div", { class: "charts" }, shares(run).filter(Boolean), styles(run)),
       section(ofTasks(run) ? "Programs and their tests" : "Programs and their games", el("p", { class: "soft small" }, words), node),
-      failures(run) || "", groups(run, runs.indexOf(run)) || "", browsing(run, runs.indexOf(run)) || "",
+      failures(run) || "", ofTasks(run) ? solvable(run) : "", groups(run, runs.indexOf(run)) || "", browsing(run, runs.indexOf(run)) || "",
       // Solutions of different tasks do not compare.
       ofTasks(run) ? "" : section("Hall of fame", hall(run, watch)),
       section("Configuration", settings(run) ? el("details", {}, el("summary", {}, "All recorded settings"), settings(run)) : el("p", { class: "soft" }, "Not recorded.")));

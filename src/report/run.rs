@@ -12,6 +12,7 @@ use super::completions::{self, ShownSample, StepSummary};
 use super::frames::Frames;
 use super::log::{self, Failures, LogEntry, PackedLog};
 use super::metrics::{self, Columns};
+use super::tasks::AskedTasks;
 use super::{ReportError, configuration};
 use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
 use crate::plural::counted;
@@ -52,6 +53,8 @@ pub struct RunView {
     pub samples: Vec<ShownSample>,
     /// The reasons why programs failed.
     pub failures: Failures,
+    /// The prompts that were asked, as tasks.
+    pub tasks: AskedTasks,
     /// All completions, if the page contains them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completions: Option<PackedLog>,
@@ -161,6 +164,7 @@ impl RunReader {
             scores: summaries.into_iter().cloned().collect(),
             hall_of_fame: members.into_iter().map(|member| self.famous(member)).collect(),
             failures: Failures::of(&self.entries()),
+            tasks: AskedTasks::of(&self.entries()),
             completions: None,
             launches: self.launches()?,
             configuration: configuration.unwrap_or_default(),

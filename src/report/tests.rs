@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::frames::Frames;
 use super::logged_game::LoggedGame;
+use super::tasks::{AskedTasks, TaskList};
 use super::*;
 use crate::environment::game2048::{Board, Choice, GameLimits, Move, Strategy, play};
 use crate::seed::Seed;
@@ -309,7 +310,7 @@ fn attempt(task: &str, passed: Option<u32>) -> Value {
     let evaluation = match passed {
         None => json!({"verdict": {"rejected": {"why": "no_function"}}, "games": []}),
         Some(passed) => json!({"verdict": "played", "games": [{"task": 3, "score": f64::from(passed) / 5.0,
-            "ending": "wrong_answer", "fuel": 9, "tests": {"tests": 5, "passed": passed, "answered": 5, "constant": 1,
+            "ending": if passed == 5 { "passed" } else { "wrong_answer" }, "fuel": 9, "tests": {"tests": 5, "passed": passed, "answered": 5, "constant": 1,
             "failed": {"test": 2, "reason": "add(1, 2) gave 4, expected 3"}}}]}),
     };
     json!({"step": 1, "style": task, "prompt": "Add.\n```python\ndef add(a, b):", "completion": "\n    return 4\n```",
@@ -332,6 +333,10 @@ fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
     assert_eq!((failed.test, failed.reason.as_str()), (2, "add(1, 2) gave 4, expected 3"));
     assert_eq!(view.samples[0].source, "def add(a, b):\n    return 4\n");
     assert!(view.samples.iter().all(|sample| sample.games.is_empty()));
+    // Nothing passed all five tests; a task that is solved once leaves the list.
+    let names = |list: &TaskList| list.tasks.clone();
+    assert_eq!(names(&view.tasks.never), [("add".to_owned(), 2), ("twice".to_owned(), 2)]);
+    assert_eq!((view.tasks.count, view.tasks.always.count), (2, 0));
     // The shares are 0.8, 0.2, 0, and 0 without a program, so the median is one of the last two.
     assert_eq!((view.scores[0].best, view.scores[0].quantiles[2]), (0.8, 0.0));
 }
@@ -418,4 +423,17 @@ fn fences_of_a_completion_are_no_lines_of_its_program() {
         source("<|style:snake|>def strategy(board", "):\n    return '```'"),
         "def strategy(board):\n    return '```'"
     );
+}
+
+#[test]
+fn tasks_that_were_never_or_always_solved_are_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "tasks", ")");
+    let lines = |passed: &[(&str, u32)]| {
+        passed.iter().map(|(task, passed)| format!("{}\n", attempt(task, Some(*passed)))).collect::<String>()
+    };
+    fs::write(run.join("completions/step_00001.jsonl"), lines(&[("hard", 0), ("some", 5), ("easy", 5)])).unwrap();
+    fs::write(run.join("completions/step_00002.jsonl"), lines(&[("hard", 4), ("some", 4), ("easy", 5)])).unwrap();
+    let AskedTasks { count, never, always } = view(&run).tasks;
+    assert_eq!((count, never.tasks, always.tasks), (3, vec![("hard".to_owned(), 2)], vec![("easy".to_owned(), 2)]));
 }

@@ -414,6 +414,72 @@ fn a_server_answers_as_lines_are_answered_and_runs_what_verl_posts_until_ctrl_c(
 }
 
 #[test]
+fn cells_of_a_notebook_keep_their_state_to_the_end_of_a_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let (child, address) = server(directory.path(), &[]);
+    let run = |cells: &[&str], more: Value| {
+        let mut request = json!({ "cells": cells });
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        post(&address, "/run_jupyter", &request)
+    };
+    // The cells of SandboxFusion's own example.
+    let example = [
+        "a = 123",
+        "a",
+        "print(a)",
+        "import sys; sys.stderr.write('stderr message')",
+        "raise RuntimeError('error message')",
+    ];
+    let answer = run(&example, json!({}));
+    let cells = answer["cells"].as_array().unwrap();
+    assert_eq!((&answer["status"], cells.len()), (&json!("Success"), 5), "{answer}");
+    assert_eq!((&cells[1]["display"], &cells[2]["stdout"]), (&json!([{ "text/plain": "123" }]), &json!("123\n")));
+    assert_eq!(cells[3]["stderr"], "stderr message");
+    let error = &cells[4]["error"][0];
+    assert_eq!((&error["ename"], &error["evalue"]), (&json!("RuntimeError"), &json!("error message")));
+    let lines = error["traceback"].as_array().unwrap();
+    assert!(lines.iter().any(|line| line.as_str().unwrap().contains("<cell 5>")) && lines.len() < 6, "{error}");
+    assert_eq!(run(&example, json!({})), answer, "the same again, with its time");
+
+    // A cell after an exception goes on, functions see the notebook's names, and no state is left for the next request.
+    let answer = run(
+        &["def f(n): return n and m + f(n - 1)\nm = 2", "1 / 0", "f(4)", "1 +", "import sys; sys.exit(3)", "m"],
+        json!({}),
+    );
+    let of = |cell: usize| &answer["cells"][cell];
+    assert_eq!((&of(2)["display"][0]["text/plain"], &of(5)["display"][0]["text/plain"]), (&json!("8"), &json!("2")));
+    let names = [1, 3, 4].map(|cell| of(cell)["error"][0]["ename"].clone());
+    assert_eq!(names, ["ZeroDivisionError", "SyntaxError", "SystemExit"].map(|name| json!(name)));
+    assert_eq!(run(&["m"], json!({}))["cells"][0]["error"][0]["ename"], "NameError");
+
+    // Bounds: of time, of memory, of output. What was told before is kept.
+    let long = run(&["print('kept')", "while True: pass", "print('never')"], json!({ "cell_timeout": 1 }));
+    let told = [
+        &long["status"],
+        &long["driver"]["status"],
+        &long["cells"][0]["stdout"],
+        &long["cells"][1]["error"][0]["ename"],
+    ];
+    assert_eq!(
+        told,
+        [&json!("Failed"), &json!("TimeLimitExceeded"), &json!("kept\n"), &json!("TimeoutError")],
+        "{long}"
+    );
+    assert_eq!(long["cells"].as_array().unwrap().len(), 2);
+    let much = run(&["x = [0] * 10**9", "print('z' * 10**6)", "len('z')"], json!({}));
+    assert_eq!(much["cells"][0]["error"][0]["ename"], "MemoryError", "{}", much["cells"][0]);
+    if much["cells"].as_array().unwrap().len() == 3 {
+        let told = much["cells"][1]["stdout"].as_str().unwrap();
+        assert!(told.len() < 66_000 && told.ends_with("characters more"), "{}", told.len());
+    }
+    // A cell that takes the runner's place answers for itself alone.
+    let forged = run(&["import sys; sys.modules['program'].run_cell = lambda *_: 7", "1"], json!({}));
+    assert_eq!(forged["status"], "Success", "{forged}");
+    interrupt(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
 fn a_thousand_slow_connections_cost_a_server_no_threads_and_neither_health_nor_the_end_waits_for_them() {
     let limit = nix::sys::resource::Resource::RLIMIT_NOFILE;
     let (_, most) = nix::sys::resource::getrlimit(limit).unwrap();

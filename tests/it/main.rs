@@ -21,6 +21,7 @@ mod models;
 mod one_record;
 mod page;
 mod parallel;
+mod pools;
 mod readers;
 mod rollouts;
 mod script_games;

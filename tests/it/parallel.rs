@@ -160,8 +160,16 @@ fn one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapte
 
 /// All trained weights of a checkpoint, one variable after the other.
 /// Two turns, the second of which is divided among the processes anew.
-const TURNS: &[&str] =
-    &["--turns", "2", "--set", "rollout.max_completion_length=490", "--set", "reward.turns=discounted"];
+const TURNS: &[&str] = &[
+    "--turns",
+    "2",
+    "--set",
+    "rollout.max_completion_length=490",
+    "--set",
+    "reward.turns=discounted",
+    "--set",
+    "rollout.draw=pools",
+];
 
 #[test]
 fn processes_take_turns_as_one_does() {

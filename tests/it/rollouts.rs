@@ -63,6 +63,29 @@ fn two_runs_with_a_server_and_one_with_two_servers_are_the_same_byte_for_byte() 
     }
 }
 
+#[test]
+fn servers_write_every_turn_from_the_ids_of_those_before() {
+    let root = tempfile::tempdir().unwrap();
+    let [first, both, broken] = ["first", "both", "broken"].map(|name| root.path().join(name));
+    let served = [Served::start(honest), Served::start(honest)];
+    let turns = ["--steps", "2", "--turns", "2", "--set", "rollout.max_completion_length=490"];
+    run(&first, &with(&served[0].url, &turns));
+    run(&both, &with(&format!("{},{}", served[0].url, served[1].url), &turns));
+    assert_same(&first, &both);
+    let logged = fs::read_to_string(first.join("completions/step_00001.jsonl")).unwrap();
+    assert!(logged.contains("Write the whole program again"), "{logged}");
+    for record in steps(&first) {
+        assert!(record["turns/mean"].as_f64().unwrap() > 1.0, "{record}");
+        assert!(record["sampling/sampling_logp_difference/max"].as_f64().unwrap() < 1e-4, "{record}");
+    }
+    // It answers the probe, the first turns of a step, and one later turn.
+    let fails = Served::start(|before, answer| if before < 10 { honest(before, answer) } else { (500, "full".into()) });
+    let once = [&turns[..], &["--set", "rollout.resample_tied=0"]].concat();
+    let (stopped, said) = output(&broken, &with(&fails.url, &once));
+    assert_eq!(stopped.status.code(), Some(1), "{said}");
+    assert!(said.contains("answered 500: full") && !broken.join("completions/step_00001.jsonl").exists(), "{said}");
+}
+
 /// A server whose log-probabilities are 0.1 nats below the trainer's.
 fn foreign(_: usize, mut answer: Value) -> Answer {
     for token in answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap() {

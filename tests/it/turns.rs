@@ -189,6 +189,25 @@ fn two_turns_train_byte_for_byte_alike_on_any_number_of_workers_and_after_a_kill
 }
 
 #[test]
+fn one_step_ahead_later_turns_are_the_updated_policys_and_runs_repeat() {
+    let root = tempfile::tempdir().unwrap();
+    let [sequential, killed] = ["sequential", "killed"].map(|name| root.path().join(name));
+    let more = [TWO, &["--steps", "3", "--save-steps", "1", "--steps-ahead", "1"]].concat();
+    run(&sequential, &[&more[..], &["--sequential"]].concat());
+    let mut child = train(&killed, &more).spawn().unwrap();
+    wait_for(&killed.join("checkpoint-2"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    assert_same(&sequential, &killed);
+    let records = lines(&sequential.join("metrics.jsonl"));
+    let steps: Vec<&Value> = records.iter().filter(|record| record.get("reward").is_some()).collect();
+    assert!(steps.iter().all(|record| record["turns/mean"].as_f64().unwrap() > 1.0));
+    // The policy that scores is the one that wrote the later turns alone.
+    assert!(steps[2]["sampling/sampling_logp_difference/max"].as_f64().unwrap() > 1e-4, "{}", steps[2]);
+}
+
+#[test]
 fn rewards_over_turns_are_those_of_the_last_the_best_or_each() {
     let root = tempfile::tempdir().unwrap();
     let read = |kind: &str| {
@@ -238,10 +257,10 @@ fn one_turn_leaves_every_file_as_it_is() {
 #[test]
 fn what_does_not_go_with_several_turns_is_refused_by_name() {
     let place = tempfile::tempdir().unwrap();
-    for (more, expected) in [
-        (&["--steps-ahead", "1"][..], "expected 1 with train.steps_ahead = 1"),
-        (&["--set", "reward.shuffled=true", "--set", "reward.turns=discounted"], "expected 1 with reward.shuffled"),
-    ] {
+    for (more, expected) in [(
+        &["--set", "reward.shuffled=true", "--set", "reward.turns=discounted"][..],
+        "expected 1 with reward.shuffled",
+    )] {
         let said = refused(place.path(), &[&["train", "--dry-run", "--turns", "2"], more].concat());
         assert!(said.contains("rollout.turns") && said.contains(expected), "{said}");
     }

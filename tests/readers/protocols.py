@@ -64,10 +64,10 @@ def openenv():
                 assert "add(a, b)" in began.observation["prompt"] and not began.done, began
                 assert (await other.reset(seed=1)).observation["id"] != (await other.reset(seed=2)).observation["id"]
                 wrong = await one.step({"program": WRONG})
-                assert (wrong.reward, wrong.done, wrong.observation["verdict"]) == (0.0, False, "wrong"), wrong
+                assert (wrong.reward, wrong.done, wrong.observation["verdict"]) == (0.0, False, "wrong_answer"), wrong
                 assert "add(1, 2) gave 7, expected 3" in wrong.observation["feedback"], wrong
                 right = await one.step({"program": RIGHT})
-                assert (right.reward, right.done, right.observation["verdict"]) == (1.0, True, "passed"), right
+                assert (right.reward, right.done, right.observation["verdict"]) == (1.0, True, "succeeded"), right
                 state = await one.state()
                 assert (state["id"], state["step_count"], state["turns"]) == ("add", 2, 2), state
                 try:
@@ -138,7 +138,7 @@ def nemo_gym():
     with TestClient(server.setup_webserver(), raise_server_exceptions=False) as client:
         assert client.get("/reverify_mode").json() == "stateless"
         assert client.post("/seed_session", json={}).status_code == 200
-        for text, reward, verdict in [(RIGHT, 1.0, "passed"), (WRONG, 0.0, "wrong"), ("No.", -0.1, "rejected")]:
+        for text, reward, verdict in [(RIGHT, 1.0, "succeeded"), (WRONG, 0.0, "wrong_answer"), ("No.", -0.1, "no_function")]:
             answer = client.post("/verify", json=request(text)).json()
             assert (answer["reward"], answer["verdict"]) == (reward, verdict), answer
             assert answer["verifier_metadata"] == {"id": "add"} and answer["response"]["id"] == "r", answer

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use super::{
     ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ImportanceSamplingLevel, LossType, ModelConfig,
-    RewardConfig, RolloutConfig, SandboxConfig, SftConfig, StepsAhead, TrainConfig, TurnsReward,
+    PromptDraw, RewardConfig, RolloutConfig, SandboxConfig, SftConfig, StepsAhead, TrainConfig, TurnsReward,
 };
 
 /// The modules that may have adapters; the first name means all others.
@@ -28,6 +28,7 @@ impl Config {
         rollout(&self.rollout)?;
         servers(self)?;
         turns(self)?;
+        draw(self)?;
         sandbox(&self.sandbox)?;
         arena(&self.arena)?;
         reward(&self.reward)?;
@@ -62,13 +63,18 @@ fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
     require(rollout.resample_tied <= 8, "rollout.resample_tied", rollout.resample_tied, rule)
 }
 
+/// Pools of prompts need the rewards of the step before.
+fn draw(config: &Config) -> Result<(), ConfigError> {
+    let in_order = config.rollout.draw == PromptDraw::All || config.train.steps_ahead == StepsAhead::None;
+    let rule = "expected \"all\" with train.steps_ahead = 1: the prompts of a step are drawn before the rewards of the one \
+                before are known; set train.steps_ahead = 0";
+    require(in_order, "rollout.draw", "\"pools\"", rule)
+}
+
 /// The settings that do not go with several turns.
 fn turns(config: &Config) -> Result<(), ConfigError> {
     let turns = config.rollout.turns;
     let is_one = turns == 1;
-    let rule = "expected 1 with train.steps_ahead = 1: a later turn waits for the games of the one before, which are \
-                played while the next step is sampled; set train.steps_ahead = 0";
-    require(is_one || config.train.steps_ahead == StepsAhead::None, "rollout.turns", turns, rule)?;
     let rule = "expected 1 with reward.shuffled and reward.turns = \"discounted\": a control run shuffles one reward a \
                 completion; set reward.turns = \"last\"";
     let has_one_reward = config.reward.turns != TurnsReward::Discounted;

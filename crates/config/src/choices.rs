@@ -167,6 +167,16 @@ pub enum TestsReward {
     Share,
 }
 
+/// Which prompts a step asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptDraw {
+    /// All of them once, in random order, before any of them again.
+    All,
+    /// Rather those whose newest group earned neither little nor much.
+    Pools,
+}
+
 /// What a policy that writes again is told of its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,7 @@ use candle_core::{DType, Result as TensorResult, Tensor};
 use grpo_tensor::gpu::{AdapterView, DecoderView, DeviceBatch, Drawing, LayerView, MapsView, MatrixView, Sizes};
 
 use super::linear::{Linear, Lora};
-use super::sampling::{Projection, Snapshot, SnapshotLayer};
+use super::snapshot::{Projection, Snapshot, SnapshotLayer};
 use super::{Decoder, PolicyError};
 
 impl Decoder {

@@ -29,6 +29,7 @@ mod origin;
 mod precision;
 mod sampling;
 mod shapes;
+mod snapshot;
 mod token_batch;
 mod tokenizer;
 mod weights;
@@ -62,9 +63,10 @@ pub use linear::Adapters;
 pub use loading::Location;
 pub use origin::Origin;
 pub use precision::Precision;
-pub use sampling::{Cache, Snapshot};
+pub use sampling::{Cache, READ_AT_ONCE};
 #[doc(hidden)]
 pub use shapes::{KNOWN_SHAPES, KnownShape};
+pub use snapshot::Snapshot;
 pub use token_batch::{TokenBatch, TokenRow, shared_beginning};
 pub use tokenizer::Tokenizer;
 

@@ -200,6 +200,34 @@ fn i13_a_padded_row_is_the_row_alone() {
 }
 
 #[test]
+fn a_row_that_goes_on_has_the_bits_of_reading_it_again() {
+    for (family, config) in families() {
+        let policy = policy(config, 6);
+        let decoder = policy.decoder();
+        let conversations = [ids(1, 31, 1), ids(1, 24, 2), ids(1, 40, 3)].concat();
+        // In the second turn rows are fed token by token, and one of them not at all.
+        let turns: [[usize; 3]; 3] = [[5, 9, 17], [12, 9, 30], [31, 24, 33]];
+        let mut cache = decoder.new_cache(3, 40).unwrap();
+        for (turn, ends) in turns.iter().enumerate() {
+            let mut last: BTreeMap<usize, Vec<f32>> = BTreeMap::new();
+            while cache.lengths() != ends {
+                let upto = |row: usize, at: usize| if turn == 1 { ends[row].min(at + 1) } else { ends[row] };
+                let next = |(row, at): (usize, &usize)| &conversations[row][*at..upto(row, *at)];
+                let next: Vec<&[u32]> = cache.lengths().iter().enumerate().map(next).collect();
+                let logits = decoder.feed(&next, &mut cache).unwrap().to_vec2::<f32>().unwrap();
+                let fed = (0..3).filter(|row| !next[*row].is_empty());
+                last.extend(fed.zip(logits));
+            }
+            for (row, logits) in last {
+                let whole = &conversations[row][..ends[row]];
+                let expected = decoder.prefill(&[whole], &mut decoder.new_cache(1, 40).unwrap()).unwrap();
+                assert_eq!(vec![logits], expected.to_vec2::<f32>().unwrap(), "{family}, row {row} of turn {turn}");
+            }
+        }
+    }
+}
+
+#[test]
 fn padding_on_the_right_changes_nothing_before_it() {
     let policy = policy(config(), 4);
     let long = ids(2, 20, 3);

@@ -10,7 +10,7 @@ use crate::stats;
 use super::parts::{EliteRecord, UpdateRecord};
 
 /// One line of `metrics.jsonl`: a flat object with its keys in this order, then the families of keys (`rewards/`,
-/// `verdict/`, `ending/`, `guard/`, `gpu/`, `parallel/`, `turns/`, `repair/`) by name. Shares are from 0 to 1.
+/// `verdict/`, `ending/`, `guard/`, `gpu/`, `parallel/`, `turns/`, `repair/`, `curriculum/`) by name. Shares are from 0 to 1.
 ///
 /// Its parts are returned by those who compute them, and are lines of one object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -125,7 +125,8 @@ pub struct StepRecord {
     pub tokens_per_s: f64,
     /// Families of keys: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{verdict}` (completions), `ending/{kind}`
     /// (games), `guard/{symptom}`, `parallel/wait` and `parallel/slowest` with several processes, `gpu/{quantity}`
-    /// with a GPU, and `turns/mean`, `turns/succeeded/{turn}`, `repair/fixed`, `repair/broken` with several turns.
+    /// with a GPU, `turns/mean`, `turns/succeeded/{turn}`, `repair/fixed`, `repair/broken` with several turns, and
+    /// `curriculum/{pool}`, `curriculum/never_solved` (prompts) with pools of prompts.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
 }
@@ -199,6 +200,11 @@ impl StepRecord {
         self.families.extend(repairs.into_iter().filter_map(|(key, share)| Some((key.to_owned(), share?))));
         let by_turn = succeeded.into_iter().zip(1..);
         self.families.extend(by_turn.map(|(share, turn)| (format!("turns/succeeded/{turn}"), share)));
+    }
+
+    /// Sets `curriculum/`: numbers of prompts.
+    pub fn curriculum(&mut self, counts: Vec<(&str, usize)>) {
+        self.families.extend(counts.into_iter().map(|(name, count)| (format!("curriculum/{name}"), count as f64)));
     }
 
     /// Shares of completions whose newest program by each turn succeeds; empty if there is one turn.

@@ -57,7 +57,7 @@ class ProgramEnvironment(Environment):
         judged = judge.judge([action.program], [self._state.id])[0]
         self._state.step_count += 1
         told = {key: judged[key] for key in ("id", "verdict", "passed", "tests", "feedback", "reward")}
-        return ProgramObservation(**told, done=judged["verdict"] == "passed" or self._state.step_count >= self._state.turns)
+        return ProgramObservation(**told, done=judged["verdict"] == "succeeded" or self._state.step_count >= self._state.turns)
 
     @property
     def state(self):

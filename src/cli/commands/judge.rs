@@ -33,9 +33,10 @@ const AFTER_REQUESTS: &str = "stopping after the requests at hand; Ctrl-C again 
 /// as it and all before it are judged; input may be endless. A line that is no item ends it with exit code 2; it never
 /// earns a reward. Rewards depend on the completion, the environment and the settings alone.
 ///
-/// With --serve the same is answered over HTTP: POST /judge takes an item or a list of them. POST /run_code takes the
-/// requests of SandboxFusion, such as verl's, and runs Python on a standard input. Programs run in the sandbox, but the
-/// requests of others cost time: a server is for this machine, unless --allow-remote is given.
+/// With --serve the same is answered over HTTP: POST /judge takes an item or a list of them. POST /run_code and
+/// POST /run_jupyter take the requests of SandboxFusion, such as verl's, and run Python on a standard input, or the cells of
+/// a notebook. Programs run in the sandbox, but the requests of others cost time: a server is for this machine, unless
+/// --allow-remote is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 judge completions.jsonl > rewards.jsonl
@@ -133,7 +134,7 @@ impl JudgeArgs {
         let stop = interrupt::stop_flag(console, AFTER_REQUESTS)?;
         let address = server.address().map_err(CliError::run)?;
         console.print(&format!(
-            "judging {environment} at http://{address}: POST /judge, POST /run_code, GET /health; Ctrl-C ends it"
+            "judging {environment} at http://{address}: POST /judge, /run_code, /run_jupyter, GET /health; Ctrl-C ends it"
         ));
         server.run(&stop).map_err(CliError::run)
     }

@@ -1,6 +1,7 @@
 //! Attention of new tokens over a key-value cache.
 
-use std::array;
+use std::ops::Range;
+use std::{array, mem};
 
 use candle_core::{DType, Device, Result, Tensor};
 use rayon::prelude::*;
@@ -45,25 +46,51 @@ pub enum KeyValues {
 }
 
 /// Which slots of the cache are in use.
+///
+/// Rows in [`KeyValues::Blocks`] begin at slot 0 and advance alone. Those in [`KeyValues::Tensors`] write the same slots,
+/// so they are padded before their first token and all fed alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     /// Slot of each row's first token.
     pub first: Vec<usize>,
-    /// Slots written before this call.
-    pub length: usize,
-    /// All slots; a multiple of 32.
+    /// Slots of each row that were written before this call, padding included.
+    pub lengths: Vec<usize>,
+    /// Slots of each row that this call writes.
+    pub fed: Vec<usize>,
+    /// All slots of a row; a multiple of 32.
     pub capacity: usize,
 }
 
 impl Window {
     /// An empty cache with room for `capacity` tokens.
     pub fn new(rows: usize, capacity: usize) -> Self {
-        Window { first: vec![0; rows], length: 0, capacity: capacity.next_multiple_of(BLOCK) }
+        let none = vec![0; rows];
+        let capacity = capacity.next_multiple_of(BLOCK);
+        Window { first: none.clone(), lengths: none.clone(), fed: none, capacity }
     }
 
-    /// Positions of the next `steps` slots, `(rows, steps)` u32; padding is at position 0.
-    fn positions(&self, steps: usize, device: &Device) -> Result<Tensor> {
-        let slots = self.length..self.length + steps;
+    /// Counts the slots of this call as written.
+    pub fn advance(&mut self) {
+        self.lengths.iter_mut().zip(&self.fed).for_each(|(length, fed)| *length += fed);
+    }
+
+    /// Keeps these rows, in this order; a row may be named more than once.
+    pub fn select(&mut self, rows: &[usize]) {
+        for of_rows in [&mut self.first, &mut self.lengths, &mut self.fed] {
+            *of_rows = rows.iter().map(|row| of_rows[*row]).collect();
+        }
+    }
+
+    /// The slots that this call writes in every row, where all rows write the same.
+    fn slots(&self) -> Range<usize> {
+        let (length, fed) = (self.lengths.first().copied().unwrap_or(0), self.fed.first().copied().unwrap_or(0));
+        length..length + fed
+    }
+
+    /// Positions of the slots that this call writes, `(rows, steps)` u32; padding is at position 0.
+    fn positions(&self, device: &Device) -> Result<Tensor> {
+        let slots = self.slots();
+        let steps = slots.len();
         let positions: Vec<u32> =
             self.first.iter().flat_map(|first| slots.clone().map(move |s| s.saturating_sub(*first) as u32)).collect();
         Tensor::from_vec(positions, (self.first.len(), steps), device)
@@ -71,11 +98,12 @@ impl Window {
 
     /// `(rows, steps, length + steps)`: zero where a query sees the slot, negative infinity elsewhere. Padding sees
     /// itself, so that its softmax stays finite.
-    fn mask(&self, steps: usize, scores: Scores, device: &Device) -> Result<Tensor> {
-        let slots = self.length + steps;
+    fn mask(&self, scores: Scores, device: &Device) -> Result<Tensor> {
+        let Range { start, end: slots } = self.slots();
+        let steps = slots - start;
         let mut mask = Vec::with_capacity(self.first.len() * steps * slots);
         for first in &self.first {
-            for query in self.length..slots {
+            for query in start..slots {
                 let from = scores.first_seen(*first, query);
                 let seen = |slot: usize| slot == query || (from..=query).contains(&slot);
                 mask.extend((0..slots).map(|slot| if seen(slot) { 0.0 } else { f32::NEG_INFINITY }));
@@ -134,11 +162,11 @@ impl KeyValues {
     }
 }
 
-/// Writes the keys and values of new tokens to the next slots, and lets the new queries attend to all slots of their
-/// row so far.
+/// Writes the keys and values of new tokens to the slots that `window` says, and lets the new queries attend to all
+/// slots of their row so far.
 ///
-/// * `qkv`: `(rows * T, (queries + 2 keys) * width)`.
-/// * Returns `(rows * T, queries * width)`; the results of padding mean nothing.
+/// * `qkv`: `(N, (queries + 2 keys) * width)`, row after row; `N` is the sum of `window.fed`.
+/// * Returns `(N, queries * width)`; the results of padding mean nothing.
 pub fn cached_attention(
     qkv: &Tensor,
     cache: &mut KeyValues,
@@ -146,48 +174,47 @@ pub fn cached_attention(
     heads: Heads,
     rope: &RopeTable,
 ) -> Result<Tensor> {
-    let rows = window.first.len();
-    let steps = qkv.dim(0)? / rows;
     match cache {
         KeyValues::Tensors { keys, values } => {
-            let [query, key, value] = attention::split(qkv, rows, heads)?;
-            let positions = window.positions(steps, qkv.device())?;
-            keys.slice_set(&rope.rotate(&key, &positions)?.contiguous()?, 2, window.length)?;
-            values.slice_set(&value, 2, window.length)?;
-            let seen = window.length + steps;
-            let (keys, values) = (keys.narrow(2, 0, seen)?, values.narrow(2, 0, seen)?);
+            let [query, key, value] = attention::split(qkv, window.first.len(), heads)?;
+            let (positions, slots) = (window.positions(qkv.device())?, window.slots());
+            keys.slice_set(&rope.rotate(&key, &positions)?.contiguous()?, 2, slots.start)?;
+            values.slice_set(&value, 2, slots.start)?;
+            let (keys, values) = (keys.narrow(2, 0, slots.end)?, values.narrow(2, 0, slots.end)?);
             let query = rope.rotate(&query, &positions)?;
-            attention::plain([&query, &keys, &values], &window.mask(steps, heads.scores, qkv.device())?, heads)
+            attention::plain([&query, &keys, &values], &window.mask(heads.scores, qkv.device())?, heads)
         }
         KeyValues::Blocks { keys, values } => {
-            let width = heads.queries * heads.width;
-            let mut out = vec![0.0; rows * steps * width];
+            let (count, width) = (window.fed.iter().sum::<usize>(), heads.queries * heads.width);
+            let mut out = vec![0.0; count * width];
             let row_size = heads.keys * heads.width * window.capacity;
             with_slice(qkv, |qkv| {
-                let qkv = qkv.chunks(steps * heads.total()).zip(&window.first);
+                let (mut qkv, mut rest) = (qkv, out.as_mut_slice());
                 let cached = keys.chunks_mut(row_size).zip(values.chunks_mut(row_size));
-                let work = out.chunks_mut(steps * width).zip(qkv).zip(cached);
-                let work: Vec<_> = work
-                    .map(|((out, (qkv, first)), (keys, values))| {
-                        (out, qkv, Row { keys, values, first: *first, capacity: window.capacity, heads, rope })
-                    })
-                    .collect();
-                let advance = |(out, qkv, mut row): (&mut [f32], &[f32], Row<'_>)| {
+                let places = window.lengths.iter().zip(&window.fed);
+                let (mut work, mut products) = (Vec::new(), 0);
+                for ((length, fed), (keys, values)) in places.zip(cached).filter(|((_, fed), _)| **fed > 0) {
+                    let (own, others) = qkv.split_at(fed * heads.total());
+                    let (out, others_out) = mem::take(&mut rest).split_at_mut(fed * width);
+                    (qkv, rest) = (others, others_out);
+                    work.push((out, own, *length, Row { keys, values, capacity: window.capacity, heads, rope }));
+                    products += fed * width * (length + fed);
+                }
+                let advance = |(out, qkv, length, mut row): (&mut [f32], &[f32], usize, Row<'_>)| {
                     wide_fused(
                         #[inline(always)]
-                        |fused| row.advance(out, qkv, window.length, fused),
+                        |fused| row.advance(out, qkv, length, fused),
                     );
                 };
-                let of_row = steps * heads.queries * heads.width * (window.length + steps);
-                let least = WORTH_A_THREAD.div_ceil(of_row.max(1));
-                if rayon::current_num_threads() == 1 || least >= rows {
+                let least = WORTH_A_THREAD.div_ceil((products / work.len().max(1)).max(1));
+                if rayon::current_num_threads() == 1 || least >= work.len() {
                     work.into_iter().for_each(advance);
                 } else {
                     work.into_par_iter().with_min_len(least).for_each(advance);
                 }
                 Ok(())
             })?;
-            Tensor::from_vec(out, (rows * steps, width), qkv.device())
+            Tensor::from_vec(out, (count, width), qkv.device())
         }
     }
 }
@@ -205,7 +232,6 @@ struct QueryPlace {
 struct Row<'a> {
     keys: &'a mut [f32],
     values: &'a mut [f32],
-    first: usize,
     capacity: usize,
     heads: Heads,
     rope: &'a RopeTable,
@@ -222,10 +248,6 @@ impl Row<'_> {
         let tokens = qkv.chunks_exact(total).zip(out.chunks_exact_mut(out_width)).enumerate();
         for (step, (qkv, out)) in tokens {
             let slot = length + step;
-            // Padding before the first token has nothing to write and nothing to see.
-            if slot < self.first {
-                continue;
-            }
             let (queries, rest) = qkv.split_at(out_width);
             let (keys, values) = rest.split_at(self.heads.keys * width);
             self.write(keys, values, slot, &mut turned[..width]);
@@ -234,7 +256,7 @@ impl Row<'_> {
                 let some = queries.chunks(TOGETHER * width).zip(out.chunks_mut(TOGETHER * width));
                 for (queries, out) in some {
                     for (query, turned) in queries.chunks_exact(width).zip(turned.chunks_exact_mut(width)) {
-                        self.rope.turn(turned, query, slot - self.first, Turn::Forward);
+                        self.rope.turn(turned, query, slot, Turn::Forward);
                     }
                     let at = QueryPlace { head, slot };
                     match queries.len() / width {
@@ -252,7 +274,7 @@ impl Row<'_> {
         let width = self.heads.width;
         for (head, (key, value)) in keys.chunks_exact(width).zip(values.chunks_exact(width)).enumerate() {
             let start = head * width * self.capacity;
-            self.rope.turn(turned, key, slot - self.first, Turn::Forward);
+            self.rope.turn(turned, key, slot, Turn::Forward);
             let block = &mut self.keys[start + slot / BLOCK * BLOCK * width..][..BLOCK * width];
             for (value, keys) in turned.iter().zip(block.chunks_exact_mut(BLOCK)) {
                 keys[slot % BLOCK] = *value;
@@ -272,7 +294,7 @@ impl Row<'_> {
         fused: bool,
     ) {
         let (width, scale, capacity) = (self.heads.width, self.heads.scale(), self.capacity);
-        let first = self.heads.scores.first_seen(self.first, slot);
+        let first = self.heads.scores.first_seen(0, slot);
         let start = head * width * capacity;
         let keys = &self.keys[start..][..width * capacity];
         let values = &self.values[start..][..width * capacity];

@@ -248,3 +248,18 @@ fn half_precision_with_adapters_is_drawn_as_it_is_scored() {
         }
     }
 }
+
+#[test]
+fn rows_that_are_padded_are_fed_together_and_those_left_out_once_are_left_out() {
+    let decoder = adapted(config(), Precision::Bf16, &[]);
+    let mut cache = decoder.new_cache(2, 8).unwrap();
+    assert!(!cache.feeds_rows_alone());
+    decoder.prefill(&[&[1, 2, 3], &[4]], &mut cache).unwrap();
+    assert!(matches!(decoder.feed(&[&[5, 6], &[7]], &mut cache), Err(crate::PolicyError::Argument { .. })));
+    let both = decoder.feed(&[&[5], &[7]], &mut cache).unwrap();
+    let one = decoder.feed(&[&[], &[8]], &mut cache).unwrap();
+    assert_eq!((both.dim(0).unwrap(), one.dim(0).unwrap()), (2, 1));
+    let mut alone = decoder.new_cache(1, 8).unwrap();
+    let expected = decoder.prefill(&[&[4, 7, 8]], &mut alone).unwrap();
+    assert!(shared::largest_difference(&one, &expected) < 0.05);
+}

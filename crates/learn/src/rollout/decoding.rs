@@ -12,10 +12,10 @@ use crate::policy::{Cache, Policy, Snapshot, Tokenizer};
 use crate::prompt::Prompt;
 
 use super::identity::rows;
-use super::{Completion, CompletionId, FinishReason, GroupRequest, RolloutError, RolloutEvent, Sampler};
+use super::{Assignment, Completion, CompletionId, FinishReason, GroupRequest, RolloutError, RolloutEvent, Sampler};
 
-/// Rows that have ended are removed once they are this share of the batch. Not earlier, because removing rows copies
-/// the cache.
+/// Where rows cannot be fed alone, those that have ended are removed once they are this share of the batch. Not earlier,
+/// because removing rows copies the cache.
 pub(super) const IDLE_SHARE: f64 = 0.25;
 /// Number of newest tokens that are searched for a stop text. No stop text has more tokens.
 const STOP_TOKENS: usize = 4;
@@ -104,61 +104,64 @@ pub(super) fn release(
     observer(RolloutEvent::Tokens { tokens, finished });
 }
 
-/// A policy, with the snapshot of its weights that all parts of a batch use.
-#[derive(Clone)]
-pub(super) struct SampledPolicy<'a> {
-    pub policy: &'a Policy,
-    pub weights: Arc<Snapshot>,
+/// What a batch begins with.
+#[derive(Debug)]
+pub(super) enum Start {
+    /// Its prompts, which these weights read into a new cache.
+    Prompts(Arc<Snapshot>),
+    /// Conversations of which a cache holds the beginning, and the row of each, ascending.
+    Rows(Cache, Vec<usize>),
 }
 
-impl<'a> SampledPolicy<'a> {
-    pub fn new(policy: &'a Policy) -> Result<Self, RolloutError> {
-        Ok(SampledPolicy { policy, weights: policy.decoder().snapshot()? })
-    }
-}
-
-/// A batch of sequences. Its rows have the order of the cache.
+/// A batch of sequences.
 pub(super) struct Decoding<'a> {
     policy: &'a Policy,
     sampler: Sampler,
     cache: Cache,
     rows: Vec<Row>,
-    /// Logits of the next token, `(rows, vocab_size)`.
+    /// The row of the cache of each of `rows`, ascending.
+    slots: Vec<usize>,
+    /// Logits of the next token of each row that has not ended, `(rows, vocab_size)`.
     logits: Tensor,
     finished: Vec<Option<Completion>>,
     /// Number of tokens sampled so far.
     tokens: usize,
 }
 
+/// A batch whose rows have all ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub completions: Vec<Completion>,
+    pub cache: Cache,
+}
+
 impl<'a> Decoding<'a> {
-    /// Computes each prompt once and repeats its cache and logits for its group.
-    pub fn begin(
-        SampledPolicy { policy, weights }: SampledPolicy<'a>,
-        requests: &[GroupRequest<'_>],
-        config: &RolloutConfig,
-    ) -> Result<Self, RolloutError> {
-        let decoder = policy.decoder();
-        let ids: Vec<&[u32]> = requests.iter().map(|request| request.prompt.ids.as_slice()).collect();
-        let prompt = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
-        let mut cache = decoder.new_padded_cache(weights, requests.len(), prompt + longest(requests, config))?;
-        let logits = decoder.prefill(&ids, &mut cache)?;
-        cache.expand(copies(requests))?;
-        let of_prompt: Vec<u32> =
-            (0..).zip(requests).flat_map(|(prompt, request)| std::iter::repeat_n(prompt, request.ids.len())).collect();
-        let count = of_prompt.len();
-        let logits = logits.index_select(&Tensor::from_vec(of_prompt, count, decoder.device())?, 0)?;
+    /// Reads what no cache holds yet.
+    pub fn begin(start: Start, asked: Assignment<'a>) -> Result<Self, RolloutError> {
+        let Assignment { policy, config, requests } = asked;
         let rows = Row::all(requests, config);
-        let sampler = Sampler::new(config);
-        Ok(Decoding { policy, sampler, cache, rows, logits, finished: vec![None; count], tokens: 0 })
+        let (cache, slots, logits) = match start {
+            Start::Prompts(weights) => {
+                let (cache, logits) = read(weights, asked)?;
+                (cache, (0..rows.len()).collect(), logits)
+            }
+            Start::Rows(mut cache, slots) => {
+                let mut further: Vec<&[u32]> = vec![&[]; cache.rows()];
+                for (slot, request) in slots.iter().zip(requests) {
+                    further[*slot] = &request.prompt.ids[cache.lengths()[*slot]..];
+                }
+                let logits = among_threads(|| policy.decoder().feed(&further, &mut cache))?;
+                (cache, slots, logits)
+            }
+        };
+        let finished = vec![None; rows.len()];
+        Ok(Decoding { policy, sampler: Sampler::new(config), cache, rows, slots, logits, finished, tokens: 0 })
     }
 
-    /// Samples until every row has ended. Rows that have ended are removed once they are `idle_share` of the batch.
-    pub fn run(
-        mut self,
-        idle_share: f64,
-        observer: &mut dyn FnMut(RolloutEvent<'_>),
-    ) -> Result<Vec<Completion>, RolloutError> {
-        while !self.rows.is_empty() {
+    /// Samples until every row has ended. Where rows cannot be fed alone, those that have ended are removed once they are
+    /// `idle_share` of the batch.
+    pub fn run(mut self, idle_share: f64, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Ended, RolloutError> {
+        while self.rows.iter().any(|row| !row.ended) {
             observer(RolloutEvent::Predicted);
             self.sample()?;
             release(&mut self.rows, &mut self.finished, self.policy.tokenizer(), self.tokens, observer);
@@ -166,50 +169,69 @@ impl<'a> Decoding<'a> {
             if ended == self.rows.len() {
                 break;
             }
-            if ended as f64 >= idle_share * self.rows.len() as f64 && ended > 0 {
+            if ended > 0 && ended as f64 >= idle_share * self.rows.len() as f64 && !self.cache.feeds_rows_alone() {
                 self.compact()?;
             }
-            let decoder = self.policy.decoder();
-            // A row that has ended repeats its last token until it is removed; the results are ignored.
-            let ids: Vec<u32> = self.rows.iter().map(|row| row.ids.last().copied().unwrap_or(0)).collect();
-            let ids = Tensor::from_vec(ids, self.rows.len(), decoder.device())?;
-            let cache = &mut self.cache;
-            self.logits = among_threads(|| decoder.step(&ids, cache))?;
+            let mut next: Vec<&[u32]> = vec![&[]; self.cache.rows()];
+            for (slot, row) in self.slots.iter().zip(&self.rows).filter(|(_, row)| !row.ended) {
+                next[*slot] = &row.ids[row.ids.len() - 1..];
+            }
+            let (decoder, cache) = (self.policy.decoder(), &mut self.cache);
+            self.logits = among_threads(|| decoder.feed(&next, cache))?;
         }
-        Ok(self.finished.into_iter().flatten().collect())
+        Ok(Ended { completions: self.finished.into_iter().flatten().collect(), cache: self.cache })
     }
 
     /// Draws one token for every row that has not ended.
     fn sample(&mut self) -> Result<(), RolloutError> {
+        let (count, vocabulary) = self.logits.dims2()?;
         let logits = self.logits.flatten_all()?.to_vec1::<f32>()?;
-        let vocabulary = logits.len() / self.rows.len();
         let (sampler, tokenizer) = (self.sampler, self.policy.tokenizer());
         let draw = |(row, logits): (&mut Row, &[f32])| {
-            if row.ended {
-                return Ok(0);
-            }
             let Some((token, logp)) = sampler.draw(logits, row.rng.random(), &mut row.weights) else {
                 return Err(RolloutError::NotFinite { index: row.id.index, token: row.ids.len() });
             };
             row.push(token, logp, tokenizer);
-            Ok(1)
+            Ok(())
         };
-        let rows = self.rows.par_iter_mut().zip(logits.par_chunks_exact(vocabulary));
-        let drawn: Vec<Result<usize, RolloutError>> =
+        let rows: Vec<&mut Row> = self.rows.iter_mut().filter(|row| !row.ended).collect();
+        let rows = rows.into_par_iter().zip(logits.par_chunks_exact(vocabulary));
+        let drawn: Vec<Result<(), RolloutError>> =
             rows.with_min_len(LOGITS_PER_TASK.div_ceil(vocabulary)).map(draw).collect();
-        for drawn in drawn {
-            self.tokens += drawn?;
-        }
-        Ok(())
+        self.tokens += count;
+        drawn.into_iter().collect()
     }
 
     /// Removes rows that have ended.
     fn compact(&mut self) -> Result<(), RolloutError> {
-        let live: Vec<usize> = (0..self.rows.len()).filter(|slot| !self.rows[*slot].ended).collect();
+        let live = self.slots.iter().zip(&self.rows).filter(|(_, row)| !row.ended);
+        let live: Vec<usize> = live.map(|(slot, _)| *slot).collect();
         self.cache.select(&live)?;
         self.rows.retain(|row| !row.ended);
+        self.slots = (0..self.rows.len()).collect();
         Ok(())
     }
+}
+
+/// Reads each prompt once, and repeats its cache and logits for its group.
+fn read(weights: Arc<Snapshot>, asked: Assignment<'_>) -> Result<(Cache, Tensor), RolloutError> {
+    let Assignment { policy, config, requests } = asked;
+    let decoder = policy.decoder();
+    let ids: Vec<&[u32]> = requests.iter().map(|request| request.prompt.ids.as_slice()).collect();
+    let prompt = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
+    let rooms = requests.iter().map(|request| request.prompt.room(config.max_completion_length));
+    let capacity = match decoder.feeds_rows_alone() {
+        true => ids.iter().zip(rooms).map(|(ids, room)| ids.len() + room).max().unwrap_or(0),
+        // Padding puts the last token of every prompt into the same slot.
+        false => prompt + longest(requests, config),
+    };
+    let mut cache = decoder.new_padded_cache(weights, requests.len(), capacity)?;
+    let logits = decoder.prefill(&ids, &mut cache)?;
+    cache.expand(copies(requests))?;
+    let of_prompt: Vec<u32> =
+        (0..).zip(requests).flat_map(|(prompt, request)| std::iter::repeat_n(prompt, request.ids.len())).collect();
+    let count = of_prompt.len();
+    Ok((cache, logits.index_select(&Tensor::from_vec(of_prompt, count, decoder.device())?, 0)?))
 }
 
 /// Maximum number of tokens of a completion of any of the prompts.

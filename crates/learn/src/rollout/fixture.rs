@@ -59,6 +59,22 @@ pub(crate) fn builtin_sized_policy() -> Policy {
     Policy::initialise(config, tokenizer(768), Seed::root(3), &Device::Cpu).unwrap()
 }
 
+/// The shape of SmolLM2-135M with random weights and few words, for measurements.
+pub(crate) fn small_language_model() -> Policy {
+    let config = DecoderConfig {
+        vocab_size: 768,
+        hidden_size: 576,
+        num_hidden_layers: 30,
+        num_attention_heads: 9,
+        num_key_value_heads: 3,
+        head_dim: 64,
+        intermediate_size: 1536,
+        max_position_embeddings: 2048,
+        ..tiny_policy().decoder().config().clone()
+    };
+    Policy::initialise(config, tokenizer(768), Seed::root(3), &Device::Cpu).unwrap()
+}
+
 /// Prompts of unequal length.
 pub(crate) fn prompts() -> Vec<Prompt> {
     let prompt = |(id, ids): (u32, &[u32])| Prompt {

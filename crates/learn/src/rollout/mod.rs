@@ -5,6 +5,7 @@
 //! which every token takes one number, so it does not depend on the other completions of its batch. Does not know
 //! programs, games or rewards.
 
+mod caches;
 mod decoding;
 mod device;
 mod identity;
@@ -24,6 +25,7 @@ use crate::policy::{Policy, PolicyError, Tokenizer};
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
+pub use caches::Caches;
 pub use identity::{CompletionId, GroupRequest};
 pub use parts::check_length;
 pub use remote::{Assignment, LoadedAdapter, ServerFault, Servers};
@@ -156,7 +158,20 @@ pub fn sample(
     config: &RolloutConfig,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Vec<Completion>, RolloutError> {
-    parts::decode(policy, requests, config, observer)
+    Ok(parts::decode(Assignment { policy, config, requests }, None, observer)?.0)
+}
+
+/// [Samples](sample) a turn of conversations. Takes the caches of the turn before, if there are any, and returns its own, so
+/// that a turn reads what is new alone. Its bits are those without caches. There are none on a GPU, in 16-bit formats and
+/// of servers.
+///
+/// `asked.requests` are some of those of the turn before, in their order, one for each conversation.
+pub fn converse(
+    asked: Assignment<'_>,
+    caches: Option<Caches>,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<(Vec<Completion>, Option<Caches>), RolloutError> {
+    parts::decode(asked, caches, observer)
 }
 
 /// [Samples](sample) `config.num_generations` completions for each prompt, with the random streams of `seed`.

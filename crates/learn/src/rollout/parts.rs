@@ -12,9 +12,10 @@ use crate::config::RolloutConfig;
 use crate::policy::Policy;
 use crate::prompt::Prompt;
 
-use super::decoding::{Decoding, IDLE_SHARE, SampledPolicy, copies};
+use super::caches::Caches;
+use super::decoding::{Decoding, Ended, IDLE_SHARE, Start, copies};
 use super::device::{self, DeviceDecoding};
-use super::{Completion, GroupRequest, RolloutError, RolloutEvent};
+use super::{Assignment, Completion, GroupRequest, RolloutError, RolloutEvent};
 
 /// Number of rows of a part on a CPU. It does not depend on the number of cores, so that results do not either.
 const PART_ROWS: usize = 8;
@@ -30,49 +31,76 @@ enum PartMessage {
     Tokens { tokens: usize, finished: usize },
 }
 
+/// A part of a batch.
+pub(super) struct Part<'a> {
+    pub requests: &'a [GroupRequest<'a>],
+    /// The indices of the completions whose rows its cache has, row by row.
+    pub rows: Vec<usize>,
+    pub start: Start,
+}
+
 /// The results of a part.
 struct Decoded {
-    completions: Vec<Completion>,
+    ended: Ended,
     begin: Instant,
     end: Instant,
 }
 
 /// Samples all parts. The order of events does not depend on the speed of the parts: each part in turn reports one more
-/// token.
+/// token. Returns the caches too, unless a GPU has them or rows cannot be fed alone.
 pub(super) fn decode(
-    policy: &Policy,
-    requests: &[GroupRequest<'_>],
-    config: &RolloutConfig,
+    asked: Assignment<'_>,
+    caches: Option<Caches>,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
-) -> Result<Vec<Completion>, RolloutError> {
+) -> Result<(Vec<Completion>, Option<Caches>), RolloutError> {
+    let Assignment { policy, config, requests } = asked;
     check_length(policy, requests.iter().map(|request| request.prompt), config)?;
-    let writer = SampledPolicy::new(policy)?;
+    if let Some(caches) = caches {
+        return decode_parts(caches.parts(requests), asked, observer);
+    }
+    let weights = policy.decoder().snapshot()?;
     if let Some(drawing) = device::drawing(requests, config) {
         let ids: Vec<&[u32]> = requests.iter().map(|request| request.prompt.ids.as_slice()).collect();
-        if let Some(batch) = policy.decoder().device_batch(&writer.weights, &ids, drawing)? {
-            return DeviceDecoding::begin(policy, batch, requests, config).run(IDLE_SHARE, observer);
+        if let Some(batch) = policy.decoder().device_batch(&weights, &ids, drawing)? {
+            let completions = DeviceDecoding::begin(policy, batch, requests, config).run(IDLE_SHARE, observer)?;
+            return Ok((completions, None));
         }
     }
-    let size = requests_of_part(policy, requests);
-    if size >= requests.len() {
-        return Decoding::begin(writer, requests, config)?.run(IDLE_SHARE, observer);
+    let parts = requests.chunks(requests_of_part(policy, requests).max(1)).map(|requests| Part {
+        requests,
+        rows: requests.iter().flat_map(|request| request.ids.iter().map(|id| id.index)).collect(),
+        start: Start::Prompts(weights.clone()),
+    });
+    decode_parts(parts.collect(), asked, observer)
+}
+
+/// A part that is the whole batch has all cores; otherwise each has a thread.
+fn decode_parts(
+    mut parts: Vec<Part<'_>>,
+    asked: Assignment<'_>,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<(Vec<Completion>, Option<Caches>), RolloutError> {
+    if parts.len() == 1 {
+        let Part { rows, start, .. } = parts.remove(0);
+        let Ended { completions, cache } = Decoding::begin(start, asked)?.run(IDLE_SHARE, observer)?;
+        return Ok((completions, Caches::new(vec![(rows, cache)])));
     }
     thread::scope(|scope| {
-        let mut parts = Vec::new();
-        for requests in requests.chunks(size) {
+        let mut running = Vec::new();
+        for Part { requests, rows, start } in parts {
             let (sender, receiver) = channel();
-            let writer = writer.clone();
-            let part = scope.spawn(move || decode_part(writer, requests, config, &sender));
-            parts.push((part, receiver));
+            let part = scope.spawn(move || decode_part(start, Assignment { requests, ..asked }, &sender));
+            running.push((rows, part, receiver));
         }
-        relay(parts.iter().map(|(_, news)| news).collect(), observer);
-        let mut all = Vec::new();
-        for (number, (part, _)) in parts.into_iter().enumerate() {
-            let Decoded { completions, begin, end } = part.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-            all.extend(completions);
+        relay(running.iter().map(|(.., news)| news).collect(), observer);
+        let (mut all, mut caches) = (Vec::new(), Vec::new());
+        for (number, (rows, part, _)) in running.into_iter().enumerate() {
+            let Decoded { ended, begin, end } = part.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            all.extend(ended.completions);
+            caches.push((rows, ended.cache));
             observer(RolloutEvent::PartDone { part: number, begin, end });
         }
-        Ok(all)
+        Ok((all, Caches::new(caches)))
     })
 }
 
@@ -99,12 +127,7 @@ fn requests_of_part(policy: &Policy, requests: &[GroupRequest<'_>]) -> usize {
 }
 
 /// Samples one part on one thread.
-fn decode_part(
-    writer: SampledPolicy<'_>,
-    requests: &[GroupRequest<'_>],
-    config: &RolloutConfig,
-    sender: &Sender<PartMessage>,
-) -> Result<Decoded, RolloutError> {
+fn decode_part(start: Start, asked: Assignment<'_>, sender: &Sender<PartMessage>) -> Result<Decoded, RolloutError> {
     let begin = Instant::now();
     let mut tell = |event: RolloutEvent<'_>| {
         // The receiver is gone if another part has failed. The error is in the result of that part.
@@ -115,8 +138,8 @@ fn decode_part(
         });
     };
     let alone = ThreadPoolBuilder::new().num_threads(1).build().map_err(candle_core::Error::wrap)?;
-    let completions = alone.install(|| Decoding::begin(writer, requests, config)?.run(IDLE_SHARE, &mut tell))?;
-    Ok(Decoded { completions, begin, end: Instant::now() })
+    let ended = alone.install(|| Decoding::begin(start, asked)?.run(IDLE_SHARE, &mut tell))?;
+    Ok(Decoded { ended, begin, end: Instant::now() })
 }
 
 /// Hands on what the parts tell until all have ended.

@@ -1,11 +1,16 @@
-use super::decoding::{Decoding, SampledPolicy};
+use super::decoding::{Decoding, Start};
 use super::device::DeviceDecoding;
-use super::fixture::{END, builtin_sized_policy, prompts, rollout_config, tiny_policy};
+use super::fixture::{END, builtin_sized_policy, prompts, rollout_config, small_language_model, tiny_policy};
 use super::*;
 use crate::seed::Purpose;
 
 fn sample(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> Vec<Completion> {
     generate(policy, prompts, config, Seed::root(5), &mut |_| ()).unwrap().into_items()
+}
+
+/// The batch in one piece.
+fn whole(asked: Assignment<'_>) -> Decoding<'_> {
+    Decoding::begin(Start::Prompts(asked.policy.decoder().snapshot().unwrap()), asked).unwrap()
 }
 
 #[test]
@@ -69,10 +74,8 @@ fn company_and_compaction_do_not_change_a_completion() {
     let (policy, config, seed) = (tiny_policy(), rollout_config(8, 24), Seed::root(5));
     let run = |prompts: &[Prompt], idle_share| {
         let requests = GroupRequest::all(prompts, config.num_generations, seed);
-        Decoding::begin(SampledPolicy::new(&policy).unwrap(), &requests, &config)
-            .unwrap()
-            .run(idle_share, &mut |_| ())
-            .unwrap()
+        let asked = Assignment { policy: &policy, config: &config, requests: &requests };
+        whole(asked).run(idle_share, &mut |_| ()).unwrap().completions
     };
     let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     let usual = ids(&run(&prompts(), decoding::IDLE_SHARE));
@@ -158,8 +161,8 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
     };
     let (completions, events) = told();
     let requests = GroupRequest::all(&prompts, config.num_generations, seed);
-    let whole = Decoding::begin(SampledPolicy::new(&policy).unwrap(), &requests, &config).unwrap();
-    let whole = whole.run(decoding::IDLE_SHARE, &mut |_| ()).unwrap();
+    let whole = whole(Assignment { policy: &policy, config: &config, requests: &requests });
+    let whole = whole.run(decoding::IDLE_SHARE, &mut |_| ()).unwrap().completions;
     let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&completions), ids(&whole));
     let tokens = completions.iter().map(|completion| completion.ids.len()).sum();
@@ -234,6 +237,90 @@ fn a_conversation_has_the_room_that_its_earlier_turns_have_left() {
     let too_long = RolloutConfig { max_completion_length: 70, ..config };
     let refused = generate(&policy, &prompts, &too_long, Seed::root(5), &mut |_| ()).unwrap_err();
     assert!(matches!(refused, RolloutError::TooLong { prompt: 6, completion: 70, limit: 64 }), "{refused}");
+}
+
+/// Conversations that go on after `last`: what they are told has a length of its own for each, and some end although they
+/// could go on.
+fn told(conversations: &mut [Prompt], last: &[Completion], turn: usize) -> Vec<CompletionId> {
+    let mut going = Vec::new();
+    for one in last.iter().filter(|one| one.finish == FinishReason::Stop && one.id.index % 4 != turn) {
+        let told: Vec<u32> = (0..1 + one.id.index as u32 % 7).map(|word| 2 + word).collect();
+        let next = conversations[one.id.index].continued(&one.ids, &told);
+        if next.earlier.tokens < 45 {
+            conversations[one.id.index] = next;
+            going.push(one.id.in_turn(turn));
+        }
+    }
+    going
+}
+
+/// The completions of three turns, with caches or without.
+fn three_turns(policy: &Policy, size: usize, with_caches: bool) -> Vec<Vec<Completion>> {
+    let config = rollout_config(size, 50);
+    let prompts: Vec<Prompt> = std::iter::repeat_n(prompts(), 6).flatten().collect();
+    let requests = GroupRequest::all(&prompts, size, Seed::root(5));
+    let asked = Assignment { policy, config: &config, requests: &requests };
+    let (mut last, mut caches) = converse(asked, None, &mut |_| ()).unwrap();
+    let mut conversations: Vec<Prompt> = last.iter().map(|one| prompts[one.id.index / size].clone()).collect();
+    let mut all = vec![last.clone()];
+    for turn in 1..3 {
+        let ids = told(&mut conversations, &last, turn);
+        let one = |id: CompletionId| GroupRequest { prompt: &conversations[id.index], ids: vec![id] };
+        let requests: Vec<GroupRequest<'_>> = ids.into_iter().map(one).collect();
+        let kept = caches.take().filter(|_| with_caches);
+        assert_eq!(kept.is_some(), with_caches, "a cache of the CPU is kept");
+        let asked = Assignment { policy, config: &config, requests: &requests };
+        (last, caches) = converse(asked, kept, &mut |_| ()).unwrap();
+        all.push(last.clone());
+    }
+    all
+}
+
+#[test]
+fn conversations_go_on_in_their_caches_with_the_bits_of_reading_them_again() {
+    let policy = tiny_policy();
+    // Parts of a prompt each, or of eight.
+    for size in [8, 1] {
+        let kept = three_turns(&policy, size, true);
+        assert!(kept.iter().all(|turn| turn.len() > size), "{:?}", kept.iter().map(Vec::len).collect::<Vec<_>>());
+        assert_eq!(kept, three_turns(&policy, size, false), "{size} of each prompt");
+    }
+}
+
+#[test]
+#[ignore = "a measurement: RAYON_NUM_THREADS=1 cargo test --release measure_the_second -- --ignored --nocapture"]
+fn measure_the_second_turn_with_its_cache_and_without() {
+    for (name, policy) in [("built-in", builtin_sized_policy()), ("135M", small_language_model())] {
+        let ids = (0..150).map(|id| 2 + id % 500).collect();
+        let prompts = [Prompt { ids, stop: Some("w12"), ..prompts()[0].clone() }];
+        let (config, told): (_, Vec<u32>) = (rollout_config(8, 300), (0..50).map(|id| 2 + id).collect());
+        let requests = GroupRequest::all(&prompts, 8, Seed::root(1));
+        let asked = Assignment { policy: &policy, config: &config, requests: &requests };
+        let (first, caches) = converse(asked, None, &mut |_| ()).unwrap();
+        let next: Vec<Prompt> = first.iter().map(|one| prompts[0].continued(&one.ids, &told)).collect();
+        let one = |(prompt, one): (_, &Completion)| GroupRequest { prompt, ids: vec![one.id.in_turn(1)] };
+        let going: Vec<GroupRequest<'_>> =
+            next.iter().zip(&first).map(one).filter(|request| request.prompt.earlier.tokens < 300).collect();
+        let read = |caches: Option<Caches>| {
+            let (begin, mut end) = (Instant::now(), None);
+            let asked = Assignment { policy: &policy, config: &config, requests: &going };
+            let mut hear = |event: RolloutEvent<'_>| {
+                if let RolloutEvent::Predicted = event {
+                    end.get_or_insert(begin.elapsed());
+                }
+            };
+            let (second, _) = converse(asked, caches, &mut hear).unwrap();
+            (second, end.unwrap().as_secs_f64())
+        };
+        let tokens: usize = going.iter().map(|request| request.prompt.ids.len()).sum();
+        let ((with, kept), (without, again)) = (read(caches), read(None));
+        assert_eq!(with, without);
+        println!(
+            "{name}: {} conversations of {tokens} tokens read in {again:.3} s, in their caches in {kept:.3} s: {:.3}",
+            going.len(),
+            kept / again
+        );
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use candle_core::{Device, Tensor, safetensors};
 
-use crate::config::StepsAhead;
+use crate::config::{PromptDraw, StepsAhead};
 use crate::groups::Groups;
 use crate::metrics::Event;
 use crate::policy::Tokenizer;
@@ -18,6 +18,7 @@ use crate::prompt::Prompt;
 use crate::rollout::{Completion, CompletionId, FinishReason, GroupRequest};
 use crate::seed::Seed;
 
+use super::curriculum::Curriculum;
 use super::in_play::InPlay;
 use super::scoring::{Draw, step_boards};
 use super::{Run, TrainError};
@@ -25,7 +26,7 @@ use super::{Run, TrainError};
 /// The file of a checkpoint that holds the completions sampled ahead, for the step after the checkpoint's.
 const FILE: &str = "sampled_ahead.safetensors";
 
-/// The prompts, boards and seed of a step, which follow from its number.
+/// The prompts, boards and seed of a step, which follow from its number and, with pools of prompts, from earlier rewards.
 pub struct StepInputs {
     /// Number of the step, from 1.
     pub step: usize,
@@ -58,10 +59,14 @@ pub struct StepInPlay {
 }
 
 impl Run<'_> {
-    /// The inputs of step number `step`.
-    pub(super) fn step_inputs(&self, step: usize) -> StepInputs {
+    /// The inputs of step number `step`, where earlier steps have led to `curriculum`.
+    pub(super) fn step_inputs(&self, step: usize, curriculum: &Curriculum) -> StepInputs {
         let (seed, boards) = step_boards(self.config, step);
-        let prompts = self.prompts.draw(seed, self.config.rollout.groups);
+        let groups = self.config.rollout.groups;
+        let prompts = match self.config.rollout.draw {
+            PromptDraw::All => self.prompts.draw(seed, groups),
+            PromptDraw::Pools => curriculum.draw(self.prompts.prompts(), seed, groups),
+        };
         StepInputs { step, seed, prompts, boards }
     }
 
@@ -88,7 +93,8 @@ impl Run<'_> {
         if self.config.train.steps_ahead == StepsAhead::None || step >= self.config.train.max_steps {
             return Ok(None);
         }
-        let inputs = self.step_inputs(step + 1);
+        // No pools: the configuration refuses them here.
+        let inputs = self.step_inputs(step + 1, &Curriculum::default());
         let requests = inputs.requests(self.config.rollout.num_generations);
         let in_play = self.stage().begin(&requests, inputs.draw(), &mut |event| {
             // Games of the current step that end meanwhile are reported in between.
@@ -104,7 +110,7 @@ impl Run<'_> {
         if self.config.train.steps_ahead == StepsAhead::None || done >= self.config.train.max_steps {
             return Ok(None);
         }
-        let (inputs, size) = (self.step_inputs(done + 1), self.config.rollout.num_generations);
+        let (inputs, size) = (self.step_inputs(done + 1, &Curriculum::default()), self.config.rollout.num_generations);
         let Some(completions) = load(path, self.policy.tokenizer(), size, inputs.seed)? else {
             return Ok(None);
         };

@@ -17,6 +17,7 @@ use crate::rollout::Completion;
 
 use super::TrainError;
 use super::ahead;
+use super::curriculum::Curriculum;
 use super::elites::Elites;
 use super::hall_of_fame::HallOfFame;
 use super::run_dir::{Retention, RunDir, RunDirError, step_of};
@@ -46,6 +47,9 @@ pub struct TrainerState {
     /// The best programs of each style, which updates imitate.
     #[serde(default)]
     pub elites: Elites,
+    /// What the groups of each prompt have come to, if that decides which prompts are drawn.
+    #[serde(default, skip_serializing_if = "Curriculum::is_empty")]
+    pub curriculum: Curriculum,
     /// The controller of the entropy bonus.
     #[serde(default)]
     pub entropy: EntropyController,

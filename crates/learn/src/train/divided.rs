@@ -38,6 +38,14 @@ impl<'a> OwnRequests<'a> {
         OwnRequests::of_rank(peers.rank(), peers.size(), requests, reads_all)
     }
 
+    /// Those of the completions with these indices.
+    pub fn among(indices: &BTreeSet<usize>, requests: &[GroupRequest<'a>]) -> OwnRequests<'a> {
+        let is_own = |request: &&GroupRequest<'a>| request.ids.iter().all(|id| indices.contains(&id.index));
+        let own: Vec<GroupRequest<'a>> = requests.iter().filter(is_own).cloned().collect();
+        let indices = own.iter().flat_map(|request| request.ids.iter().map(|id| id.index)).collect();
+        OwnRequests { requests: own, indices }
+    }
+
     /// Units are assigned to processes in turn. A unit is as large as possible without giving the busiest process more
     /// rows than units of one would. If every process reads all prompts (`reads_all`), groups are also divided over all
     /// processes as far as their size allows, because completions of one prompt take about equally long to sample and

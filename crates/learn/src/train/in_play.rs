@@ -14,7 +14,7 @@ use crate::metrics::{Activity, Event, Period, Player, ScoredCompletion, shortest
 use crate::parallel::Peers;
 use crate::program::{Program, Rejection};
 use crate::reward::{Judged, Reward, Rule};
-use crate::rollout::{Completion, CompletionId};
+use crate::rollout::{Caches, Completion, CompletionId};
 
 use super::TrainError;
 use super::divided::{distribute, gather_evaluations};
@@ -26,12 +26,32 @@ pub struct InPlay {
     games: Games,
     /// Wall-clock time of sampling.
     generate: Duration,
+    kept: Option<Kept>,
+}
+
+/// What the next turn of a batch goes on from. Conversations stay with the process that sampled their first turn.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Indices of the completions that this process sampled.
+    pub own: BTreeSet<usize>,
+    /// Their caches, if they can be kept.
+    pub caches: Option<Caches>,
 }
 
 impl InPlay {
     /// `games` has been given every completion; sampling them took `generate`.
     pub(super) fn new(completions: Groups<Completion>, games: Games, generate: Duration) -> Self {
-        InPlay { completions, games, generate }
+        InPlay { completions, games, generate, kept: None }
+    }
+
+    /// The same with what the next turn goes on from.
+    pub(super) fn keeping(self, kept: Option<Kept>) -> Self {
+        InPlay { kept, ..self }
+    }
+
+    /// Takes what the next turn goes on from, if there may be one.
+    pub(super) fn take_kept(&mut self) -> Option<Kept> {
+        self.kept.take()
     }
 
     /// The completions of the batch.
@@ -51,7 +71,7 @@ impl InPlay {
 
     /// Waits for all games.
     pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Turn>, Timing), TrainError> {
-        let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate } = self;
+        let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate, .. } = self;
         let begin = Instant::now();
         let evaluations = scoring.finish(&mut |index, evaluation| ledger.emit(index, evaluation, observer))?;
         let mut evaluations = gather_evaluations(&peers, evaluations)?;

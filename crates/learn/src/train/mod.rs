@@ -9,6 +9,7 @@ mod agreement;
 mod ahead;
 pub mod checkpoint;
 mod control;
+pub mod curriculum;
 pub mod divided;
 pub mod elites;
 mod episode;

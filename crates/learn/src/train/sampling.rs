@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::rollout::{
-    self, Assignment, Completion, CompletionId, FinishReason, GroupRequest, LoadedAdapter, RolloutEvent,
+    self, Assignment, Caches, Completion, CompletionId, FinishReason, GroupRequest, LoadedAdapter, RolloutEvent,
 };
 
 use super::TrainError;
@@ -15,22 +15,29 @@ type SentCompletion = (usize, (Vec<u32>, Vec<f32>, FinishReason));
 
 impl Stage<'_> {
     /// Samples this process's completions of a batch and returns those of all processes, in the order of `requests`.
-    /// Events are about its own completions.
+    /// Events are about its own completions. `caches` are those of the turn before; what becomes of them takes their place.
     pub(super) fn sample_own(
         &self,
         own: &OwnRequests<'_>,
         requests: &[GroupRequest<'_>],
+        caches: &mut Option<Caches>,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<Vec<Completion>, TrainError> {
         let Stage { policy, servers, peers, .. } = *self;
         let (config, asked) = (&self.config.rollout, &own.requests[..]);
         let loaded = self.loaded_adapter(observer)?;
+        let before = caches.take();
         let written = match (servers, &loaded) {
             _ if asked.is_empty() => Vec::new(),
             (Some(servers), Some(loaded)) => {
                 servers.sample(loaded, Assignment { policy, config, requests: asked }, observer)?
             }
-            _ => rollout::sample(policy, asked, config, observer)?,
+            _ => {
+                let (written, after) =
+                    rollout::converse(Assignment { policy, config, requests: asked }, before, observer)?;
+                *caches = after;
+                written
+            }
         };
         if peers.size() == 1 {
             return Ok(written);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::arena::Arena;
-use crate::config::Config;
+use crate::config::{Config, StepsAhead};
 use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period};
 use crate::parallel::Peers;
@@ -19,7 +19,7 @@ use crate::seed::{Purpose, Seed};
 use super::TrainError;
 use super::divided::OwnRequests;
 use super::episode::{Episode, Timing};
-use super::in_play::{EndedCompletion, Games, InPlay};
+use super::in_play::{EndedCompletion, Games, InPlay, Kept};
 
 /// What samples completions and what plays their programs.
 pub struct Stage<'a> {
@@ -66,10 +66,25 @@ impl Stage<'_> {
         draw: Draw<'_>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<InPlay, TrainError> {
+        self.begin_turn(requests, draw, None, observer)
+    }
+
+    /// The same for a turn that goes on from the one before, `earlier`.
+    pub(super) fn begin_turn(
+        &self,
+        requests: &[GroupRequest<'_>],
+        draw: Draw<'_>,
+        earlier: Option<Kept>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<InPlay, TrainError> {
         let prompts: BTreeMap<usize, &Prompt> =
             requests.iter().flat_map(|request| request.ids.iter().map(|id| (id.index, request.prompt))).collect();
         let (step, total) = (draw.step, prompts.len());
-        let own = OwnRequests::of(self.peers, requests, self.config.rollout.max_completion_length);
+        let rollout = &self.config.rollout;
+        let (own, mut caches) = match earlier {
+            Some(Kept { own, caches }) => (OwnRequests::among(&own, requests), caches),
+            None => (OwnRequests::of(self.peers, requests, rollout.max_completion_length), None),
+        };
         let mut games = self.games(total, &own, draw);
         let begin = Instant::now();
         let mut hear = |event: RolloutEvent<'_>| match event {
@@ -90,7 +105,7 @@ impl Stage<'_> {
             }
             RolloutEvent::Trouble(text) => observer(Event::Message(&format!("warning, --rollouts {text}"))),
         };
-        let completions = self.sample_own(&own, requests, &mut hear)?;
+        let completions = self.sample_own(&own, requests, &mut caches, &mut hear)?;
         let end = Instant::now();
         for completion in completions.iter().filter(|completion| !own.has(completion.id)) {
             self.submit(&mut games, prompts[&completion.id.index], completion, draw.boards);
@@ -98,7 +113,10 @@ impl Stage<'_> {
         games.redistribute()?;
         let completions = Groups::new(total / requests.len(), completions);
         observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
-        Ok(InPlay::new(completions, games, end - begin))
+        // One step ahead the policy is updated before the next turn, and caches belong to the weights before.
+        let caches = caches.filter(|_| self.config.train.steps_ahead == StepsAhead::None);
+        let kept = (rollout.turns > 1).then(|| Kept { own: own.indices().clone(), caches });
+        Ok(InPlay::new(completions, games, end - begin).keeping(kept))
     }
 
     /// Starts the games of completions that were sampled earlier.

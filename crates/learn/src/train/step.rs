@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rand::seq::IndexedRandom;
 
-use crate::config::{GrpoConfig, StepsAhead};
+use crate::config::{GrpoConfig, PromptDraw, StepsAhead};
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
 use crate::metrics::{Activity, Event, Period, Player, StepRecord, UpdateRecord};
@@ -15,6 +15,7 @@ use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 use super::ahead::StepInputs;
+use super::curriculum::Curriculum;
 use super::elites::{Elite, Elites, Race, Replay, Replayed, StepEpisodes};
 use super::episode::{Episode, Turn, emit_games};
 use super::guard::Collapse;
@@ -54,7 +55,7 @@ impl Run<'_> {
         let start = Instant::now();
         let step = progress.state.global_step + 1;
         observer(Event::StepStarted { step });
-        let inputs = self.step_inputs(step);
+        let inputs = self.step_inputs(step, &progress.state.curriculum);
         // Elites play while the policy samples.
         let replay = self.replay(&progress.state.elites, &inputs);
         let (sampled, generate) = self.sampled(&inputs, progress, observer)?;
@@ -79,6 +80,10 @@ impl Run<'_> {
             time_reward_wait: played.time_reward_wait + waited.as_secs_f64(),
             ..played
         };
+        let curriculum = self.curriculum(&progress.state.curriculum, &lesson);
+        if self.config.rollout.draw == PromptDraw::Pools {
+            record.curriculum(curriculum.counts(self.prompts.prompts()));
+        }
         let waits = self.compare(&record)?;
         waits.iter().for_each(|by_rank| record.waited(by_rank));
         record.step_time = start.elapsed().as_secs_f64();
@@ -105,6 +110,7 @@ impl Run<'_> {
             state.entropy.observe(entropy, &self.config.grpo);
         }
         state.elites = elites;
+        state.curriculum = curriculum;
         state.num_input_tokens_seen = record.num_tokens;
         state.log_history.push(record);
         state.global_step = step;
@@ -129,6 +135,15 @@ impl Run<'_> {
             seed: *seed,
             off_policy: sampled.is_off_policy(),
         }
+    }
+
+    /// What is known of prompts after a step, if they are drawn by that.
+    fn curriculum(&self, known: &Curriculum, lesson: &Lesson<'_>) -> Curriculum {
+        let mut curriculum = known.clone();
+        if self.config.rollout.draw == PromptDraw::Pools {
+            curriculum.take_in(lesson.step, lesson.prompts, lesson.episodes);
+        }
+        curriculum
     }
 
     /// Enters the programs of a step into the hall of fame. Solutions of different tasks cannot be ranked against each other.

@@ -41,11 +41,12 @@ impl Stage<'_> {
     /// the first completion and from the number of the turn.
     pub fn finish(
         &self,
-        begun: InPlay,
+        mut begun: InPlay,
         requests: &[GroupRequest<'_>],
         draw: Draw<'_>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Groups<Episode>, Timing), TrainError> {
+        let mut kept = begun.take_kept();
         let (first, mut timing) = begun.finish(observer)?;
         let asked = Groups::repeat(first.size(), requests.iter().map(|request| request.prompt.clone()));
         let mut conversations = asked.zip(first).map(|(prompt, turn)| Conversation { prompt, turns: vec![turn] });
@@ -64,7 +65,10 @@ impl Stage<'_> {
                 break;
             }
             let requests: Vec<GroupRequest<'_>> = going.iter().map(|(one, _)| one.request(number)).collect();
-            let (turns, more) = self.begin(&requests, draw, observer)?.finish(observer)?;
+            let mut begun = self.begin_turn(&requests, draw, kept.take(), observer)?;
+            // Nothing goes on from the last turn.
+            kept = begun.take_kept().filter(|_| number + 1 < most);
+            let (turns, more) = begun.finish(observer)?;
             timing = timing.plus(more);
             for ((conversation, told), turn) in going.iter_mut().zip(turns.into_items()) {
                 conversation.turns.push(Turn { told: std::mem::take(told), ..turn });

@@ -70,7 +70,7 @@ fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
     });
     text.push_str("good to a factor of two: other programs, ");
     if rollout.turns > 1 {
-        text.push_str("later turns that read their conversation again, ");
+        text.push_str("later turns, ");
     }
     if rollout.resample_tied > 0 {
         text.push_str("groups that are sampled anew, ");

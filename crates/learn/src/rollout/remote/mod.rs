@@ -90,10 +90,10 @@ enum RequestMessage {
     Trouble(String),
 }
 
-/// A batch of completions to be sampled by servers.
+/// A batch of completions to be sampled.
 #[derive(Debug, Clone, Copy)]
 pub struct Assignment<'a> {
-    /// The policy, whose tokenizer decodes the completions.
+    /// The policy; its tokenizer alone where servers sample.
     pub policy: &'a Policy,
     /// The settings of sampling.
     pub config: &'a RolloutConfig,

@@ -22,6 +22,7 @@ pub enum Callers {
 pub(super) enum Route {
     Judge,
     RunCode,
+    RunJupyter,
 }
 
 /// What follows from a head.
@@ -46,9 +47,12 @@ impl Service {
             ("GET" | "HEAD", "/health") => return Ok(Admission::Answer(self.health())),
             ("POST", "/judge") => Route::Judge,
             ("POST", "/run_code") => Route::RunCode,
+            ("POST", "/run_jupyter") => Route::RunJupyter,
             (_, "/health") => return Err(Response::error(405, "expected GET or HEAD").with("Allow", "GET, HEAD")),
-            (_, "/judge" | "/run_code") => return Err(Response::error(405, "expected POST").with("Allow", "POST")),
-            _ => return Err(Response::error(404, "expected POST /judge, POST /run_code or GET /health")),
+            (_, "/judge" | "/run_code" | "/run_jupyter") => {
+                return Err(Response::error(405, "expected POST").with("Allow", "POST"));
+            }
+            _ => return Err(Response::error(404, "expected POST /judge, /run_code, /run_jupyter or GET /health")),
         };
         let bytes = length.ok_or_else(|| Response::error(411, "expected a body with a Content-Length"))?;
         is_plain_json(head)?;

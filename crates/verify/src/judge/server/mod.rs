@@ -10,6 +10,7 @@ mod connection;
 mod event_loop;
 mod response;
 mod run_code;
+mod run_jupyter;
 mod seats;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use grpo_sandbox::{Limits, Sandbox};
 use serde::Serialize;
 
 pub use self::admission::Callers;
@@ -27,10 +29,28 @@ use self::connection::Request;
 use self::event_loop::EventLoop;
 use self::response::Response;
 use self::run_code::RunCode;
+use self::run_jupyter::RunJupyter;
 use self::seats::Seats;
 use super::{Item, Judge, JudgeError};
 
-pub use self::run_code::{Job, Runner, runner};
+pub use self::run_code::{Job, ScriptRunner};
+pub use self::run_jupyter::{CellRunner, Cells, CellsRun};
+
+/// What runs programs that are not judged.
+pub struct Runner {
+    /// For `/run_code`.
+    pub script: Box<ScriptRunner>,
+    /// For `/run_jupyter`.
+    pub cells: Box<CellRunner>,
+}
+
+/// A runner in `sandbox`, with at most the memory of `limits`; fuel is that of requests.
+pub fn runner(sandbox: Sandbox, limits: Limits) -> Runner {
+    Runner {
+        script: run_code::script_runner(sandbox.clone(), limits),
+        cells: run_jupyter::cell_runner(sandbox, limits),
+    }
+}
 
 /// Limits on one client, and on all clients together.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +71,7 @@ pub struct Bounds {
     pub requests: usize,
     /// Connections; where there is one more, the slowest is told to come back. More than `requests`.
     pub connections: usize,
-    /// Programs that `/run_code` runs at once.
+    /// Programs and notebooks that `/run_code` and `/run_jupyter` run at once.
     pub runs: usize,
 }
 
@@ -81,7 +101,7 @@ pub struct Server {
 /// State that the threads of a server share.
 struct Service {
     judge: Judge,
-    runner: Box<Runner>,
+    runner: Runner,
     bounds: Bounds,
     callers: Callers,
     runs: Seats,
@@ -93,7 +113,7 @@ impl Server {
     pub fn bind(
         addresses: &[SocketAddr],
         judge: Judge,
-        runner: Box<Runner>,
+        runner: Runner,
         bounds: Bounds,
         callers: Callers,
     ) -> std::io::Result<Server> {
@@ -125,6 +145,7 @@ impl Service {
         match request.route {
             Route::Judge => self.judge(request.body()),
             Route::RunCode => self.run_code(request.body()),
+            Route::RunJupyter => self.run_jupyter(request.body()),
         }
     }
 
@@ -179,7 +200,23 @@ impl Service {
             Ok(job) => {
                 let _seat = self.runs.take();
                 // An error of the sandbox is tried once more, as in the arena.
-                run_code::Answer::new((self.runner)(&job).or_else(|_| (self.runner)(&job)))
+                run_code::Answer::new((self.runner.script)(&job).or_else(|_| (self.runner.script)(&job)))
+            }
+        };
+        Response::json(200, &answer)
+    }
+
+    /// Runs the cells of a notebook, in the format of SandboxFusion.
+    fn run_jupyter(&self, body: &[u8]) -> Response {
+        let request: RunJupyter = match serde_json::from_slice(body) {
+            Ok(request) => request,
+            Err(error) => return Response::error(400, &format!("{error}; expected a request as of SandboxFusion")),
+        };
+        let answer = match request.cells() {
+            Err(reason) => run_jupyter::Answer::sandbox_error(reason),
+            Ok(cells) => {
+                let _seat = self.runs.take();
+                run_jupyter::Answer::new((self.runner.cells)(&cells).or_else(|_| (self.runner.cells)(&cells)))
             }
         };
         Response::json(200, &answer)

@@ -6,10 +6,10 @@ use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, Sandbox, ScriptRun
 use serde::{Deserialize, Serialize};
 
 /// Most seconds of the reference machine that a request may ask for.
-const SECONDS_MAX: f64 = 60.0;
+pub(super) const SECONDS_MAX: f64 = 60.0;
 
 /// Seed of a program's `random`, so that runs repeat.
-const SEED: u64 = 0;
+pub(super) const SEED: u64 = 0;
 
 /// A request. Compiling is part of running a Python program, so `compile_timeout` has no effect.
 #[derive(Debug, Deserialize)]
@@ -32,7 +32,7 @@ fn ten_seconds() -> f64 {
     10.0
 }
 
-fn no_limit() -> i64 {
+pub(super) fn no_limit() -> i64 {
     -1
 }
 
@@ -50,10 +50,10 @@ pub struct Job {
 }
 
 /// Runs a program.
-pub type Runner = dyn Fn(&Job) -> Result<ScriptRun, HostError> + Send + Sync;
+pub type ScriptRunner = dyn Fn(&Job) -> Result<ScriptRun, HostError> + Send + Sync;
 
 /// A runner in `sandbox`, with at most the memory of `limits`; the fuel is the job's.
-pub fn runner(sandbox: Sandbox, limits: Limits) -> Box<Runner> {
+pub(super) fn script_runner(sandbox: Sandbox, limits: Limits) -> Box<ScriptRunner> {
     Box::new(move |job| {
         let memory_bytes = job.memory_bytes.unwrap_or(u64::MAX).min(limits.memory_bytes);
         let limits = Limits { game_fuel: job.fuel, call_fuel: job.fuel, memory_bytes };
@@ -77,12 +77,14 @@ impl RunCode {
             source: self.code,
             stdin: self.stdin.unwrap_or_default(),
             fuel: (self.run_timeout.min(SECONDS_MAX) * FUEL_PER_SECOND as f64) as u64,
-            memory_bytes: u64::try_from(self.memory_limit_mb)
-                .ok()
-                .filter(|&mb| mb > 0)
-                .map(|mb| mb.saturating_mul(1 << 20)),
+            memory_bytes: memory_bytes(self.memory_limit_mb),
         })
     }
+}
+
+/// The bytes of so many megabytes, of which 0 and less set no limit.
+pub(super) fn memory_bytes(mb: i64) -> Option<u64> {
+    u64::try_from(mb).ok().filter(|&mb| mb > 0).map(|mb| mb.saturating_mul(1 << 20))
 }
 
 /// An answer.
@@ -98,13 +100,13 @@ pub(super) struct Answer {
 }
 
 #[derive(Debug, Serialize)]
-struct RunResult {
-    status: &'static str,
+pub(super) struct RunResult {
+    pub status: &'static str,
     /// Seconds of the reference machine, computed from the instructions, so that they are the same on every machine.
-    execution_time: f64,
-    return_code: Option<i32>,
-    stdout: String,
-    stderr: String,
+    pub execution_time: f64,
+    pub return_code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
 }
 
 impl Answer {
@@ -142,7 +144,7 @@ impl Answer {
 }
 
 /// The exit status and the error output that Python would give.
-fn exit(fault: &Fault) -> (i32, String) {
+pub(super) fn exit(fault: &Fault) -> (i32, String) {
     match fault {
         Fault::NotCompiled { line, message } => {
             (1, format!("  File \"<program>\", line {line}\nSyntaxError: {message}"))

@@ -44,7 +44,8 @@ impl Served {
         Served::with(Arc::into_inner(judge(2)).unwrap(), Box::new(runner), bounds, callers)
     }
 
-    fn with(judge: Judge, runner: Box<Runner>, bounds: Bounds, callers: Callers) -> Served {
+    fn with(judge: Judge, script: Box<ScriptRunner>, bounds: Bounds, callers: Callers) -> Served {
+        let runner = Runner { script, cells: Box::new(run_cells) };
         let server = Server::bind(&["127.0.0.1:0".parse().unwrap()], judge, runner, bounds, callers).unwrap();
         let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
         let flag = Arc::clone(&stop);
@@ -261,6 +262,63 @@ fn a_program_is_run_as_sandbox_fusion_answers() {
         let (status, answer) = served.post("/run_code", &request.to_string());
         assert_eq!((status, &answer["status"]), (200, &json!("SandboxError")));
         assert!(answer["message"].as_str().unwrap().contains(words), "{answer}");
+    }
+    served.end();
+}
+
+/// Runs cells that are the names of what comes of them.
+fn run_cells(cells: &Cells) -> Result<CellsRun, HostError> {
+    let spent = Fault::OutOfFuel { scope: FuelScope::Call };
+    let told = |cell: &String| match cell.as_str() {
+        "echo" => {
+            Ok(format!(r#"["{} {}", "", "1", null]"#, cells.cell_fuel / FUEL_PER_SECOND, cells.fuel / FUEL_PER_SECOND))
+        }
+        "raise" => Ok(r#"["", "", null, ["KeyError", "'x'", "Traceback\\nKeyError: 'x'"]]"#.to_owned()),
+        "long" => Err(Fault::BadValue { message: "more than 1048576 bytes".into() }),
+        "forged" => Ok("[1]".to_owned()),
+        _ => Err(spent.clone()),
+    };
+    let told: Vec<_> = cells.sources.iter().map(told).collect();
+    let end = told.iter().any(|told| told == &Err(spent.clone())).then_some(spent);
+    Ok(CellsRun { told, end, fuel: FUEL_PER_SECOND / 4 })
+}
+
+#[test]
+fn cells_are_run_as_sandbox_fusion_answers() {
+    let served = Served::new(BOUNDS, run);
+    let post = |request: Value| served.post("/run_jupyter", &request.to_string()).1;
+    let cell = |stdout: &str, display: Value, error: Value| json!({ "stdout": stdout, "stderr": "", "display": display, "error": error });
+    let error =
+        |name: &str, message: &str, lines: Value| json!([{ "ename": name, "evalue": message, "traceback": lines }]);
+    let answer = post(json!({ "cells": ["echo", "raise", "long"], "cell_timeout": 0.2, "total_timeout": 3600 }));
+    let words = answer["cells"][2]["error"][0]["evalue"].as_str().unwrap();
+    assert!(words.contains("1048576 bytes"), "{answer}");
+    let (driver, cells) = (&answer["driver"], answer["cells"].as_array().unwrap());
+    assert_eq!(
+        *driver,
+        json!({
+            "status": "Finished", "execution_time": 0.25, "return_code": 0, "stdout": "", "stderr": ""
+        })
+    );
+    assert_eq!(cells[0], cell("1 60", json!([{ "text/plain": "1" }]), json!([])), "bounds of a server");
+    assert_eq!(cells[1], cell("", json!([]), error("KeyError", "'x'", json!(["Traceback", "KeyError: 'x'"]))));
+    assert_eq!((&answer["status"], &answer["message"], &answer["files"]), (&json!("Success"), &json!(""), &json!({})));
+
+    assert_eq!(post(json!({ "cells": ["echo"] }))["cells"][0]["stdout"], "60 45", "as there");
+    let answer = post(json!({ "cells": ["forged", "spin"] }));
+    assert_eq!((&answer["status"], &answer["driver"]["status"]), (&json!("Failed"), &json!("TimeLimitExceeded")));
+    let names = ["ValueError", "TimeoutError"].map(|name| json!(name));
+    assert_eq!([0, 1].map(|cell| answer["cells"][cell]["error"][0]["ename"].clone()), names);
+    for (key, value, words) in [
+        ("kernel", json!("bash"), "kernel \"bash\": this sandbox runs \"python3\" alone"),
+        ("files", json!({ "a.txt": "" }), "have no files"),
+        ("total_timeout", json!(0), "expected more than 0 seconds"),
+        ("cells", json!(vec!["echo"; 257]), "257 cells; expected at most 256"),
+    ] {
+        let mut request = json!({ "cells": ["echo"] });
+        request[key] = value;
+        let answer = post(request);
+        assert!(answer["status"] == "SandboxError" && answer["message"].as_str().unwrap().contains(words), "{answer}");
     }
     served.end();
 }

@@ -1,0 +1,235 @@
+//! Request and answer of SandboxFusion's `/run_jupyter`: the cells of a notebook, in one interpreter that keeps their state
+//! to the end of the request.
+
+use std::collections::BTreeMap;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, HostError, Limits, Sandbox};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::run_code::{RunResult, SECONDS_MAX, SEED, exit, memory_bytes, no_limit};
+
+/// Defines `run_cell`.
+const CELLS: &str = include_str!("cells.py");
+/// Least seconds of a cell: the interpreter itself takes part of them to begin.
+const CELL_SECONDS_MIN: f64 = 1.0;
+/// Most cells of a request.
+const CELLS_MAX: usize = 256;
+
+/// A request.
+#[derive(Debug, Deserialize)]
+pub(super) struct RunJupyter {
+    cells: Vec<String>,
+    /// 0 is no limit of its own.
+    #[serde(default)]
+    cell_timeout: f64,
+    #[serde(default = "forty_five_seconds")]
+    total_timeout: f64,
+    #[serde(default = "no_limit", rename = "memory_limit_MB")]
+    memory_limit_mb: i64,
+    #[serde(default = "python3")]
+    kernel: String,
+    #[serde(default)]
+    files: BTreeMap<String, Value>,
+    #[serde(default)]
+    fetch_files: Vec<String>,
+}
+
+fn forty_five_seconds() -> f64 {
+    45.0
+}
+
+fn python3() -> String {
+    "python3".to_owned()
+}
+
+/// Cells to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cells {
+    /// The source of each.
+    pub sources: Vec<String>,
+    /// Fuel that one of them may use.
+    pub cell_fuel: u64,
+    /// Fuel that all of them may use.
+    pub fuel: u64,
+    /// Memory that they ask for, in bytes; `None` means the server's limit.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What came of cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellsRun {
+    /// What each cell told, as JSON, or its fault. Cells after the end of the interpreter are missing.
+    pub told: Vec<Result<String, Fault>>,
+    /// What ended the interpreter before the last cell, if anything did.
+    pub end: Option<Fault>,
+    /// Fuel that was used.
+    pub fuel: u64,
+}
+
+/// Runs cells.
+pub type CellRunner = dyn Fn(&Cells) -> Result<CellsRun, HostError> + Send + Sync;
+
+/// A runner in `sandbox`, with at most the memory of `limits`; the fuel is that of the cells.
+pub(super) fn cell_runner(sandbox: Sandbox, limits: Limits) -> Box<CellRunner> {
+    let sandbox = sandbox.interpreting();
+    Box::new(move |cells| {
+        let memory_bytes = cells.memory_bytes.unwrap_or(u64::MAX).min(limits.memory_bytes);
+        let limits = Limits { game_fuel: cells.fuel, call_fuel: cells.cell_fuel, memory_bytes };
+        // The interpreter with numpy is opened for a source that names it.
+        let numpy = cells.sources.iter().any(|source| source.contains("numpy"));
+        let driver = if numpy { format!("{CELLS}# numpy\n") } else { CELLS.to_owned() };
+        let mut session = match sandbox.load(&driver, SEED, &limits) {
+            Ok(session) => session,
+            Err(unloaded) => {
+                let fault = program(unloaded.failure)?;
+                return Ok(CellsRun { told: Vec::new(), end: Some(fault), fuel: unloaded.fuel });
+            }
+        };
+        let mut run = CellsRun { told: Vec::new(), end: None, fuel: 0 };
+        for (number, source) in (1..).zip(&cells.sources) {
+            let told = session.call("run_cell", &json!([source, number]).to_string());
+            let told = told.map(Ok).or_else(|failure| program(failure).map(Err))?;
+            run.end = told.as_ref().err().filter(|_| session.is_spent()).cloned();
+            run.told.push(told);
+            if run.end.is_some() {
+                break;
+            }
+        }
+        Ok(CellsRun { fuel: session.fuel_used(), ..run })
+    })
+}
+
+/// The program's fault, if it is that.
+fn program(failure: Failure) -> Result<Fault, HostError> {
+    match failure {
+        Failure::Program(fault) => Ok(fault),
+        Failure::Host(error) => Err(error),
+    }
+}
+
+impl RunJupyter {
+    /// The cells of this request, or why this sandbox cannot run them.
+    pub fn cells(self) -> Result<Cells, String> {
+        if self.kernel != "python3" {
+            return Err(format!("kernel {:?}: this sandbox runs \"python3\" alone", self.kernel));
+        }
+        if !self.files.is_empty() || !self.fetch_files.is_empty() {
+            return Err("files, fetch_files: cells in this sandbox have no files; expected none".to_owned());
+        }
+        let (found, seconds) = (self.cells.len(), self.total_timeout);
+        if found > CELLS_MAX {
+            return Err(format!("{found} cells; expected at most {CELLS_MAX}"));
+        }
+        if seconds <= 0.0 || self.cell_timeout < 0.0 {
+            let found = format!("total_timeout = {seconds}, cell_timeout = {}", self.cell_timeout);
+            return Err(format!("{found}; expected more than 0 seconds, and at least 0"));
+        }
+        let fuel = |seconds: f64| (seconds.min(SECONDS_MAX) * FUEL_PER_SECOND as f64) as u64;
+        let cell = if self.cell_timeout == 0.0 { SECONDS_MAX } else { self.cell_timeout.max(CELL_SECONDS_MIN) };
+        Ok(Cells {
+            sources: self.cells,
+            cell_fuel: fuel(cell),
+            fuel: fuel(seconds),
+            memory_bytes: memory_bytes(self.memory_limit_mb),
+        })
+    }
+}
+
+/// An answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer {
+    status: &'static str,
+    message: String,
+    /// How the interpreter ended.
+    driver: Option<RunResult>,
+    cells: Vec<Cell>,
+    executor_pod_name: Option<String>,
+    files: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cell {
+    stdout: String,
+    stderr: String,
+    display: Vec<Value>,
+    error: Vec<Value>,
+}
+
+/// What `run_cell` gives: two outputs, what is displayed, and the exception.
+type ToldCell = (String, String, Option<String>, Option<(String, String, String)>);
+
+impl Cell {
+    fn new(told: Result<String, Fault>) -> Cell {
+        let told = told.map(|told| serde_json::from_str::<ToldCell>(&told));
+        let (stdout, stderr, display, error) = match told {
+            Ok(Ok(told)) => told,
+            // A cell has replaced what runs the cells.
+            Ok(Err(error)) => (String::new(), String::new(), None, Some(named("ValueError", error.to_string()))),
+            Err(fault) => (String::new(), String::new(), None, Some(of_fault(&fault))),
+        };
+        Cell {
+            stdout,
+            stderr,
+            display: display.into_iter().map(|text| json!({ "text/plain": text })).collect(),
+            error: error
+                .into_iter()
+                .map(|(ename, evalue, text)| {
+                    let traceback: Vec<&str> = text.lines().collect();
+                    json!({ "ename": ename, "evalue": evalue, "traceback": traceback })
+                })
+                .collect(),
+        }
+    }
+}
+
+fn named(name: &str, message: String) -> (String, String, String) {
+    (name.to_owned(), message.clone(), format!("{name}: {message}"))
+}
+
+/// The exception that stands for a fault that no program can catch.
+fn of_fault(fault: &Fault) -> (String, String, String) {
+    let name = match fault {
+        Fault::OutOfFuel { .. } => "TimeoutError",
+        Fault::OutOfMemory => "MemoryError",
+        Fault::StackOverflow => "RecursionError",
+        Fault::Raised { kind, .. } => kind,
+        Fault::NotCompiled { .. } | Fault::BadValue { .. } => "ValueError",
+    };
+    named(name, fault.to_string())
+}
+
+impl Answer {
+    /// The answer for a run.
+    pub fn new(run: Result<CellsRun, HostError>) -> Answer {
+        let CellsRun { told, end, fuel } = match run {
+            Ok(run) => run,
+            Err(error) => return Answer::sandbox_error(error.to_string()),
+        };
+        let (status, return_code, stderr) = match &end {
+            None => ("Finished", Some(0), String::new()),
+            Some(Fault::OutOfFuel { .. }) => ("TimeLimitExceeded", None, String::new()),
+            Some(fault) => {
+                let (code, words) = exit(fault);
+                ("Finished", Some(code), format!("{words}\n"))
+            }
+        };
+        let execution_time = fuel as f64 / FUEL_PER_SECOND as f64;
+        let driver = RunResult { status, execution_time, return_code, stdout: String::new(), stderr };
+        let status = if end.is_none() { "Success" } else { "Failed" };
+        let cells = told.into_iter().map(Cell::new).collect();
+        Answer { status, driver: Some(driver), cells, ..Answer::sandbox_error(String::new()) }
+    }
+
+    /// The answer for cells that were not run.
+    pub fn sandbox_error(message: String) -> Answer {
+        Answer {
+            status: "SandboxError",
+            message,
+            driver: None,
+            cells: Vec::new(),
+            executor_pod_name: None,
+            files: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Which tasks a run never solved, and which it always did.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::log::LogEntry;
+
+/// Maximum number of tasks in a list.
+const LISTED: usize = 200;
+
+/// The tasks that were asked in a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AskedTasks {
+    /// Number of tasks.
+    pub count: usize,
+    /// Those of which no completion passed all tests.
+    pub never: TaskList,
+    /// Those of which every completion did.
+    pub always: TaskList,
+}
+
+/// Some of the tasks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TaskList {
+    /// Number of tasks.
+    pub count: usize,
+    /// Their names, with the number of completions each; those with the most come first, and not all of many are here.
+    pub tasks: Vec<(String, usize)>,
+}
+
+impl AskedTasks {
+    /// Of the completions of steps.
+    pub fn of(steps: &[&[LogEntry]]) -> AskedTasks {
+        let mut asked: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for entry in steps.iter().copied().flatten() {
+            let (completions, solved) = asked.entry(&entry.style).or_default();
+            *completions += 1;
+            *solved += usize::from(entry.failure.is_empty());
+        }
+        let listed = |holds: &dyn Fn(usize, usize) -> bool| {
+            let found = asked.iter().filter(|(_, (completions, solved))| holds(*completions, *solved));
+            let mut tasks: Vec<(String, usize)> =
+                found.map(|(task, (completions, _))| ((*task).to_owned(), *completions)).collect();
+            tasks.sort_by_key(|(_, completions)| std::cmp::Reverse(*completions));
+            let count = tasks.len();
+            tasks.truncate(LISTED);
+            TaskList { count, tasks }
+        };
+        AskedTasks {
+            count: asked.len(),
+            never: listed(&|_, solved| solved == 0),
+            always: listed(&|completions, solved| solved == completions),
+        }
+    }
+}
