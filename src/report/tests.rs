@@ -256,7 +256,7 @@ fn the_shape_of_the_embedded_json_stands() {
     assert_eq!(run["name"], "b");
     assert_eq!(
         keys(run),
-        "name path steps evaluations scores hall_of_fame samples failures launches configuration notes"
+        "name path steps evaluations scores hall_of_fame samples failures tasks launches configuration notes"
     );
     assert_eq!(run["steps"]["reward"], json!([0.1, 0.2]));
     assert_eq!(run["evaluations"]["eval_style/snake"], json!([900.5]));

@@ -10,8 +10,7 @@ use crate::program::refused;
 use crate::runs::{assert_same, run, train, wait_for};
 
 /// Rewards on both sides of the thresholds.
-const POOLS: &[&str] =
-    &["--set", "rollout.draw=pools", "--set", "reward.scale=2500", "--groups", "3", "--save-steps", "1"];
+const POOLS: &[&str] = &["--set", "rollout.draw=pools", "--set", "reward.scale=2500", "--save-steps", "1"];
 
 fn lines(path: &Path) -> Vec<Value> {
     fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()

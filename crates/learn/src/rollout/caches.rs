@@ -4,8 +4,15 @@
 
 use super::GroupRequest;
 use super::decoding::Start;
-use super::parts::Part;
 use crate::policy::Cache;
+
+/// A part of a batch.
+pub(super) struct Part<'a> {
+    pub requests: &'a [GroupRequest<'a>],
+    /// The indices of the completions whose rows its cache has, row by row.
+    pub rows: Vec<usize>,
+    pub start: Start,
+}
 
 /// The caches of a batch, part by part: the index of the completion of each row, and the rows.
 ///

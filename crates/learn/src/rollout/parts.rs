@@ -12,7 +12,7 @@ use crate::config::RolloutConfig;
 use crate::policy::Policy;
 use crate::prompt::Prompt;
 
-use super::caches::Caches;
+use super::caches::{Caches, Part};
 use super::decoding::{Decoding, Ended, IDLE_SHARE, Start, copies};
 use super::device::{self, DeviceDecoding};
 use super::{Assignment, Completion, GroupRequest, RolloutError, RolloutEvent};
@@ -29,14 +29,6 @@ const SMALL: usize = 4 << 20;
 enum PartMessage {
     Finished(Completion),
     Tokens { tokens: usize, finished: usize },
-}
-
-/// A part of a batch.
-pub(super) struct Part<'a> {
-    pub requests: &'a [GroupRequest<'a>],
-    /// The indices of the completions whose rows its cache has, row by row.
-    pub rows: Vec<usize>,
-    pub start: Start,
 }
 
 /// The results of a part.

@@ -111,8 +111,7 @@ pub struct Run<'a> {
     pub stop: &'a AtomicBool,
     /// The processes that train this run together.
     pub peers: &'a Peers,
-    /// Measurements from outside the loop, such as the GPU's utilisation, by name: families of keys of a step's record, which
-    /// is passed before it is reported.
+    /// Measures a step from outside the loop, such as the GPU's utilisation: families of keys of its record, by name.
     pub measure: &'a dyn Fn(&StepRecord) -> BTreeMap<String, f64>,
 }
 
