@@ -257,13 +257,9 @@ fn one_turn_leaves_every_file_as_it_is() {
 #[test]
 fn what_does_not_go_with_several_turns_is_refused_by_name() {
     let place = tempfile::tempdir().unwrap();
-    for (more, expected) in [(
-        &["--set", "reward.shuffled=true", "--set", "reward.turns=discounted"][..],
-        "expected 1 with reward.shuffled",
-    )] {
-        let said = refused(place.path(), &[&["train", "--dry-run", "--turns", "2"], more].concat());
-        assert!(said.contains("rollout.turns") && said.contains(expected), "{said}");
-    }
+    let shuffled = ["--set", "reward.shuffled=true", "--set", "reward.turns=discounted"];
+    let said = refused(place.path(), &[&["train", "--dry-run", "--turns", "2"][..], &shuffled].concat());
+    assert!(said.contains("rollout.turns") && said.contains("expected 1 with reward.shuffled"), "{said}");
 }
 
 #[test]

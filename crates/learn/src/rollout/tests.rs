@@ -232,7 +232,7 @@ fn a_conversation_has_the_room_that_its_earlier_turns_have_left() {
     }
     // Each is what it is alone.
     for (request, expected) in requests.chunks(1).zip(&together) {
-        assert_eq!(super::sample(&policy, request, &config, &mut |_| ()).unwrap(), [expected.clone()]);
+        assert_eq!(super::sample(&policy, request, &config, &mut |_| ()).unwrap(), std::slice::from_ref(expected));
     }
     let too_long = RolloutConfig { max_completion_length: 70, ..config };
     let refused = generate(&policy, &prompts, &too_long, Seed::root(5), &mut |_| ()).unwrap_err();
