@@ -273,7 +273,7 @@ fn run_cells(cells: &Cells) -> Result<CellsRun, HostError> {
         "echo" => {
             Ok(format!(r#"["{} {}", "", "1", null]"#, cells.cell_fuel / FUEL_PER_SECOND, cells.fuel / FUEL_PER_SECOND))
         }
-        "raise" => Ok(r#"["", "", null, ["KeyError", "'x'", "Traceback\\nKeyError: 'x'"]]"#.to_owned()),
+        "raise" => Ok(r#"["", "", null, ["KeyError", "'x'", "Traceback\nKeyError: 'x'"]]"#.to_owned()),
         "long" => Err(Fault::BadValue { found: "more than 1048576 bytes".into() }),
         "forged" => Ok("[1]".to_owned()),
         _ => Err(spent.clone()),
