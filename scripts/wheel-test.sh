@@ -15,7 +15,7 @@ python3 -m venv "$empty/venv"
 export PATH=$empty/venv/bin:$PATH
 pip install --quiet --disable-pip-version-check --no-index "${wheels[0]}"
 echo '{"id": "add", "completion": "def add(a, b):\n    return a + b"}' > "$empty/completions.jsonl"
-XDG_CACHE_HOME=$empty/cache grpo-2048 judge --env examples/tasks/micro.jsonl < "$empty/completions.jsonl" | grep -q '"verdict":"passed"'
+XDG_CACHE_HOME=$empty/cache grpo-2048 judge --env examples/tasks/micro.jsonl < "$empty/completions.jsonl" | grep -q '"verdict":"succeeded"'
 echo "a wheel of $megabytes MB; $(($(date +%s) - begin)) s from an empty environment to the first verdict"
 
 [ "$(command -v grpo-2048)" = "$empty/venv/bin/grpo-2048" ]
