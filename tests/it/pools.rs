@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::program::refused;
-use crate::runs::{assert_same, run, train, wait_for};
+use crate::runs::{assert_same, run, run_killed_after};
 
 /// Rewards on both sides of the thresholds.
 const POOLS: &[&str] = &["--set", "rollout.draw=pools", "--set", "reward.scale=2500", "--save-steps", "1"];
@@ -22,11 +22,7 @@ fn pools_follow_from_rewards_and_go_on_after_a_kill() {
     let [unbroken, killed] = ["unbroken", "killed"].map(|name| root.path().join(name));
     let more = [POOLS, &["--steps", "6", "--sequential"]].concat();
     run(&unbroken, &more);
-    let mut child = train(&killed, &more).spawn().unwrap();
-    wait_for(&killed.join("checkpoint-3"), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    run_killed_after(&killed, "checkpoint-3", &more);
     assert_same(&unbroken, &killed);
 
     // The pools of every step are those of the newest groups so far, computed from the log.

@@ -64,6 +64,15 @@ pub fn run(dir: &Path, more: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Trains a small run that is killed with signal 9 as soon as it has written `there`, and resumed.
+pub fn run_killed_after(dir: &Path, there: &str, more: &[&str]) {
+    let mut child = train(dir, more).spawn().unwrap();
+    wait_for(&dir.join(there), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(dir, &[more, &["--resume", dir.to_str().unwrap()]].concat());
+}
+
 /// The files of a run that must be reproducible, without the values of clocks.
 pub fn essence(run: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();

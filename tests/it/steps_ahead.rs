@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::runs::{assert_same, essence, run, train, wait_for};
+use crate::runs::{assert_same, essence, run, run_killed_after, train, wait_for};
 use serde_json::Value;
 
 /// Settings with one step ahead and two games per program.
@@ -50,11 +50,7 @@ fn one_step_ahead_a_run_that_was_killed_or_interrupted_goes_on_as_an_unbroken_on
         assert_eq!(path.is_file(), there, "after step {step}");
     }
 
-    let mut child = train(&killed, &more).spawn().unwrap();
-    wait_for(&killed.join("checkpoint-2"), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    run_killed_after(&killed, "checkpoint-2", &more);
     assert_same(&unbroken, &killed);
 
     let mut child = train(&interrupted, &more).spawn().unwrap();

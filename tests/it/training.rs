@@ -9,7 +9,7 @@ use candle_core::Device;
 use grpo_2048::evaluation::held_out_boards;
 use serde_json::Value;
 
-use crate::runs::{SETTLED, assert_same, essence, run, train, wait_for};
+use crate::runs::{SETTLED, assert_same, essence, run, run_killed_after, train, wait_for};
 
 #[test]
 fn i2_sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
@@ -28,11 +28,7 @@ fn i10_a_run_resumed_after_kill_9_equals_an_unbroken_one() {
     let root = tempfile::tempdir().unwrap();
     let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
     run(&unbroken, &["--steps", "4", "--save-steps", "1"]);
-    let mut child = train(&killed, &["--steps", "4", "--save-steps", "1"]).spawn().unwrap();
-    wait_for(&killed.join("checkpoint-2"), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(&killed, &["--steps", "4", "--save-steps", "1", "--resume", killed.to_str().unwrap()]);
+    run_killed_after(&killed, "checkpoint-2", &["--steps", "4", "--save-steps", "1"]);
     assert_same(&unbroken, &killed);
 }
 
@@ -41,11 +37,7 @@ fn a_run_killed_before_its_first_step_ended_equals_an_unbroken_one() {
     let root = tempfile::tempdir().unwrap();
     let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
     run(&unbroken, &["--steps", "1"]);
-    let mut child = train(&killed, &["--steps", "1"]).spawn().unwrap();
-    wait_for(&killed.join("checkpoint-0"), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(&killed, &["--steps", "1", "--resume", killed.to_str().unwrap()]);
+    run_killed_after(&killed, "checkpoint-0", &["--steps", "1"]);
     assert_same(&unbroken, &killed);
 }
 
@@ -85,11 +77,7 @@ fn several_updates_a_rollout_over_adapters_resume_to_the_last_bit() {
     ]
     .concat();
     run(&unbroken, &more);
-    let mut child = train(&killed, &more).spawn().unwrap();
-    wait_for(&killed.join("checkpoint-1"), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    run_killed_after(&killed, "checkpoint-1", &more);
     assert_same(&unbroken, &killed);
 }
 

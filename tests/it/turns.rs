@@ -21,7 +21,7 @@ use grpo_sandbox::Sandbox;
 use serde_json::Value;
 
 use crate::program::{done, refused};
-use crate::runs::{assert_same, essence, run, train, wait_for};
+use crate::runs::{assert_same, essence, run, run_killed_after, train};
 
 const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 /// One task, of whose three tests the prompt shows one.
@@ -159,11 +159,7 @@ fn two_turns_train_byte_for_byte_alike_on_any_number_of_workers_and_after_a_kill
         assert!(train(&pooled, &more).env("RAYON_NUM_THREADS", workers).status().unwrap().success());
         assert_same(&sequential, &pooled);
     }
-    let mut child = train(&killed, &more).spawn().unwrap();
-    wait_for(&killed.join("checkpoint-2"), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    run_killed_after(&killed, "checkpoint-2", &more);
     assert_same(&sequential, &killed);
 
     let records = lines(&sequential.join("metrics.jsonl"));
@@ -194,11 +190,7 @@ fn one_step_ahead_later_turns_are_the_updated_policys_and_runs_repeat() {
     let [sequential, killed] = ["sequential", "killed"].map(|name| root.path().join(name));
     let more = [TWO, &["--steps", "3", "--save-steps", "1", "--steps-ahead", "1"]].concat();
     run(&sequential, &[&more[..], &["--sequential"]].concat());
-    let mut child = train(&killed, &more).spawn().unwrap();
-    wait_for(&killed.join("checkpoint-2"), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(&killed, &[&more[..], &["--resume", killed.to_str().unwrap()]].concat());
+    run_killed_after(&killed, "checkpoint-2", &more);
     assert_same(&sequential, &killed);
     let records = lines(&sequential.join("metrics.jsonl"));
     let steps: Vec<&Value> = records.iter().filter(|record| record.get("reward").is_some()).collect();
