@@ -38,9 +38,9 @@ pub fn read(text: &str) -> Records {
         };
         for (key, value) in &record {
             let Some(number) = value.as_f64() else { continue };
-            // Earlier versions' name of the counts of verdicts.
-            let key = key.replacen("became/", "verdict/", 1);
-            let column = columns.entry(key).or_default();
+            // Earlier versions had another name for the counts of verdicts.
+            let verdict = key.strip_prefix("became/").map(|verdict| format!("verdict/{verdict}"));
+            let column = columns.entry(verdict.unwrap_or_else(|| key.clone())).or_default();
             column.resize(*rows, None);
             column.push(Some(rounded(number)));
         }
@@ -67,6 +67,14 @@ pub fn rounded(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_of_verdicts_continue_those_that_had_an_earlier_name() {
+        let text = "{\"became/cut\":3,\"mine/became/cut\":5}\n{\"verdict/cut\":2,\"mine/became/cut\":6}\n";
+        let steps = read(text).steps;
+        assert_eq!(steps["verdict/cut"], [Some(3.0), Some(2.0)]);
+        assert_eq!(steps["mine/became/cut"], [Some(5.0), Some(6.0)], "only the family has another name");
+    }
 
     #[test]
     fn records_of_all_versions_become_columns_of_equal_length() {

@@ -10,7 +10,7 @@ use candle_core::{DType, Tensor};
 
 use super::layers::norm_heads;
 use super::snapshot::{Snapshot, SnapshotBlock};
-use super::{Decoder, PolicyError, Precision};
+use super::{Decoder, PolicyError};
 use grpo_tensor::gpu::Prefilled;
 use grpo_tensor::{self as kernels, KeyValues, Rotations, Window};
 
@@ -82,9 +82,9 @@ impl Cache {
 }
 
 impl Decoder {
-    /// Whether any row of a cache may be fed while others are not: on the CPU in f32.
+    /// Whether any row of a new cache may be fed while others are not: on the CPU in f32.
     pub fn feeds_rows_alone(&self) -> bool {
-        self.device().is_cpu() && self.precision == Precision::F32
+        KeyValues::are_blocks(self.device(), self.precision.format())
     }
 
     /// An empty cache for `rows` sequences of up to `capacity` tokens, over a snapshot of the present weights.

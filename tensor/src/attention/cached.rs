@@ -114,10 +114,15 @@ impl Window {
 }
 
 impl KeyValues {
+    /// Whether keys and values on this device, in this format, are blocks, of which each row is written alone.
+    pub fn are_blocks(device: &Device, format: DType) -> bool {
+        device.is_cpu() && format == DType::F32
+    }
+
     /// Room for every slot of `window`, in the format that queries, keys and values have.
     pub fn new(window: &Window, heads: Heads, device: &Device, format: DType) -> Result<Self> {
         let shape = (window.first.len(), heads.keys, window.capacity, heads.width);
-        if device.is_cpu() && format == DType::F32 {
+        if Self::are_blocks(device, format) {
             let count = shape.0 * shape.1 * shape.2 * shape.3;
             return Ok(KeyValues::Blocks { keys: vec![0.0; count], values: vec![0.0; count] });
         }

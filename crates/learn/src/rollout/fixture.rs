@@ -3,7 +3,7 @@
 use candle_core::Device;
 
 use crate::config::{Config, RolloutConfig};
-use crate::policy::{DecoderConfig, Policy, Tokenizer};
+use crate::policy::{DecoderConfig, KNOWN_SHAPES, Policy, Tokenizer};
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
@@ -61,17 +61,8 @@ pub(crate) fn builtin_sized_policy() -> Policy {
 
 /// The shape of SmolLM2-135M with random weights and few words, for measurements.
 pub(crate) fn small_language_model() -> Policy {
-    let config = DecoderConfig {
-        vocab_size: 768,
-        hidden_size: 576,
-        num_hidden_layers: 30,
-        num_attention_heads: 9,
-        num_key_value_heads: 3,
-        head_dim: 64,
-        intermediate_size: 1536,
-        max_position_embeddings: 2048,
-        ..tiny_policy().decoder().config().clone()
-    };
+    let known = KNOWN_SHAPES.iter().find(|shape| shape.name == "smollm2-135m").expect("a known shape");
+    let config = DecoderConfig { vocab_size: 768, max_position_embeddings: 2048, ..known.config.clone() };
     Policy::initialise(config, tokenizer(768), Seed::root(3), &Device::Cpu).unwrap()
 }
 

@@ -20,8 +20,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use grpo_sandbox::{Limits, Sandbox};
+use grpo_sandbox::{HostError, Limits, Sandbox};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 pub use self::admission::Callers;
 use self::admission::Route;
@@ -144,8 +145,8 @@ impl Service {
     fn answer(&self, request: &Request) -> Response {
         match request.route {
             Route::Judge => self.judge(request.body()),
-            Route::RunCode => self.run_code(request.body()),
-            Route::RunJupyter => self.run_jupyter(request.body()),
+            Route::RunCode => self.run_code(request.body()).unwrap_or_else(|refused| refused),
+            Route::RunJupyter => self.run_jupyter(request.body()).unwrap_or_else(|refused| refused),
         }
     }
 
@@ -190,35 +191,33 @@ impl Service {
     }
 
     /// Runs a program on a standard input, in the format of SandboxFusion.
-    fn run_code(&self, body: &[u8]) -> Response {
-        let request: RunCode = match serde_json::from_slice(body) {
-            Ok(request) => request,
-            Err(error) => return Response::error(400, &format!("{error}; expected a request as of SandboxFusion")),
-        };
-        let answer = match request.job() {
+    fn run_code(&self, body: &[u8]) -> Result<Response, Response> {
+        let answer = match fusion_request::<RunCode>(body)?.job() {
             Err(reason) => run_code::Answer::sandbox_error(reason),
-            Ok(job) => {
-                let _seat = self.runs.take();
-                // An error of the sandbox is tried once more, as in the arena.
-                run_code::Answer::new((self.runner.script)(&job).or_else(|_| (self.runner.script)(&job)))
-            }
+            Ok(job) => run_code::Answer::new(self.run(&*self.runner.script, &job)),
         };
-        Response::json(200, &answer)
+        Ok(Response::json(200, &answer))
     }
 
     /// Runs the cells of a notebook, in the format of SandboxFusion.
-    fn run_jupyter(&self, body: &[u8]) -> Response {
-        let request: RunJupyter = match serde_json::from_slice(body) {
-            Ok(request) => request,
-            Err(error) => return Response::error(400, &format!("{error}; expected a request as of SandboxFusion")),
-        };
-        let answer = match request.cells() {
+    fn run_jupyter(&self, body: &[u8]) -> Result<Response, Response> {
+        let answer = match fusion_request::<RunJupyter>(body)?.cells() {
             Err(reason) => run_jupyter::Answer::sandbox_error(reason),
-            Ok(cells) => {
-                let _seat = self.runs.take();
-                run_jupyter::Answer::new((self.runner.cells)(&cells).or_else(|_| (self.runner.cells)(&cells)))
-            }
+            Ok(cells) => run_jupyter::Answer::new(self.run(&*self.runner.cells, &cells)),
         };
-        Response::json(200, &answer)
+        Ok(Response::json(200, &answer))
     }
+
+    /// Runs what is not judged, when there is a seat for it.
+    fn run<J, R>(&self, runner: impl Fn(&J) -> Result<R, HostError>, job: &J) -> Result<R, HostError> {
+        let _seat = self.runs.take();
+        // An error of the sandbox is tried once more, as in the arena.
+        runner(job).or_else(|_| runner(job))
+    }
+}
+
+/// A request of SandboxFusion, or the answer that it is none.
+fn fusion_request<R: DeserializeOwned>(body: &[u8]) -> Result<R, Response> {
+    let refused = |error| Response::error(400, &format!("{error}; expected a request as of SandboxFusion"));
+    serde_json::from_slice(body).map_err(refused)
 }
