@@ -3,6 +3,7 @@ use super::device::DeviceDecoding;
 use super::fixture::{END, builtin_sized_policy, prompts, rollout_config, small_language_model, tiny_policy};
 use super::*;
 use crate::seed::Purpose;
+use std::time::Instant;
 
 fn sample(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> Vec<Completion> {
     generate(policy, prompts, config, Seed::root(5), &mut |_| ()).unwrap().into_items()
