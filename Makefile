@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page packages wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -80,7 +80,11 @@ proofs: build ## What takes hours: every boundary, ten thousand edges of budgets
 	$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture ten_thousand_programs
 	$(MAKE) fuzz-tier TIER_SECONDS=3600
 	$(MAKE) soak
+	$(MAKE) packages
 	$(MAKE) tier-mutants
+
+packages: ## Pack the libraries that stand alone, as for a registry, and build each from its archive (needs crates.io)
+	CARGO=$(CARGO) scripts/packages.sh
 
 archive: tools ## Pack target/dist for this machine: the program, completions, manual pages, licences (needs python3)
 	CARGO=$(CARGO) scripts/release.sh

@@ -15,10 +15,8 @@ pub(crate) const PROGRAM: Artifact = Artifact {
 };
 
 /// The same with numpy.
-pub(crate) const NUMPY: Artifact = Artifact {
-    compressed: include_bytes!("../artifact/numpy.wasm.xz"),
-    checksum_line: include_str!("../artifact/numpy.wasm.sha256"),
-};
+pub(crate) const NUMPY: Artifact =
+    Artifact { compressed: grpo_sandbox_numpy::COMPRESSED, checksum_line: grpo_sandbox_numpy::CHECKSUM_LINE };
 
 /// Sha256 of the component, in hexadecimal. A verdict depends on it.
 pub const SHA256: &str = PROGRAM.sha256();

@@ -2,9 +2,10 @@
 //! look for.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use toml::Table;
+use walkdir::WalkDir;
 
 fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -84,4 +85,78 @@ fn the_wheel_has_the_texts_of_the_licences() {
     for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
         assert_eq!(read(&format!("python/{licence}")), read(licence), "cp {licence} python/");
     }
+}
+
+/// Libraries that can be used without this repository; `make packages` packs and builds them.
+const STANDING_ALONE: &[&str] = &[
+    "crates/base",
+    "crates/config",
+    "crates/decoder",
+    "crates/verify",
+    "sandbox",
+    "sandbox/artifact/numpy",
+    "sandbox/compiled",
+    "tensor",
+];
+
+/// The path with each `..` taken off together with the part before it.
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// What files of texts and numbers a source takes in: the arguments of `include_str!` and `include_bytes!`.
+fn taken_in(source: &str) -> Vec<&str> {
+    let of = |name| source.split(name).skip(1).filter_map(|rest| rest.split_once('"').map(|(path, _)| path));
+    of("include_str!(\"").chain(of("include_bytes!(\"")).collect()
+}
+
+#[test]
+fn libraries_that_stand_alone_take_in_nothing_from_outside_their_folders() {
+    let mut wrong = Vec::new();
+    for package in STANDING_ALONE {
+        for entry in WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join(package)) {
+            let file = entry.unwrap().into_path();
+            let is_of_tests = file.with_extension("").iter().any(|part| part == "tests");
+            if is_of_tests || file.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            let text = fs::read_to_string(&file).unwrap();
+            let places = taken_in(&text).into_iter().map(|path| lexical(&file.parent().unwrap().join(path)));
+            let outside = places.filter(|place| {
+                !place.starts_with(Path::new(env!("CARGO_MANIFEST_DIR")).join(package)) || !place.exists()
+            });
+            wrong.extend(outside.map(|place| format!("{}: {}", file.display(), place.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(taken_in("include_str!(\"../a.md\"); include_bytes!(\"b\")"), ["../a.md", "b"]);
+}
+
+#[test]
+fn libraries_that_stand_alone_depend_on_each_other_alone_and_by_version() {
+    let version = read("Cargo.toml").parse::<Table>().unwrap()["workspace"]["package"]["version"].clone();
+    let mut names = Vec::new();
+    for package in STANDING_ALONE {
+        let manifest: Table = read(&format!("{package}/Cargo.toml")).parse().unwrap();
+        assert!(manifest["package"].get("publish").is_none(), "{package} says that it is not published");
+        names.push(manifest["package"]["name"].as_str().unwrap().to_owned());
+        let of_paths = manifest.get("dependencies").and_then(toml::Value::as_table).into_iter().flatten();
+        for (name, dependency) in of_paths.filter(|(_, dependency)| dependency.get("path").is_some()) {
+            assert_eq!(dependency.get("version"), Some(&version), "{package}: {name}");
+            let folder = lexical(&Path::new(package).join(dependency["path"].as_str().unwrap()));
+            assert!(STANDING_ALONE.iter().any(|package| Path::new(package) == folder), "{package}: {name}");
+        }
+    }
+    let script = read("scripts/packages.sh");
+    let packed = script.lines().find_map(|line| line.strip_prefix("packages=\"")).unwrap().trim_end_matches('"');
+    let mut packed: Vec<&str> = packed.split(' ').collect();
+    (names.sort(), packed.sort_unstable());
+    assert_eq!(packed, names);
 }

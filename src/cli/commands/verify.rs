@@ -208,7 +208,7 @@ impl Verification<'_> {
         for (turn, evaluation) in turns.iter().zip(evaluations) {
             tokens += turn.tokens;
             let tokens = Some((tokens, self.config.rollout.max_completion_length));
-            found.push(rule.score(Judged { evaluation, tokens }));
+            found.push(rule.score(Judged { evaluation, tokens, program: None }));
             digests.push(evaluation.digest());
         }
         Rejudged { logged: turns.iter().map(|turn| turn.reward).collect(), found, digests }

@@ -6,11 +6,11 @@ use crate::files::loaded::Loaded;
 use crate::weights::LoadTarget;
 use crate::{DecoderConfig, PolicyError, Tokenizer, weights};
 
-const CONFIG: &str = include_str!("../../../../models/builtin/config.json");
-const TOKENIZER: &str = include_str!("../../../../models/builtin/tokenizer.json");
-const TOKENIZER_CONFIG: &str = include_str!("../../../../models/builtin/tokenizer_config.json");
-const GENERATION_CONFIG: &str = include_str!("../../../../models/builtin/generation_config.json");
-const WEIGHTS: &[u8] = include_bytes!("../../../../models/builtin/model.safetensors");
+const CONFIG: &str = include_str!("../../builtin/config.json");
+const TOKENIZER: &str = include_str!("../../builtin/tokenizer.json");
+const TOKENIZER_CONFIG: &str = include_str!("../../builtin/tokenizer_config.json");
+const GENERATION_CONFIG: &str = include_str!("../../builtin/generation_config.json");
+const WEIGHTS: &[u8] = include_bytes!("../../builtin/model.safetensors");
 
 /// Reads the embedded files.
 pub(crate) fn load(target: LoadTarget<'_>) -> Result<Loaded, PolicyError> {

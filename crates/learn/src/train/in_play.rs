@@ -183,7 +183,7 @@ impl Ledger {
     fn emit(&mut self, index: usize, evaluation: &Evaluation, observer: &mut dyn FnMut(Event<'_>)) {
         let (step, total) = (self.step, self.total);
         let EndedCompletion { program, tokens, .. } = &self.ended[&index];
-        let reward = self.rule.score(Judged { evaluation, tokens: Some(*tokens) });
+        let reward = self.rule.score(Judged { evaluation, tokens: Some(*tokens), program: program.as_ref().ok() });
         if let Ok(program) = program {
             emit_games(step, Player::Completion { index, digest: &program.digest() }, evaluation, observer);
         }

@@ -28,7 +28,7 @@ use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Ending, Outcome, TestsTrace, Verdict, points};
 use crate::feedback::feedback;
 use crate::program::{Program, Rejection};
-use crate::reward::Rule;
+use crate::reward::{Judged, Rule};
 use crate::seed::Seed;
 
 /// Bytes of the longest completion: far more than a policy writes, and still quick to search for a program.
@@ -124,6 +124,12 @@ impl Judge {
         Judge { arena, rule, told: Feedback::Shown, tasks, games, differences: None }
     }
 
+    /// The same with one more part of the reward, a pure function of the evidence.
+    pub fn with_part(mut self, name: &'static str, part: impl Fn(&Judged<'_>) -> f64 + Send + Sync + 'static) -> Judge {
+        self.rule = self.rule.with_part(name, part);
+        self
+    }
+
     /// The same with another kind of feedback.
     pub fn telling(self, told: Feedback) -> Judge {
         Judge { told, ..self }
@@ -146,21 +152,21 @@ impl Judge {
         let programs = entries.iter().map(|entry| (entry.program.clone(), entry.cases.as_slice()));
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?;
         let judged = items.iter().zip(entries.iter().zip(&evaluations));
-        Ok(judged.map(|(item, (entry, evaluation))| self.judgement(&item.id, &entry.cases, evaluation)).collect())
+        Ok(judged.map(|(item, (entry, evaluation))| self.judgement(&item.id, entry, evaluation)).collect())
     }
 
     /// Starts to judge one item beside others; items of lower turns are played first.
     fn begin(&self, item: Item, turn: usize) -> Result<Pending, JudgeError> {
-        let Entry { program, cases } = self.entry(&item)?;
+        let entry = self.entry(&item)?;
         let mut scoring = self.arena.begin(turn);
-        scoring.submit(0, program, &cases);
-        Ok(Pending { id: item.id, cases, scoring })
+        scoring.submit(0, entry.program.clone(), &entry.cases);
+        Ok(Pending { id: item.id, entry, scoring })
     }
 
     /// Waits for a judgement.
     fn finish(&self, pending: Pending) -> Result<Judgement, JudgeError> {
         let evaluations = pending.scoring.finish(&mut |_, _| ())?;
-        Ok(self.judgement(&pending.id, &pending.cases, &evaluations[&0]))
+        Ok(self.judgement(&pending.id, &pending.entry, &evaluations[&0]))
     }
 
     fn entry(&self, item: &Item) -> Result<Entry, JudgeError> {
@@ -188,8 +194,8 @@ impl Judge {
         JudgeError::UnknownTask { id: id.to_owned(), environment: self.arena.environment().name().to_owned(), hint }
     }
 
-    fn judgement(&self, id: &str, cases: &[Case], evaluation: &Evaluation) -> Judgement {
-        let reward = self.rule.score(evaluation);
+    fn judgement(&self, id: &str, Entry { program, cases }: &Entry, evaluation: &Evaluation) -> Judgement {
+        let reward = self.rule.score(Judged { evaluation, tokens: None, program: program.as_ref().ok() });
         let tests = self.tests(cases, evaluation);
         self.keep_difference(id, evaluation);
         Judgement {
@@ -241,6 +247,6 @@ struct Entry {
 /// An item that is being judged. Dropping it cancels the games that have not started.
 struct Pending {
     id: String,
-    cases: Vec<Case>,
+    entry: Entry,
     scoring: Scoring,
 }

@@ -10,6 +10,10 @@ use crate::environment::game2048::scored;
 
 /// A judge without a sandbox: a program scores what it returns, and takes as many milliseconds.
 pub(super) fn judge(workers: usize) -> Arc<Judge> {
+    Arc::new(judge_alone(workers))
+}
+
+fn judge_alone(workers: usize) -> Judge {
     let play = |program: &Program, _| {
         let (_, number) = program.source().trim().rsplit_once(' ').unwrap();
         let points: u64 = number.parse().unwrap();
@@ -18,7 +22,7 @@ pub(super) fn judge(workers: usize) -> Arc<Judge> {
     };
     let arena = Arena::stand_in(play, Workers::new(workers)).unwrap();
     let reward = Config::preset("builtin").unwrap().reward;
-    Arc::new(Judge::new(arena, &reward, vec![Seed::root(1), Seed::root(2)]))
+    Judge::new(arena, &reward, vec![Seed::root(1), Seed::root(2)])
 }
 
 pub(super) fn completion(points: u32) -> String {
@@ -42,6 +46,26 @@ fn answers(workers: usize, input: impl Read + Send + 'static) -> (Vec<Judgement>
 /// Text that can be read by another thread.
 fn text(text: impl Into<String>) -> io::Cursor<Vec<u8>> {
     io::Cursor::new(text.into().into_bytes())
+}
+
+#[test]
+fn a_program_adds_a_part_of_its_own_to_the_reward() {
+    let part = |judged: &Judged<'_>| judged.program.map_or(-1.0, |program| f64::from(program.lines()));
+    let judge = Arc::new(judge_alone(1).with_part("lines", part));
+    let item = |id: &str, completion: String| Item { id: id.into(), completion };
+    let items = [item("a", completion(20_000)), item("b", "I would move up.".into())];
+    let together = judge.judge(&items).unwrap();
+    assert_eq!(together[0].parts, [("game", 0.5), ("failure", 0.0), ("lines", 2.0)]);
+    assert_eq!((together[0].reward, together[1].parts[2]), (2.5, ("lines", -1.0)));
+    let lines =
+        items.iter().map(|item| format!("{}\n", serde_json::json!({"id": item.id, "completion": item.completion})));
+    let mut one_by_one = Vec::new();
+    let mut keep = |judgement: &Judgement| {
+        one_by_one.push(judgement.clone());
+        Ok(())
+    };
+    judge_lines(&judge, text(lines.collect::<String>()), "stdin", &mut keep).unwrap();
+    assert_eq!(one_by_one, together);
 }
 
 #[test]

@@ -22,12 +22,15 @@
 //! call succeeds with a probability above `(v(cycle) - failed) / (v(monotone) - failed)`. This is 57 % for `p = 1/2` and
 //! 27 % for `p = 1`; with a logarithm of the score, and -0.6 for the failed call, it would be 83 %.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::arena::{Evaluation, FUEL_PER_SECOND, Start};
 use crate::config::{ConfigError, RewardConfig, TestsReward};
 use crate::environment::{Ending, Environment, Outcome, TestsTrace, Trace};
-use crate::program::Rejection;
+use crate::program::{Program, Rejection};
 use crate::stats;
 
 /// The completion does not contain the requested function.
@@ -71,16 +74,31 @@ pub struct Judged<'a> {
     pub evaluation: &'a Evaluation,
     /// Tokens of the completion, and the most that it may have; `None` if nothing was sampled.
     pub tokens: Option<(usize, usize)>,
+    /// The program, if the completion holds one and it is known here.
+    pub program: Option<&'a Program>,
 }
 
 impl<'a> From<&'a Evaluation> for Judged<'a> {
     fn from(evaluation: &'a Evaluation) -> Self {
-        Judged { evaluation, tokens: None }
+        Judged { evaluation, tokens: None, program: None }
     }
 }
 
 /// A part of a reward: a function of the evidence.
 type Part = fn(&Rule, &Judged<'_>) -> f64;
+
+/// A part that a program adds to those of the configuration.
+#[derive(Clone)]
+struct AddedPart {
+    name: &'static str,
+    part: Arc<dyn Fn(&Judged<'_>) -> f64 + Send + Sync>,
+}
+
+impl fmt::Debug for AddedPart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
 
 /// The rule of reward in one environment under one configuration.
 #[derive(Debug, Clone)]
@@ -91,6 +109,7 @@ pub struct Rule {
     /// Factor of the failures' values.
     unit: f64,
     parts: Vec<(&'static str, Part)>,
+    added: Vec<AddedPart>,
 }
 
 impl Rule {
@@ -112,7 +131,13 @@ impl Rule {
             false => (worth.anchor / scale).powf(config.exponent) / ANCHOR_WORTH,
             true => TASK_UNIT,
         };
-        Rule { config: config.clone(), scale, unit, parts }
+        Rule { config: config.clone(), scale, unit, parts, added: Vec::new() }
+    }
+
+    /// The same with one more part, a pure function of the evidence, which comes last.
+    pub fn with_part(mut self, name: &'static str, part: impl Fn(&Judged<'_>) -> f64 + Send + Sync + 'static) -> Rule {
+        self.added.push(AddedPart { name, part: Arc::new(part) });
+        self
     }
 
     /// Refuses a setting that means nothing in this environment.
@@ -133,8 +158,9 @@ impl Rule {
     /// The reward of an evaluation.
     pub fn score<'a>(&self, judged: impl Into<Judged<'a>>) -> Reward {
         let judged = judged.into();
-        let parts: Vec<(&'static str, f32)> =
-            self.parts.iter().map(|(name, part)| (*name, part(self, &judged) as f32)).collect();
+        let own = self.parts.iter().map(|(name, part)| (*name, part(self, &judged) as f32));
+        let added = self.added.iter().map(|AddedPart { name, part }| (*name, part(&judged) as f32));
+        let parts: Vec<(&'static str, f32)> = own.chain(added).collect();
         Reward { value: parts.iter().fold(0.0, |sum, (_, value)| sum + value), parts }
     }
 

@@ -91,7 +91,7 @@ fn few_instructions_pay_in_tasks_alone() {
 fn length_is_punished_as_in_dapo_or_from_the_first_token() {
     let taken = |config: &RewardConfig, tokens: usize| {
         let evaluation = played(&[(10_000, Ending::GameOver)]);
-        let judged = Judged { evaluation: &evaluation, tokens: Some((tokens, 20_480)) };
+        let judged = Judged { evaluation: &evaluation, tokens: Some((tokens, 20_480)), program: None };
         let reward = Rule::new(config, &Environment::Game2048).score(judged);
         reward.parts.iter().find(|(name, _)| *name == "length").map(|(_, value)| *value)
     };

@@ -25,14 +25,14 @@ pub struct PromptFile {
 
 /// From the simplest style on. The order determines the ids of prompts and style tokens: only append.
 const PROMPTS: [(&str, &str); 8] = [
-    ("short.md", include_str!("../../../../../prompts/short.md")),
-    ("legal.md", include_str!("../../../../../prompts/legal.md")),
-    ("merge.md", include_str!("../../../../../prompts/merge.md")),
-    ("corner.md", include_str!("../../../../../prompts/corner.md")),
-    ("snake.md", include_str!("../../../../../prompts/snake.md")),
-    ("smooth.md", include_str!("../../../../../prompts/smooth.md")),
-    ("ahead.md", include_str!("../../../../../prompts/ahead.md")),
-    ("chance.md", include_str!("../../../../../prompts/chance.md")),
+    ("short.md", include_str!("../../../prompts/short.md")),
+    ("legal.md", include_str!("../../../prompts/legal.md")),
+    ("merge.md", include_str!("../../../prompts/merge.md")),
+    ("corner.md", include_str!("../../../prompts/corner.md")),
+    ("snake.md", include_str!("../../../prompts/snake.md")),
+    ("smooth.md", include_str!("../../../prompts/smooth.md")),
+    ("ahead.md", include_str!("../../../prompts/ahead.md")),
+    ("chance.md", include_str!("../../../prompts/chance.md")),
 ];
 
 /// All instructions of the game: the rules, one worked example, and a request for each style.
@@ -56,14 +56,14 @@ pub fn prompts() -> Result<Vec<PromptFile>, PromptFileError> {
 
 /// The system text, which opens every chat.
 fn system() -> Result<String, PromptFileError> {
-    let parts = Parts::split("chat/system.md", include_str!("../../../../../prompts/chat/system.md"))?;
+    let parts = Parts::split("chat/system.md", include_str!("../../../prompts/chat/system.md"))?;
     Ok(parts.body.into())
 }
 
 /// The worked example of every chat.
 fn example() -> Result<Example, PromptFileError> {
     let name = "chat/example.md";
-    let parts = Parts::split(name, include_str!("../../../../../prompts/chat/example.md"))?;
+    let parts = Parts::split(name, include_str!("../../../prompts/chat/example.md"))?;
     let (request, program) = parts
         .body
         .split_once("\n===\n")

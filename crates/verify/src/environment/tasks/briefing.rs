@@ -4,15 +4,13 @@ use super::{Directory, Function, Kind, Split, Task, Tasks};
 use crate::environment::{Briefing, Case, Ending, Example, Outcome, Request, TestsTrace, Trace};
 
 /// System text of every chat, unless the author gives another.
-const SYSTEM: &str = include_str!("../../../../../prompts/tasks/system.md");
+const SYSTEM: &str = include_str!("../../../prompts/tasks/system.md");
 /// Worked example for function tasks.
-const FUNCTION: (&str, &str) = (
-    include_str!("../../../../../prompts/tasks/function.md"),
-    include_str!("../../../../../prompts/tasks/function.py"),
-);
+const FUNCTION: (&str, &str) =
+    (include_str!("../../../prompts/tasks/function.md"), include_str!("../../../prompts/tasks/function.py"));
 /// Worked example for script tasks.
 const SCRIPT: (&str, &str) =
-    (include_str!("../../../../../prompts/tasks/script.md"), include_str!("../../../../../prompts/tasks/script.py"));
+    (include_str!("../../../prompts/tasks/script.md"), include_str!("../../../prompts/tasks/script.py"));
 
 impl Tasks {
     /// The same tasks with the name and the texts of their directory.
