@@ -57,16 +57,10 @@ pub enum BenchError {
     Sandbox(#[from] HostError),
     /// A script in `python3` failed.
     #[error("{python}: {message}")]
-    Python {
-        /// The interpreter.
-        python: PathBuf,
-        /// Its message.
-        message: String,
-    },
+    Python { python: PathBuf, message: String },
     /// Completions did not have the requested length.
     #[error("found {found} tokens in all completions, expected {expected}: one ended early")]
     Tokens {
-        /// Number of sampled tokens.
         found: usize,
         /// Number of completions times their length.
         expected: usize,
@@ -129,7 +123,6 @@ pub struct Rewards<'a> {
     pub timeout_s: f64,
     /// An interpreter to compare with, if there is one.
     pub python: Option<&'a Python>,
-    /// The clocks.
     pub clocks: Clocks<'a>,
     /// The sources of the batch's programs.
     pub programs: &'a [String],

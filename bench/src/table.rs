@@ -34,7 +34,6 @@ pub struct WayRun {
 /// The distribution of a number over all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
-    /// The median.
     pub median: f64,
     /// The lowest.
     pub low: f64,
@@ -79,9 +78,7 @@ pub(super) struct Reference<'a> {
 /// One way of doing one piece of work.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// The work.
     pub work: &'static str,
-    /// The way.
     pub way: String,
     /// Wall-clock seconds.
     pub wall_s: Spread,
@@ -166,24 +163,6 @@ impl Table {
             rows.push(cells);
         }
         rows
-    }
-
-    /// The table as CSV. Names of work and ways contain neither commas nor quotes.
-    pub fn csv(&self) -> String {
-        let mut text = String::from(
-            "work,way,rounds,wall_s,wall_s_low,wall_s_high,cpu_s,cpu_s_low,cpu_s_high,wall_ratio,cpu_ratio,\
-             innocents,changed,stopped,moves\n",
-        );
-        for row in &self.rows {
-            let Row { work, way, wall_s, cpu_s, .. } = row;
-            let times = [wall_s, cpu_s].map(|it| format!("{},{},{}", it.median, it.low, it.high)).join(",");
-            let ratios = [row.wall_ratio, row.cpu_ratio].map(|it| it.map_or(String::new(), |it| it.median.to_string()));
-            let innocents = row
-                .innocents
-                .map_or(",,,".to_owned(), |it| format!("{},{},{},{}", it.count, it.changed, it.stopped, it.moves));
-            text.push_str(&format!("{work},{way},{},{times},{},{innocents}\n", self.rounds, ratios.join(",")));
-        }
-        text
     }
 }
 

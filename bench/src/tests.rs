@@ -47,7 +47,7 @@ fn an_innocent_has_changed_when_any_round_differs_and_who_spins_is_not_counted()
 }
 
 #[test]
-fn a_table_lines_up_and_its_csv_has_every_column() {
+fn a_table_lines_up() {
     let peer = [run(2.5, 1.25, &[("a", false, 5)])];
     let own = [run(0.05, 0.02, &[("a", false, 5)])];
     let reference = Reference { peer: Some(&peer), results: &own[0].played, spinning_share: None };
@@ -62,10 +62,6 @@ fn a_table_lines_up_and_its_csv_has_every_column() {
     assert_eq!(cells[2][..3], ["", "arena inline", "50.00 ms (50.00 to 50.00)"]);
     assert_eq!(cells[2][4], "50.00x (50.00 to 50.00)");
     assert!(cells[2][5].starts_with("62.50x"), "{cells:?}");
-    let csv: Vec<Vec<String>> = table.csv().lines().map(|line| line.split(',').map(str::to_owned).collect()).collect();
-    assert_eq!(csv.iter().map(Vec::len).collect::<Vec<_>>(), [15, 15, 15]);
-    assert_eq!(csv[2][1..6], ["arena inline", "1", "0.05", "0.05", "0.05"]);
-    assert_eq!(csv[2][9..], ["50", "62.5", "1", "0", "0", "5"]);
 }
 
 #[test]

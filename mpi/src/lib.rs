@@ -18,16 +18,10 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 pub enum MpiError {
     /// The library lacks a function.
     #[error("{file}: is no usable library of MPI: {reason}")]
-    Unusable {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Unusable { file: String, reason: String },
     /// A function of the library failed.
     #[error("{call} failed with code {code}")]
     Failed {
-        /// Its name.
         call: &'static str,
         /// The error code that it returned.
         code: i32,
@@ -36,10 +30,7 @@ pub enum MpiError {
     #[error(
         "{bytes} bytes are more than processes can exchange at once; expected at most 2 GiB: lower grpo.micro_batch"
     )]
-    TooLong {
-        /// Their number.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
 }
 
 /// A communicator, datatype, operation or request. It is a pointer or an `int`, depending on the implementation.

@@ -5,7 +5,6 @@ use std::fmt;
 /// One GPU. Values that the driver does not provide are absent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuModel {
-    /// Its name.
     pub name: String,
     /// Its compute capability, major and minor.
     pub capability: Option<(i32, i32)>,

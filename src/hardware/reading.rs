@@ -11,12 +11,7 @@ pub enum GpuError {
     NoGpu,
     /// A GPU stopped answering.
     #[error("GPU {index} no longer answers: {reason}")]
-    Lost {
-        /// Its index.
-        index: usize,
-        /// What the driver said.
-        reason: String,
-    },
+    Lost { index: usize, reason: String },
 }
 
 /// Why a GPU with work runs below its maximum clock.

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use crate::program::{done, program, refused};
 
-const AGES: &str = r#"{"id": "age", "prompt": "Write `age(text)`, which raises ValueError below 0.", "entry_point": "age", "tests": [{"args": "('7',)", "expected": "7"}, {"args": "('-1',)", "raises": "ValueError"}, {"args": "('12',)", "expected": "12"}, {"args": "('-3',)", "raises": "ValueError"}, {"args": "('30',)", "expected": "30"}, {"args": "(None,)", "raises": "TypeError"}], "reference": "def age(text):\n    years = int(text)\n    if years < 0:\n        raise ValueError(years)\n    return years"}
-"#;
+const AGES: &str = include_str!("tasks/ages.jsonl");
 
 fn printed(directory: &Path, arguments: &[&str]) -> String {
     String::from_utf8(done(directory, arguments).stdout).unwrap()

@@ -8,10 +8,7 @@ use std::process::Output;
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
 
-const TASKS: &str = r#"{"id":"double","prompt":"Write `double(x)`.","entry_point":"double","inputs":["(1,)","(2,)","(3,)","(4,)"],"reference":"def double(x):\n    return 2 * x"}
-{"id":"square","prompt":"Write `square(x)`.","entry_point":"square","tests":[{"args":"(3,)","expected":"9"},{"args":"(4,)","expected":"16"},{"args":"(5,)","expected":"26"},{"args":"(7,)","expected":"49"}],"reference":"def square(x):\n    return x * x"}
-{"id":"third","prompt":"Write `third(xs)`.","entry_point":"third","inputs":["([1, 2, 3],)","([4, 5, 6],)","([1, 2],)","([7, 8, 9],)"],"reference":"def third(xs):\n    return xs[2]"}
-"#;
+const TASKS: &str = include_str!("tasks/check.jsonl");
 
 fn check(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = cargo_bin_cmd!("grpo-2048");
@@ -64,9 +61,7 @@ fn a_game_shows_its_ladder_and_2048_too() {
 }
 
 /// Tasks whose references import what is not a part of the interpreter's first snapshot.
-const LIBRARIES: &str = r#"{"id":"column_sums","prompt":"Write `column_sums(m)`.","entry_point":"column_sums","tests":[{"args":"([[1, 2], [3, 4]],)","expected":"[4, 6]"},{"args":"([[3037000500, 0], [1, 9]],)","expected":"[3037000501, 9]"},{"args":"([[100000, 1]],)","expected":"[100000, 1]"}],"reference":"import numpy as np\n\ndef column_sums(m):\n    return (np.array(m) ** 1).sum(axis=0)"}
-{"id":"rows","prompt":"Write `rows(text)`.","entry_point":"rows","tests":[{"args":"('b,a\\n2,1',)","expected":"[['a', 'b'], ['1', '2']]"},{"args":"('',)","expected":"[]"},{"args":"('x',)","expected":"[['x']]"}],"reference":"import csv\nimport io\nimport unittest\n\nfrom sortedcontainers import SortedList\n\ndef rows(text):\n    return [list(SortedList(row)) for row in csv.reader(io.StringIO(text))]"}
-"#;
+const LIBRARIES: &str = include_str!("tasks/libraries.jsonl");
 
 #[test]
 fn references_import_the_library_and_numpy_and_are_judged_alike_by_one_worker_and_by_eight() {

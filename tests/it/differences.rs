@@ -38,10 +38,7 @@ fn planted(check_one_in: u32) -> Sandbox {
     sandbox.with_tiers(TierChoice::Auto, check_one_in)
 }
 
-const TASKS: &str = r#"
-{"id": "last", "prompt": "Write `last(x)`, the largest item.", "entry_point": "last", "tests": [{"args": "([3, 1, 2],)", "expected": "3"}, {"args": "([1],)", "expected": "1"}, {"args": "([4, 9, 5],)", "expected": "9"}, {"args": "([0, 0],)", "expected": "0"}]}
-{"id": "sum", "prompt": "Write `last(x)`, the sum.", "entry_point": "last", "inputs": ["([1, 1, 2],)", "([],)", "([3],)"], "reference": "TIER = 'interpreted'\ndef last(x):\n    return sum(x) if TIER == 'interpreted' else 7"}
-"#;
+const TASKS: &str = include_str!("tasks/differences.jsonl");
 
 const GOOD: &str = "def last(x):\n    return max(x)\n";
 

@@ -9,11 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-const TASKS: &str = r#"
-{"id": "add", "prompt": "Write `add(a, b)` that returns the sum.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(-1, 1)", "expected": "0"}, {"args": "(10, 5)", "expected": "15"}, {"args": "(2, 2)", "expected": "4"}], "reference": "def add(a, b):\n    return a + b"}
-{"id": "runs", "prompt": "Write `runs(xs)`, the lengths of runs of equal items.", "entry_point": "runs", "inputs": ["([1, 1, 2],)", "([],)", "([3],)", "([4, 4, 4, 5, 5],)"], "reference": "def runs(xs):\n    out = []\n    last = None\n    for x in xs:\n        if out and x == last:\n            out[-1] += 1\n        else:\n            out.append(1)\n        last = x\n    return out"}
-{"id": "sum", "prompt": "Read n, then n numbers; print their sum.", "tests": [{"stdin": "3\n1 2 3\n", "stdout": "6\n"}, {"stdin": "1\n9\n", "stdout": "9\n"}, {"stdin": "2\n5 6\n", "stdout": "11\n"}]}
-"#;
+const TASKS: &str = include_str!("tasks/judge.jsonl");
 
 fn judge(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));

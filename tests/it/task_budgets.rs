@@ -14,10 +14,7 @@ static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
 });
 
 /// A task with tests of growing cost, and the same with a checker that is dear itself.
-const TASKS: &str = r#"
-{"id": "plain", "prompt": "Write `f(n)`, which returns n.", "entry_point": "f", "tests": [{"args": "(1,)", "expected": "1"}, {"args": "(30,)", "expected": "30"}, {"args": "(300,)", "expected": "300"}, {"args": "(2000,)", "expected": "2000"}, {"args": "(7,)", "expected": "7"}, {"args": "(4000,)", "expected": "4000"}, {"args": "(0,)", "expected": "0"}]}
-{"id": "checked", "prompt": "Write `f(n)`, which returns n.", "entry_point": "f", "tests": [{"args": "(30,)", "expected": "30"}, {"args": "(2000,)", "expected": "2000"}], "checker": "def check():\n    s = 0\n    for i in range(20000):\n        s += i\n    a = yield ('f', 100)\n    b = yield ('f', 1000)\n    return a == 100 and b == 1000"}
-"#;
+const TASKS: &str = include_str!("tasks/task_budgets.jsonl");
 
 const PROGRAMS: &[&str] = &[
     "def f(n):\n    return n\n",

@@ -124,11 +124,8 @@ struct SharedArgs {
     #[arg(long, value_name = "S", default_value_t = 0, help_heading = "Measurement")]
     seed: u64,
     /// One JSON object instead of a table
-    #[arg(long, conflicts_with = "csv", help_heading = "Measurement")]
-    json: bool,
-    /// Comma-separated lines instead of a table
     #[arg(long, help_heading = "Measurement")]
-    csv: bool,
+    json: bool,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -296,9 +293,6 @@ impl SharedArgs {
         if self.json {
             let text = serde_json::to_string(sheet).map_err(CliError::run)?;
             return output::print(&format!("{text}\n"));
-        }
-        if self.csv {
-            return output::print(&sheet.csv());
         }
         let name = self.model.as_deref().or(self.random_weights.as_deref()).unwrap_or(SMALLEST);
         let source = if self.model.is_some() { "" } else { ", random weights" };

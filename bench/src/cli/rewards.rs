@@ -52,11 +52,8 @@ pub struct RewardsArgs {
     #[arg(long, value_name = "NAME")]
     python: Option<String>,
     /// One JSON object instead of a table
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
-    /// Comma-separated lines instead of a table
     #[arg(long)]
-    csv: bool,
+    json: bool,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -115,9 +112,6 @@ impl RewardsArgs {
         if self.json {
             let text = serde_json::to_string(table).map_err(CliError::run)?;
             return output::print(&format!("{text}\n"));
-        }
-        if self.csv {
-            return output::print(&table.csv());
         }
         let cores = counted(std::thread::available_parallelism().map_or(1, usize::from), "core");
         let mut text = format!(

@@ -74,9 +74,7 @@ pub struct Measurement<'a> {
     pub prompt_tokens: usize,
     /// Other programs that do the same work.
     pub peers: &'a [Peer<'a>],
-    /// The clocks.
     pub clocks: Clocks<'a>,
-    /// The gauges.
     pub gauges: &'a dyn Gauges,
     /// Number of rounds.
     pub rounds: usize,

@@ -33,7 +33,6 @@ pub struct Peer<'a> {
     pub python: &'a Python,
     /// `generate.py` or `update.py`.
     pub script: &'static str,
-    /// The model.
     pub model: &'a PeerModel,
     /// PyTorch's name of the number format.
     pub dtype: &'static str,

@@ -91,14 +91,6 @@ impl Figure {
             Figure::Nothing => NOTHING.into(),
         }
     }
-
-    fn csv(&self) -> String {
-        match self {
-            Figure::Measured(Spread { median, low, high }) => format!("{median},{low},{high}"),
-            Figure::Unmeasured => [UNMEASURED; 3].join(","),
-            Figure::Nothing => ",,".into(),
-        }
-    }
 }
 
 impl Serialize for Figure {
@@ -114,7 +106,6 @@ impl Serialize for Figure {
 /// All figures of one way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SheetRow {
-    /// The way.
     pub way: String,
     /// In the order of the columns.
     pub figures: Vec<Figure>,
@@ -123,7 +114,6 @@ pub struct SheetRow {
 /// The whole sheet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
-    /// The columns.
     pub columns: &'static [Column],
     /// The model without a change, its changes, the peers.
     pub rows: Vec<SheetRow>,
@@ -159,20 +149,6 @@ impl Sheet {
             format!("{:.1} ({:.1} to {:.1})", median / 1e9, low / 1e9, high / 1e9)
         };
         format!("a large copy {} GB/s, a large square product {} GFLOP/s", scaled(copied), scaled(product))
-    }
-
-    /// The sheet as CSV, with median, lowest and highest value of every figure.
-    pub fn csv(&self) -> String {
-        let names = self.columns.iter().map(|Column { key, .. }| format!("{key},{key}_low,{key}_high"));
-        let mut text = format!("way,device,threads,rounds,{}\n", names.collect::<Vec<_>>().join(","));
-        for row in &self.rows {
-            let figures: Vec<String> = row.figures.iter().map(Figure::csv).collect();
-            // The value of a change may contain commas.
-            let way = row.way.replace(',', ";");
-            let (device, threads, rounds) = (&self.device, self.threads, self.rounds);
-            text.push_str(&format!("{way},{device},{threads},{rounds},{}\n", figures.join(",")));
-        }
-        text
     }
 }
 

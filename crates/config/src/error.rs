@@ -7,40 +7,20 @@ use std::path::PathBuf;
 pub enum ConfigError {
     /// A file cannot be read.
     #[error("{path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A text is not valid TOML.
     #[error("{origin}: {message}")]
     Syntax {
-        /// File or flag.
         origin: String,
         /// The message of the parser, with the place.
         message: String,
     },
     /// A key does not exist.
     #[error("{origin}: unknown key `{key}`{hint}")]
-    UnknownKey {
-        /// File or flag.
-        origin: String,
-        /// Dotted key.
-        key: String,
-        /// A suggestion in words.
-        hint: String,
-    },
+    UnknownKey { origin: String, key: String, hint: String },
     /// A value is not allowed.
     #[error("{key} = {found}: {expected}")]
-    Value {
-        /// Dotted key.
-        key: String,
-        /// The value that was given.
-        found: String,
-        /// The values that are allowed.
-        expected: String,
-    },
+    Value { key: String, found: String, expected: String },
     /// A configuration of another program has keys that cannot be imported.
     #[error("{}; {hint}", ConfigError::listed(origin, refused))]
     Foreign {
@@ -48,17 +28,11 @@ pub enum ConfigError {
         origin: String,
         /// The refused keys, each with its value and the reason.
         refused: Vec<String>,
-        /// What the user can do.
         hint: String,
     },
     /// A preset does not exist.
     #[error("unknown preset `{found}`; there are: {known}")]
-    UnknownPreset {
-        /// The name that was given.
-        found: String,
-        /// The names of all presets.
-        known: String,
-    },
+    UnknownPreset { found: String, known: String },
 }
 
 impl ConfigError {

@@ -48,7 +48,6 @@ pub enum Event<'a> {
     ActivityDone {
         /// Number of the step.
         step: usize,
-        /// The activity.
         activity: Activity,
         /// When it began and ended.
         period: Period,
@@ -84,10 +83,7 @@ pub enum Event<'a> {
     /// A held-out evaluation is complete.
     Evaluated(&'a EvaluationRecord),
     /// A checkpoint was written completely.
-    Saved {
-        /// Its directory.
-        path: &'a Path,
-    },
+    Saved { path: &'a Path },
     /// A message for the user.
     Message(&'a str),
 }
@@ -146,7 +142,6 @@ pub struct GamePlayed<'a> {
     pub worker: Option<usize>,
     /// When it began and ended.
     pub period: Period,
-    /// Its score.
     pub score: f64,
     /// The name of its ending, or that the program was rejected or the sandbox failed.
     pub ending: &'static str,
@@ -204,7 +199,6 @@ pub struct ScoredCompletion {
     pub verdict: Verdict,
     /// Why it never played, or how its games ended. May be empty.
     pub reason: String,
-    /// The reward.
     pub reward: f64,
     /// Name and value of each part of the reward.
     pub parts: Vec<(String, f64)>,

@@ -64,7 +64,6 @@ pub enum LaunchRecord {
         at: f64,
         /// Number of steps done.
         step: usize,
-        /// How it ended.
         how: LaunchEnd,
     },
 }

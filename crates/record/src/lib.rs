@@ -44,12 +44,7 @@ use grpo_verify::{files, plural};
 pub enum SinkError {
     /// A file cannot be written or read back.
     #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
 }
 
 impl SinkError {

@@ -11,7 +11,6 @@ pub struct UpdateRecord {
     /// Global norm of the gradient before clipping.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub grad_norm: Option<f64>,
-    /// The learning rate.
     pub learning_rate: f64,
     /// Mean entropy of the policy's distributions at completion tokens, in nats per token.
     #[serde(skip_serializing_if = "Option::is_none", default)]

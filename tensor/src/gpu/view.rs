@@ -71,7 +71,6 @@ pub struct LayerView {
     pub output: MapsView,
     /// Norm before the feed-forward block.
     pub inner_norm: Tensor,
-    /// Gate and up maps.
     pub gate_up: MapsView,
     /// Down map.
     pub down: MapsView,

@@ -13,53 +13,28 @@ pub enum LearnError {
         "no gradient for {}; expected one for every trained variable: some operation records no backward",
         list(names)
     )]
-    MissingGradients {
-        /// Names of the variables.
-        names: Vec<String>,
-    },
+    MissingGradients { names: Vec<String> },
     /// The loss is infinite or NaN.
     #[error("the loss is {loss}; expected a finite number: lower grpo.learning_rate, or go back to a checkpoint")]
-    NotFiniteLoss {
-        /// Its value.
-        loss: f64,
-    },
+    NotFiniteLoss { loss: f64 },
     /// Gradients are infinite or NaN.
     #[error(
         "the gradient is no finite number for {}; lower the learning rate, or go back to a checkpoint",
         list(names)
     )]
-    NotFiniteGradients {
-        /// Names of the variables.
-        names: Vec<String>,
-    },
+    NotFiniteGradients { names: Vec<String> },
     /// There is a KL penalty but no reference.
     #[error("grpo.beta = {beta} needs log-probabilities of the reference; found none in the batch")]
-    NoReference {
-        /// Weight of the penalty.
-        beta: f64,
-    },
+    NoReference { beta: f64 },
     /// The state of the optimiser does not fit these variables.
     #[error("optimiser state: `{name}`: found {found}, expected {expected}")]
-    State {
-        /// Name of the tensor.
-        name: String,
-        /// What was found.
-        found: String,
-        /// What was expected.
-        expected: String,
-    },
+    State { name: String, found: String, expected: String },
     /// The file of the optimiser's state cannot be read or written.
     #[error("{path}: {message}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        message: String,
-    },
+    File { path: PathBuf, message: String },
     /// Another process of the run reported an error.
     #[error("rank {rank} could not do its part of the update{}", if *out_of_memory { ": its device is out of memory" } else { "" })]
     Elsewhere {
-        /// Its rank.
         rank: usize,
         /// Whether its device ran out of memory.
         out_of_memory: bool,

@@ -11,9 +11,7 @@ pub enum ParallelError {
          belongs to the launcher, where the loader finds it, or its path in GRPO_2048_MPI", refusals.join("; ")
     )]
     NoLibrary {
-        /// The launcher.
         launcher: &'static str,
-        /// The number of processes.
         size: String,
         /// The loader's message for each library that was tried.
         refusals: Vec<String>,
@@ -24,13 +22,10 @@ pub enum ParallelError {
          that belongs to the launcher: name it in GRPO_2048_MPI, or start with the launcher that belongs to it"
     )]
     Mixed {
-        /// The launcher.
         launcher: &'static str,
         /// Number of processes according to the launcher.
         started: usize,
-        /// The file of the library.
         library: String,
-        /// Its version.
         version: String,
         /// Number of processes according to the library.
         found: usize,
@@ -40,30 +35,19 @@ pub enum ParallelError {
     Mpi(#[from] MpiError),
     /// NCCL failed.
     #[error("NCCL: {reason}")]
-    Nccl {
-        /// The message of NCCL.
-        reason: String,
-    },
+    Nccl { reason: String },
     /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
     /// A message of another process cannot be read.
     #[error("rank {rank}: said something that cannot be read: {reason}")]
-    Unreadable {
-        /// The process.
-        rank: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Unreadable { rank: usize, reason: String },
     /// Processes cannot be connected to detect that one of them ends.
     #[error(
         "the processes cannot watch each other: {reason}; every machine must reach the one of rank 0 by TCP, by its host \
          name or one of its addresses"
     )]
-    Unwatched {
-        /// What the system said.
-        reason: std::io::Error,
-    },
+    Unwatched { reason: std::io::Error },
     /// Processes have different results of a step.
     #[error(
         "step {step}: rank {rank} has come to other results than rank 0, which is a fault of its machine or a bug; \
@@ -72,7 +56,6 @@ pub enum ParallelError {
     Apart {
         /// The first process that differs from rank 0.
         rank: usize,
-        /// The step.
         step: usize,
     },
     /// Processes differ in something that must be equal.

@@ -25,7 +25,6 @@ const LOCAL_RANKS: &[&str] = &["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", 
 /// A start by a launcher, of more than one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launched {
-    /// The launcher.
     pub launcher: &'static str,
     /// The number of processes, if the launcher sets it.
     pub size: Option<usize>,

@@ -12,23 +12,14 @@ pub enum PromptError {
     #[error(
         "prompts/{style}.md: the built-in model was not trained on this style; add it to the corpus and run `grpo-2048 sft`"
     )]
-    UnknownStyle {
-        /// The requested style.
-        style: String,
-    },
+    UnknownStyle { style: String },
     /// A base model without a chat template.
     #[error("the model has no chat template: it is a base model, or its tokenizer_config.json is not complete")]
     NoChatTemplate,
     /// Several turns for a model that cannot be told anything.
     #[error("rollout.turns: {reason}")]
-    NoTurns {
-        /// What is missing.
-        reason: String,
-    },
+    NoTurns { reason: String },
     /// A template that cannot be rendered.
     #[error("chat template: {message}")]
-    Template {
-        /// The template engine's message.
-        message: String,
-    },
+    Template { message: String },
 }

@@ -24,7 +24,6 @@ const LOGITS_PER_TASK: usize = 16_384;
 
 /// One sequence of the batch. It may have ended and not been removed yet.
 pub(super) struct Row {
-    /// Its completion.
     pub id: CompletionId,
     /// Index of the completion in the batch.
     pub place: usize,

@@ -10,9 +10,7 @@ use crate::policy::PolicyError;
 pub struct ServerFault {
     /// The address of the server.
     pub server: String,
-    /// What was found.
     pub found: String,
-    /// What the user can do.
     pub hint: String,
 }
 
@@ -48,12 +46,7 @@ pub enum RolloutError {
     Server(ServerFault),
     /// An adapter for servers cannot be written.
     #[error("rollout.adapter_dir {path}: {source}")]
-    Adapter {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Adapter { path: PathBuf, source: std::io::Error },
     /// The model failed.
     #[error(transparent)]
     Policy(#[from] PolicyError),

@@ -44,9 +44,7 @@ impl CompletionId {
 /// Completions of one prompt that are to be sampled together.
 #[derive(Debug, Clone)]
 pub struct GroupRequest<'a> {
-    /// The prompt.
     pub prompt: &'a Prompt,
-    /// The completions.
     pub ids: Vec<CompletionId>,
 }
 

@@ -11,31 +11,16 @@ use crate::prompt::PromptError;
 pub enum SftError {
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    File { path: PathBuf, source: std::io::Error },
     /// The directory has a run with other settings.
     #[error("{path}: holds a run with other settings ({found}); choose another --output-dir or delete it")]
-    OtherRun {
-        /// The checkpoint.
-        path: PathBuf,
-        /// Its settings.
-        found: String,
-    },
+    OtherRun { path: PathBuf, found: String },
     /// The vocabulary could not be learnt.
     #[error("vocabulary: {0}")]
     Vocabulary(#[from] tokenizers::Error),
     /// The loss is infinite or NaN.
     #[error("step {step}: the loss is {loss}; lower sft.learning_rate")]
-    Diverged {
-        /// The step.
-        step: usize,
-        /// Its value.
-        loss: f64,
-    },
+    Diverged { step: usize, loss: f64 },
     /// No program fits into the model's context.
     #[error("no program fits: the model reads {longest} tokens at most, and the prompt alone has {prompt}")]
     NothingFits {

@@ -92,7 +92,6 @@ pub struct Contents<'a> {
     pub policy: &'a Policy,
     /// The optimiser, whose moments are saved.
     pub optimizer: &'a Optimizer,
-    /// The state of the trainer.
     pub state: &'a TrainerState,
     /// The seed that all random streams are derived from.
     pub root_seed: u64,

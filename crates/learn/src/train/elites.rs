@@ -247,7 +247,6 @@ impl Elites {
 pub struct StepEpisodes<'a> {
     /// One prompt per group.
     pub prompts: &'a [Prompt],
-    /// The groups of episodes.
     pub episodes: &'a Groups<Episode>,
     /// Games that each episode played.
     pub games: usize,

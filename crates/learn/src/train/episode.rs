@@ -13,7 +13,6 @@ use crate::rollout::{Completion, FinishReason, Trajectory, TurnTokens};
 /// What the policy is told before it writes again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// The text.
     pub text: String,
     /// The token ids that it is read in, with those of the model's format.
     pub ids: Vec<u32>,

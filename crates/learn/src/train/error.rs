@@ -40,12 +40,7 @@ pub enum TrainError {
     Machine(TooSmall),
     /// A file of a checkpoint cannot be read or does not belong there.
     #[error("{path}: {reason}")]
-    Checkpoint {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Checkpoint { path: PathBuf, reason: String },
     /// Processes cannot exchange messages, or disagree.
     #[error(transparent)]
     Parallel(#[from] ParallelError),

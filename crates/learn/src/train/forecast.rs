@@ -27,7 +27,6 @@ const LEARNING_RATE: f64 = 1e-9;
 /// The forecast of a run.
 #[derive(Debug)]
 pub struct Rehearsal {
-    /// The plan of its memory.
     pub plan: MemoryPlan,
     /// How updates are divided so that they fit into memory, if they are.
     pub notice: Option<String>,

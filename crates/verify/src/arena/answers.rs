@@ -17,7 +17,6 @@ use crate::program::Program;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}:{line} ({id}): the reference {reason}")]
 pub struct Unanswering {
-    /// The file.
     pub path: String,
     /// Line of the task.
     pub line: usize,

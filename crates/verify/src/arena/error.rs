@@ -12,7 +12,6 @@ pub enum ArenaError {
     Host {
         /// Index of the completion whose game it was.
         completion: usize,
-        /// What went wrong.
         source: HostError,
     },
     /// The tiers of the sandbox differ on a program, and that was to stop.
@@ -20,7 +19,6 @@ pub enum ArenaError {
     TiersDiffer {
         /// Index of the completion whose program it is.
         completion: usize,
-        /// The program, and both answers.
         difference: Box<Difference>,
     },
     /// Our own code panicked in a game.
@@ -28,7 +26,6 @@ pub enum ArenaError {
     Panicked {
         /// Index of the completion whose game it was.
         completion: usize,
-        /// What the panic said.
         message: String,
     },
     /// The user's own game failed, and not through what a program did: no score would mean anything.
@@ -36,17 +33,11 @@ pub enum ArenaError {
     Environment {
         /// Index of the completion whose game it was.
         completion: usize,
-        /// The file of its rules.
         game: PathBuf,
         /// What it was asked, at which move, and what it did.
         message: String,
     },
     /// The system gave no threads.
     #[error("cannot start {workers} worker threads; lower --parallel-rewards or use --sequential")]
-    Threads {
-        /// How many were asked for.
-        workers: usize,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Threads { workers: usize, source: std::io::Error },
 }

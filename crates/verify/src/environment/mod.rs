@@ -53,17 +53,11 @@ pub enum EnvironmentError {
     Unknown {
         /// The name that the user gave.
         name: String,
-        /// What exists under the name.
         found: &'static str,
     },
     /// A path at which there is something other than a file or a directory.
     #[error("{}: found {found}; expected a file, which has an end", path.display())]
-    Special {
-        /// The path.
-        path: PathBuf,
-        /// What is there.
-        found: &'static str,
-    },
+    Special { path: PathBuf, found: &'static str },
     /// A malformed file of tasks.
     #[error(transparent)]
     Tasks(#[from] TasksError),

@@ -97,7 +97,6 @@ impl std::fmt::Display for Ending {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Record", try_from = "Record")]
 pub struct Outcome {
-    /// The case.
     pub case: Case,
     /// Points of a game; in a task, the share of tests passed.
     pub score: f64,

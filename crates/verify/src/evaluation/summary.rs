@@ -71,7 +71,6 @@ pub struct Single {
     pub scores: Vec<f64>,
     /// Mean score; the interval is over games.
     pub mean_score: Estimate,
-    /// Median score.
     pub median_score: Estimate,
     /// Largest tile of all games; in 2048 only.
     #[serde(skip_serializing_if = "Option::is_none")]

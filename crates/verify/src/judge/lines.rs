@@ -23,31 +23,22 @@ pub enum LinesError {
     /// A line that is no item, which is its author's fault.
     #[error("{name}:{line}: {reason}")]
     Line {
-        /// The file.
         name: String,
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
         reason: String,
     },
     /// An error of the host while judging a line.
     #[error("{name}:{line}: not judged")]
     Machine {
-        /// The file.
         name: String,
         /// Its number, from 1.
         line: usize,
-        /// What went wrong.
         source: JudgeError,
     },
     /// An error of the system while reading, starting a thread, or answering.
     #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    System { what: String, source: std::io::Error },
 }
 
 /// Judges every line of `input`; messages call the input `name`. `answer` receives the judgements in the order of the

@@ -49,7 +49,6 @@ pub struct Item {
 pub struct Judgement {
     /// Name of the item.
     pub id: String,
-    /// The reward.
     pub reward: f32,
     /// What came of the completion.
     pub verdict: Verdict,
@@ -80,22 +79,10 @@ fn as_map<S: Serializer>(parts: &[(&'static str, f32)], serializer: S) -> Result
 pub enum JudgeError {
     /// No task has this name.
     #[error("no task {id:?} in {environment}; {hint}")]
-    UnknownTask {
-        /// The name that was given.
-        id: String,
-        /// The environment that was searched.
-        environment: String,
-        /// Names that exist.
-        hint: String,
-    },
+    UnknownTask { id: String, environment: String, hint: String },
     /// A completion that is too long.
     #[error("{id:?}: a completion of {bytes} bytes; expected at most {COMPLETION_BYTES_MAX}")]
-    TooLong {
-        /// Name of the item.
-        id: String,
-        /// Bytes of the completion.
-        bytes: usize,
-    },
+    TooLong { id: String, bytes: usize },
     /// An error of the host.
     #[error(transparent)]
     Arena(#[from] ArenaError),

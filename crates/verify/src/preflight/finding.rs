@@ -103,7 +103,6 @@ impl Check {
 pub struct Setting {
     /// Dotted key.
     pub key: &'static str,
-    /// Its value.
     pub found: String,
     /// Its default value.
     pub default: String,
@@ -112,7 +111,6 @@ pub struct Setting {
 /// The place of a task in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskPlace {
-    /// The file.
     pub file: String,
     /// Line of the task, from 1.
     pub line: usize,
@@ -129,7 +127,6 @@ impl fmt::Display for TaskPlace {
 /// One finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckFinding {
-    /// The check.
     pub check: Check,
     /// How serious it is.
     pub level: Level,

@@ -11,7 +11,6 @@ use crate::environment::Labels;
 pub struct TaskCount {
     /// All of them.
     pub tasks: usize,
-    /// Their tests.
     pub tests: usize,
     /// Tasks with a problem of their own.
     pub to_mend: usize,
@@ -31,7 +30,6 @@ pub struct Standing {
     /// Largest tile of all games, in 2048; 0 if it did not play.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
-    /// The reward.
     pub reward: f32,
 }
 

@@ -26,7 +26,6 @@ impl Trial {
 pub struct JudgedTrial {
     /// How the program played.
     pub evaluation: Evaluation,
-    /// The reward for it.
     pub reward: Reward,
 }
 

@@ -21,17 +21,12 @@ pub enum Rejection {
     NotCompiled {
         /// First line with an error, from 1.
         line: u32,
-        /// Lines of the program.
         lines: u32,
-        /// The compiler's message.
         message: String,
     },
     /// The source is longer than any that is compiled.
     #[error("{bytes} bytes; expected at most {SOURCE_BYTES_MAX}")]
-    TooLong {
-        /// Bytes of the program.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
 }
 
 impl Rejection {

@@ -44,7 +44,6 @@ pub(super) struct Object {
     pub(super) index: u32,
     /// It is known to be a list or tuple.
     pub(super) is_sequence: bool,
-    /// Kind of its items.
     pub(super) items: Kind,
 }
 

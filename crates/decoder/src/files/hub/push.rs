@@ -72,22 +72,10 @@ pub struct Pushed {
 pub enum PushError {
     /// The Hub refused, or could not be reached.
     #[error("{repo}: {message}")]
-    Hub {
-        /// Owner and name.
-        repo: String,
-        /// What was found.
-        message: String,
-        /// What to do about it.
-        advice: String,
-    },
+    Hub { repo: String, message: String, advice: String },
     /// A file that cannot be read.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 /// A file to push.

@@ -6,7 +6,7 @@ use crate::prompt::{PROGRAM, PromptSet, builtin_tokens};
 const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 /// As Qwen3's: answers before the last request lose their thinking.
-const FORGETFUL: &str = "{% for message in messages %}{% set content = message.content %}{% if message.role == 'assistant' and not loop.last %}{% set content = content.split('</think>')[-1].lstrip('\n') %}{% endif %}{{ '<|im_start|>' + message.role + '\n' + content + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+const FORGETFUL: &str = include_str!("forgetful.jinja");
 
 /// A tokenizer of single letters, with the tokens of ChatML.
 fn chat_tokenizer(template: &str) -> Tokenizer {

@@ -14,81 +14,44 @@ pub enum RunDirError {
         with = if differing.is_empty() { "with this configuration".into() } else { format!("with another configuration ({})", differing.join(", ")) }
     )]
     Occupied {
-        /// The directory.
         path: PathBuf,
         /// Keys that differ, with both values.
         differing: Vec<String>,
     },
     /// The directory holds something else.
     #[error("--output-dir {path}: is not empty and holds no run; choose an empty or new directory")]
-    Foreign {
-        /// The directory.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// The path is a file.
     #[error("--output-dir {path}: is no directory; choose an empty or new one")]
-    NoDirectory {
-        /// What is there.
-        path: PathBuf,
-    },
+    NoDirectory { path: PathBuf },
     /// The directory is not writable.
     #[error("--output-dir {path}: {source}; choose a directory that can be written to")]
-    NotWritable {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    NotWritable { path: PathBuf, source: io::Error },
     /// There is no checkpoint to resume from.
     #[error("--resume {path}: no complete checkpoint there; start without --resume")]
-    NothingToResume {
-        /// The directory.
-        path: PathBuf,
-    },
+    NothingToResume { path: PathBuf },
     /// The requested configuration differs from the recorded one in settings that may not change.
     #[error("--resume {path}: the run was started with other settings: {differing}; drop them, or start a new run", differing = differing.join(", "))]
     Differs {
-        /// The directory.
         path: PathBuf,
         /// Keys that differ, with both values.
         differing: Vec<String>,
     },
     /// There are checkpoints, but all of them are damaged.
     #[error("--resume {path}: no checkpoint there is whole: {}; start a new run", damaged.join("; "))]
-    Damaged {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong with each.
-        damaged: Vec<String>,
-    },
+    Damaged { path: PathBuf, damaged: Vec<String> },
     /// The directory was removed or replaced while the run was writing to it.
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
-    Gone {
-        /// The directory.
-        path: PathBuf,
-    },
+    Gone { path: PathBuf },
     /// Another process holds the lock.
     #[error("--output-dir {path}: another process is training there")]
-    Locked {
-        /// The directory.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// The recorded configuration cannot be read.
     #[error("{path}: the recorded configuration cannot be read: {source}")]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: ConfigError,
-    },
+    Config { path: PathBuf, source: ConfigError },
     /// The file system refused an operation.
     #[error("{path}: {source}")]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl RunDirError {

@@ -8,7 +8,6 @@ use crate::environment::{Briefing, Example, Request};
 pub struct PromptFileError {
     /// The file.
     pub name: String,
-    /// What is wrong with it.
     pub message: String,
 }
 

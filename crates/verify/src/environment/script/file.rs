@@ -19,24 +19,13 @@ const SHOWN_MAX: usize = 60;
 pub enum ScriptError {
     /// A file that cannot be read.
     #[error("{path}: cannot read the game")]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Unreadable { path: PathBuf, source: std::io::Error },
     /// A file that is not text, or too large.
     #[error("{path}: {found}; expected Python in UTF-8, at most {SOURCE_BYTES_MAX} bytes of it")]
-    NotText {
-        /// The file.
-        path: PathBuf,
-        /// What was found instead.
-        found: String,
-    },
+    NotText { path: PathBuf, found: String },
     /// A line with an error.
     #[error("{path}, line {line}: {message}")]
     Line {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,

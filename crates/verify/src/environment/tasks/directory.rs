@@ -12,7 +12,6 @@ use crate::environment::Example;
 pub struct Directory {
     /// The name in reports; the directory's name by default.
     pub name: String,
-    /// The file with the rules.
     pub rules: RulesFile,
     /// System text of every chat, in place of the default one.
     pub system: Option<String>,
@@ -36,42 +35,28 @@ pub enum RulesFile {
 pub enum DirectoryError {
     /// A file that cannot be read.
     #[error("{path}: {source}; an environment's directory holds `env.toml`")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// Not TOML, a key that does not exist, or a value of the wrong type.
     #[error("{path}: {message}")]
     Syntax {
-        /// The file.
         path: PathBuf,
         /// The parser's message, with the line.
         message: String,
     },
     /// A text for a game, which belongs in the game's own file.
     #[error("{path}: found `{key}` beside `game`; expected `game` alone: a game's words are in its own file")]
-    WordsOfGame {
-        /// The file.
-        path: PathBuf,
-        /// The key.
-        key: &'static str,
-    },
+    WordsOfGame { path: PathBuf, key: &'static str },
     /// A file that is named and does not exist.
     #[error("{path}: `{key}` names {named}, which is no file; expected the path of a file, from where {path} is")]
     Nowhere {
-        /// The file.
         path: PathBuf,
         /// `tasks` or `game`.
         key: &'static str,
-        /// What it names.
         named: PathBuf,
     },
     /// No rules, or two kinds of rules.
     #[error("{path}: found {found}; expected either `tasks = \"tasks.jsonl\"` or `game = \"game.py\"`")]
     Rules {
-        /// The file.
         path: PathBuf,
         /// Which of the two keys were given.
         found: &'static str,

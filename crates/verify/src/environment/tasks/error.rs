@@ -11,36 +11,16 @@ pub(super) const TOLD_MAX: usize = 20;
 pub enum TasksError {
     /// A file that cannot be read.
     #[error("{path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A file that is too large for memory.
     #[error("{path}: larger than {limit} MiB; split it into several files")]
-    Large {
-        /// The file.
-        path: PathBuf,
-        /// What is allowed.
-        limit: u64,
-    },
+    Large { path: PathBuf, limit: u64 },
     /// A file without a task.
     #[error("{path}: no tasks; expected one JSON object a line (`grpo-2048 tasks new DIR` writes a start)")]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// Lines that are not tasks.
     #[error("{}", told(.path, .problems, *.more))]
-    Lines {
-        /// The file.
-        path: PathBuf,
-        /// The first of them.
-        problems: Vec<Problem>,
-        /// How many more there are.
-        more: usize,
-    },
+    Lines { path: PathBuf, problems: Vec<Problem>, more: usize },
 }
 
 /// A problem in one line.

@@ -19,24 +19,15 @@ pub enum ValueError {
     NotLiteral {
         /// The expression as it was written, shortened.
         found: String,
-        /// What could stand there.
         expected: &'static str,
     },
     /// A list, set or dict where Python needs something hashable.
     #[error("unhashable type `{kind}` in a set or as a key; use a tuple")]
-    Unhashable {
-        /// Python's name of the type.
-        kind: &'static str,
-    },
+    Unhashable { kind: &'static str },
     /// Nested too deep.
     #[error("nested deeper than {DEPTH_MAX} levels")]
     Deep,
     /// Larger than a test may be.
     #[error("{what}; at most {limit}")]
-    Large {
-        /// What is too large.
-        what: &'static str,
-        /// What is allowed.
-        limit: usize,
-    },
+    Large { what: &'static str, limit: usize },
 }
