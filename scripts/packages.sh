@@ -19,6 +19,11 @@ for package in $packages; do
     [ "$bytes" -le "$most" ] || { echo "$archive: expected at most $most bytes" >&2; exit 1; }
     tar -xf "$archive" -C "$unpacked"
 done
+# A program outside of this repository, which depends on one of them alone.
+program=$unpacked/grpo-outside
+mkdir -p "$program/src"
+cp crates/verify/examples/reward_part.rs "$program/src/main.rs"
+printf '[package]\nname = "grpo-outside"\nedition = "2024"\n[dependencies]\ngrpo-verify = "0.1"\n' >"$program/Cargo.toml"
 # One workspace, with the archives in place of what a registry would have, and the profile under which all else is built already.
 {
     echo '[workspace]'
@@ -31,7 +36,7 @@ done
     sed -n '/^\[profile.release\]/,$p' Cargo.toml
 } >"$unpacked/Cargo.toml"
 cp Cargo.lock "$unpacked/Cargo.lock"
-for package in $packages; do
+for package in $packages grpo-outside; do
     CARGO_TARGET_DIR=target "${CARGO:-cargo}" build --quiet --release --manifest-path "$unpacked/Cargo.toml" -p "$package"
     echo "$package: built"
 done
