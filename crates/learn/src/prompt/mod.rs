@@ -7,7 +7,7 @@
 
 mod chat;
 mod error;
-mod prompt;
+mod rendered;
 mod turns;
 
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::policy::Tokenizer;
 use crate::seed::{Purpose, Seed};
 pub use chat::{ChatTemplate, Message, conversation};
 pub use error::PromptError;
-pub use prompt::PROGRAM;
-pub use prompt::{Earlier, Prompt, PromptKind};
-use prompt::{FENCE, FENCE_END};
+pub use rendered::PROGRAM;
+pub use rendered::{Earlier, Prompt, PromptKind};
+use rendered::{FENCE, FENCE_END};
 pub use turns::TurnFormat;
 /// The beginning that the built-in model continues. The argument list stays open, for state in default values.
 const BUILTIN_PREFILL: &str = "def strategy(board";
