@@ -333,7 +333,7 @@ fn measure_the_second_turn_with_its_cache_and_without() {
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     };
-    for (name, policy, rounds) in [("built-in", builtin_sized_policy(), 15), ("135M", small_language_model(), 5)] {
+    for (name, policy, rounds) in [("built-in", builtin_sized_policy(), 15), ("135M", small_language_model(), 3)] {
         let found: Vec<_> = (0..rounds).map(|_| reading_again_and_not(&policy)).collect();
         let of = |which: usize| median(found.iter().map(|(.., times)| times[which]).collect());
         let ratio = median(found.iter().map(|(.., [again, kept])| kept / again).collect());
