@@ -14,6 +14,7 @@ mod output;
 mod replay;
 mod row;
 mod source;
+mod suites;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use std::sync::OnceLock;
 
 pub use directory::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile};
 pub use error::{Problem, TasksError};
+pub use suites::{Known, Suite, SuiteRows};
 
 pub use task::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test};
 
@@ -44,6 +46,12 @@ impl Tasks {
     pub fn open(path: &Path) -> Result<Tasks, TasksError> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Tasks { path: path.to_owned(), name, tasks: file::read(path)?, system: None, example: None })
+    }
+
+    /// Tasks in the text of a file, made of the rows of `path`.
+    pub fn of_rows(path: &Path, name: &str, text: &str) -> Result<Tasks, TasksError> {
+        let tasks = file::parse(path, text.as_bytes())?;
+        Ok(Tasks { path: path.to_owned(), name: name.to_owned(), tasks, system: None, example: None })
     }
 
     /// The file of the tasks.

@@ -1,7 +1,6 @@
 //! A task: what is asked, and the tests that an answer must pass.
 
 use std::ops::Range;
-
 use std::sync::OnceLock;
 
 use super::{exceptions, output};
@@ -32,6 +31,8 @@ pub struct Task {
     pub prompt: String,
     /// The kind of program that is requested.
     pub kind: Kind,
+    /// The beginning of the program, if it is more than the line that defines the function.
+    pub opening: Option<String>,
     /// Tests in their order; the prompt shows the first ones.
     pub tests: Vec<Test>,
     /// Number of tests that the prompt shows.
@@ -76,6 +77,8 @@ pub struct Function {
     /// Python with a generator `check()` that yields calls and returns whether the answers were right. It counts as
     /// one more test.
     pub checker: Option<String>,
+    /// Whether a program may be nothing but a function without parameters that returns a literal.
+    pub literal: bool,
     /// The checker as a function `check(answers)` that returns its next call in a list, or its verdict, where it can be
     /// written so.
     pub replayed: Option<String>,
@@ -116,6 +119,7 @@ impl Task {
     pub fn entry(&self) -> Entry {
         match &self.kind {
             Kind::Script => Entry::Script,
+            Kind::Function(Function { entry_point, literal: true, .. }) => Entry::Literal { name: entry_point.clone() },
             Kind::Function(Function { entry_point, parameters, .. }) => match entry_point.split_once('.') {
                 Some((class, _)) => Entry::Class { name: class.to_owned() },
                 None => Entry::Function { name: entry_point.clone(), parameters: parameters.clone() },

@@ -1,13 +1,16 @@
 //! Rows of data sets, and the tasks that are made of them.
 
-use crate::environment::value::{Dict, Value};
 use serde_json::{Map, json};
+
+use crate::environment::value::{Dict, Value};
 
 /// A task before it is written.
 #[derive(Default)]
 pub(super) struct Draft {
     pub prompt: String,
     pub entry_point: Option<String>,
+    /// The beginning of the program, if it is more than the line that defines the function.
+    pub opening: Option<String>,
     /// Inputs and expected outputs.
     pub tests: Vec<(String, String)>,
     /// Inputs whose answers the reference computes.
@@ -16,6 +19,8 @@ pub(super) struct Draft {
     pub checker: Option<String>,
     pub tolerance: f64,
     pub tuples_are_lists: bool,
+    /// Whether a program may be nothing but a function that returns a literal.
+    pub literal: bool,
     /// Whether the prompt shows no tests, because its text contains examples.
     pub shows_none: bool,
     pub group: Option<String>,
@@ -29,6 +34,7 @@ impl Draft {
         put("id", json!(id));
         put("prompt", json!(self.prompt));
         self.entry_point.map(|name| put("entry_point", json!(name)));
+        self.opening.map(|opening| put("opening", json!(opening)));
         let [given, wanted] = if is_function { ["args", "expected"] } else { ["stdin", "stdout"] };
         if !self.tests.is_empty() {
             let tests = self.tests.into_iter().map(|(input, answer)| json!({given: input, wanted: answer}));
@@ -44,6 +50,9 @@ impl Draft {
         }
         if self.tuples_are_lists {
             put("tuples_are_lists", json!(true));
+        }
+        if self.literal {
+            put("literal", json!(true));
         }
         if self.shows_none {
             put("shown", json!(0));
