@@ -157,6 +157,7 @@ fn libraries_that_stand_alone_depend_on_each_other_alone_and_by_version() {
     let script = read("scripts/packages.sh");
     let packed = script.lines().find_map(|line| line.strip_prefix("packages=\"")).unwrap().trim_end_matches('"');
     let mut packed: Vec<&str> = packed.split(' ').collect();
-    (names.sort(), packed.sort_unstable());
+    names.sort();
+    packed.sort_unstable();
     assert_eq!(packed, names);
 }
