@@ -107,9 +107,9 @@
 //! | span of a trace | `metrics::Event`, emitted in `train` |
 //! | measurement of what something costs | the package in `bench/` |
 //!
-//! The modules lie in crates, and keep their names here: `program`, `environment`, `arena`, `reward`, `feedback`, `judge`, `preflight`
-//! and `evaluation` in `crates/verify`, which knows no model and no training; `policy` is `crates/decoder`; `prompt`, `rollout`, `grpo`,
-//! `parallel`, `train` and `sft` are in `crates/learn`; `metrics` is `crates/record`. `crates/README.md` lists them all. A table in
+//! The modules lie in crates, and keep their names here: `program`, `environment`, `arena`, `reward`, `feedback`, `judge`
+//! and `evaluation` in `crates/verify`, which knows no model and no training; `preflight` is in `crates/check`; `policy` is
+//! `crates/decoder`; `prompt`, `rollout`, `grpo`, `parallel`, `train` and `sft` are in `crates/learn`; `metrics` is `crates/record`. `crates/README.md` lists them all. A table in
 //! `tests/rules/architecture.rs` says which module may use which.
 
 #![forbid(unsafe_code)]
@@ -118,7 +118,8 @@ pub mod cli;
 pub mod hardware;
 pub mod report;
 
+pub use grpo_check::preflight;
 pub use grpo_learn::{
     arena, config, corpus, environment, evaluation, files, groups, grpo, http, judge, metrics, parallel, plural,
-    policy, preflight, program, prompt, reward, rollout, seed, sft, stats, train,
+    policy, program, prompt, reward, rollout, seed, sft, stats, train,
 };

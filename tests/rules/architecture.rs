@@ -194,7 +194,7 @@ const BACK_UP: &[(&str, &str)] = &[
 ];
 
 /// Crates whose modules have rows of their own.
-const IN_ROWS: &[&str] = &["", "crates/base", "crates/learn", "crates/verify"];
+const IN_ROWS: &[&str] = &["", "crates/base", "crates/check", "crates/learn", "crates/verify"];
 
 /// Crates that are one row, by the name that the others know them by.
 const ONE_ROW: &[(&str, &str)] = &[

@@ -90,6 +90,7 @@ fn the_wheel_has_the_texts_of_the_licences() {
 /// Libraries that can be used without this repository; `make packages` packs and builds them.
 const STANDING_ALONE: &[&str] = &[
     "crates/base",
+    "crates/check",
     "crates/config",
     "crates/decoder",
     "crates/verify",

@@ -17,6 +17,6 @@ pub use grpo_corpus as corpus;
 pub use grpo_decoder as policy;
 pub use grpo_record as metrics;
 pub use grpo_verify::{
-    arena, config, environment, evaluation, feedback, files, http, judge, plural, preflight, program, reward, seed,
+    arena, config, environment, evaluation, feedback, files, http, judge, plural, program, reward, seed,
     stats,
 };

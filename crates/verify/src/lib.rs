@@ -13,9 +13,7 @@ pub mod arena;
 pub mod environment;
 pub mod evaluation;
 pub mod feedback;
-pub mod grader;
 pub mod judge;
-pub mod preflight;
 pub mod program;
 pub mod reward;
 

@@ -12,7 +12,7 @@ use syn::visit::Visit;
 use super::tree::Tree;
 
 /// Folders of sources whose modules documents know by their names.
-const MODULES: &[&str] = &["src", "crates/base/src", "crates/learn/src", "crates/verify/src"];
+const MODULES: &[&str] = &["src", "crates/base/src", "crates/check/src", "crates/learn/src", "crates/verify/src"];
 
 /// Crates that documents know by one name.
 const HOMES: &[(&str, &str)] = &[
