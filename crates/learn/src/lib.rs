@@ -17,6 +17,5 @@ pub use grpo_corpus as corpus;
 pub use grpo_decoder as policy;
 pub use grpo_record as metrics;
 pub use grpo_verify::{
-    arena, config, environment, evaluation, feedback, files, http, judge, plural, program, reward, seed,
-    stats,
+    arena, config, environment, evaluation, feedback, files, http, judge, plural, program, reward, seed, stats,
 };
