@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page packages wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: test-times suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page packages wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -82,6 +82,9 @@ proofs: build ## What takes hours: every boundary, ten thousand edges of budgets
 	$(MAKE) soak
 	$(MAKE) packages
 	$(MAKE) tier-mutants
+
+test-times: ## CPU seconds of every test, the dearest first; TESTS names some (needs python3; a quarter of an hour)
+	CARGO=$(CARGO) python3 scripts/test-times.py $(TESTS)
 
 packages: ## Pack the libraries that stand alone, as for a registry, and build each from its archive (needs crates.io)
 	CARGO=$(CARGO) scripts/packages.sh

@@ -22,10 +22,13 @@ pub(super) struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Computes the parts in rounds, in each of which a process has at most `held` parts. `work` computes a part;
-    /// `keep` adds its result to the results of this process and gets the number of parts that all processes have about
-    /// done since the last call; `take` gets the parts of the round, the rank that computed each, and this process's
-    /// results. An error of any process is returned by all.
+    /// Computes the parts in rounds, in each of which a process has at most `held` parts. An error of any process is
+    /// returned by all.
+    ///
+    /// * `work` computes a part.
+    /// * `keep` adds the result of a part to those of this process; its number says about how many parts all processes
+    ///   together have computed since the last call.
+    /// * `take` gets the parts of a round, the rank that computed each, and the results of this process.
     fn in_rounds<R: Send, K: Default>(
         &self,
         held: usize,

@@ -2,7 +2,7 @@
 //!
 //! A completion depends on its identity but not on the rows that are sampled with it, so any process can
 //! sample it. A process samples a part of each group, or whole groups if prompts are long, and starts to play these
-//! programs. Programs that nobody has begun to play when all are sampled are distributed again. Completions and
+//! programs. Programs whose games have not begun when all are sampled are distributed again. Completions and
 //! evaluations are gathered in the order of their indices.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,10 +105,10 @@ pub(super) fn gather_evaluations(
         return Ok(own);
     }
     // What an evaluation cost is no part of what is written of it.
-    let told = own.iter().map(|(index, one)| (*index, one.clone(), one.usage.clone()));
-    let heard = peers.gather_lists(told.collect())?.into_iter();
+    let own_with_costs = own.iter().map(|(index, one)| (*index, one.clone(), one.usage.clone()));
+    let gathered = peers.gather_lists(own_with_costs.collect())?.into_iter();
     let mut all: BTreeMap<_, _> =
-        heard.map(|(index, evaluation, usage)| (index, Evaluation { usage, ..evaluation })).collect();
+        gathered.map(|(index, evaluation, usage)| (index, Evaluation { usage, ..evaluation })).collect();
     all.extend(own);
     Ok(all)
 }

@@ -54,7 +54,7 @@ struct State {
     known: BTreeMap<CacheKey, usize>,
     /// Games that are played, or wait for it.
     running: usize,
-    /// By completion, what nobody has been told of yet, in the order of arrival.
+    /// By completion, evaluations that the caller has not received yet, in the order of arrival.
     untold: Vec<(usize, Evaluation)>,
     /// Games in which the sandbox failed, to be played again when nothing else runs.
     stopped: Vec<Task>,
@@ -100,7 +100,7 @@ impl Batch {
         self.state.lock().untold.push((index, Evaluation::rejected(rejection)));
     }
 
-    /// Takes back what nobody has begun to play; gives the completions whose programs these are.
+    /// Takes back the programs whose games have not begun; returns their completions.
     pub fn recall(&self) -> Vec<usize> {
         self.state.lock().recall()
     }
@@ -109,7 +109,7 @@ impl Batch {
     pub fn play(self: &Arc<Self>, task: Task, worker: Option<usize>) {
         let Some((program, case, runner)) = self.state.lock().wanted(task) else { return };
         let begin = Instant::now();
-        // A panic is a result too, so nobody waits for a game that has died.
+        // A panic is a result too, so that no one waits for a game that has died.
         let result = catch_unwind(AssertUnwindSafe(|| (self.play_game)(&self.rules, &program, case, runner)))
             .unwrap_or_else(|panic| Err(panicked(panic_message(&*panic))));
         let compiled = matches!(result, Ok(Play::Game { compiled: true, .. }));
@@ -219,7 +219,7 @@ impl State {
         is_new.then_some(Task { entry, game: 0 })
     }
 
-    /// What a game that begins is played with, unless nobody waits for it any more.
+    /// What a game that begins is played with, unless its batch is no longer waited for.
     fn wanted(&mut self, task: Task) -> Option<(Arc<Program>, Numbered, Runner)> {
         // The job of what was taken back may be found when its batch has been closed.
         let entry = self.entries.get_mut(task.entry)?;

@@ -1,4 +1,4 @@
-//! Who plays the games: nobody but the caller, or threads that wait for jobs.
+//! The threads that play the games; without any, the caller plays them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::environment::Environment;
 /// One game to play, by the thread of this number. A whole program would be a longer tail at the end of a batch.
 pub(super) type Job = Box<dyn FnOnce(usize) + Send>;
 
-/// Jobs that nobody has begun yet. Those of a lower turn go first. Within a turn, batches give one job each, again and
+/// Jobs that have not begun. Those of a lower turn go first. Within a turn, batches give one job each, again and
 /// again, so that a short batch does not wait for the whole of a long one.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
@@ -137,7 +137,7 @@ impl Drop for Crew {
             queue.close();
         }
         for thread in self.threads.drain(..) {
-            // A thread ends by a panic only outside of games, and there is nobody left to tell.
+            // A thread ends by a panic only outside of games, and then no result is waited for.
             let _ = thread.join();
         }
     }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::config::OnDifference;
 
 /// Programs that are warned of. A policy that has learnt to write more of them is no news.
-const TOLD_MAX: usize = 20;
+const WARNED_MAX: usize = 20;
 
 /// Warns of a difference, in words that end with `more`.
 pub(super) fn warn(difference: &Difference, more: &str) {
@@ -19,19 +19,19 @@ pub(super) fn warn(difference: &Difference, more: &str) {
 pub(super) struct Differences {
     pub then: OnDifference,
     /// Digests of the programs that were warned of.
-    told: Mutex<BTreeSet<[u8; 32]>>,
+    warned: Mutex<BTreeSet<[u8; 32]>>,
 }
 
 impl Differences {
     pub fn new(then: OnDifference) -> Differences {
-        Differences { then, told: Mutex::default() }
+        Differences { then, warned: Mutex::default() }
     }
 
     /// Warns of a program that has not been warned of.
     pub fn warn(&self, difference: &Difference) {
-        let mut told = self.told.lock();
-        if told.len() < TOLD_MAX && told.insert(blake3::hash(difference.program.as_bytes()).into()) {
-            let last = if told.len() == TOLD_MAX { "; further programs are counted alone" } else { "" };
+        let mut warned = self.warned.lock();
+        if warned.len() < WARNED_MAX && warned.insert(blake3::hash(difference.program.as_bytes()).into()) {
+            let last = if warned.len() == WARNED_MAX { "; further programs are counted alone" } else { "" };
             warn(difference, last);
         }
     }

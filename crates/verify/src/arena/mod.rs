@@ -1,9 +1,9 @@
 //! Plays programs in games inside the sandbox, inline or in a pool of workers.
 //!
 //! Takes programs as completions finish, and the seeds of their games; gives one [`Evaluation`] for each, in the order
-//! of the completions whatever the workers did. Games are handed out by those who play: nobody has to look. Both ways of
-//! working run the same code. A program's fault is a [`Verdict`](crate::environment::Verdict); the machine's fault is an [`ArenaError`]. Does not know
-//! models, rewards or where text came from.
+//! of the completions whatever the workers did. Workers hand out the games themselves. Both ways of working run the same
+//! code. A program's fault is a [`Verdict`](crate::environment::Verdict); the machine's fault is an [`ArenaError`]. Does
+//! not know models, rewards or where text came from.
 
 mod answers;
 mod batch;

@@ -21,7 +21,7 @@ pub struct Scoring {
     batch: Arc<Batch>,
     /// Of earlier batches under the same rules.
     cache: Arc<EvaluationCache>,
-    /// Those that have been told of.
+    /// Those for which `OnEvaluated` has been called.
     evaluations: BTreeMap<usize, Evaluation>,
     submitted: usize,
     /// Whoever waits keeps the threads alive.
@@ -29,9 +29,8 @@ pub struct Scoring {
 }
 
 impl Arena {
-    /// Begins a batch whose games are played after those of lower turns that wait as well, whichever came first. What
-    /// is waited for soonest has the lowest turn, and batches of one turn have games played alternately; results do
-    /// not depend on it.
+    /// Begins a batch. Games of lower turns are played first, whichever batch came first; batches of the same turn play
+    /// games alternately. Results do not depend on it.
     pub fn begin(&self, turn: usize) -> Scoring {
         Scoring {
             batch: Arc::new(Batch::new(self, turn)),
@@ -42,19 +41,19 @@ impl Arena {
         }
     }
 
-    /// Has each program tried on its cases, before anything else that waits. One evaluation each, in their order; each
-    /// is told of as it comes.
+    /// Evaluates all programs, ahead of batches that wait. Returns one evaluation for each, in their order;
+    /// `on_evaluated` is called for each as soon as it is there.
     pub fn evaluate_all<'a, C: Copy + Into<Case> + 'a>(
         &self,
         programs: impl IntoIterator<Item = (Result<Program, Rejection>, &'a [C])>,
-        told: OnEvaluated<'_>,
+        on_evaluated: OnEvaluated<'_>,
     ) -> Result<Vec<Evaluation>, ArenaError> {
         let mut scoring = self.begin(0);
         for (index, (program, cases)) in programs.into_iter().enumerate() {
             scoring.submit(index, program, cases);
-            scoring.tell(told);
+            scoring.tell(on_evaluated);
         }
-        Ok(scoring.finish(told)?.into_values().collect())
+        Ok(scoring.finish(on_evaluated)?.into_values().collect())
     }
 }
 
@@ -75,26 +74,26 @@ impl Scoring {
         }
     }
 
-    /// Takes back every program that nobody has begun to play; gives the indices of its completions.
+    /// Takes back every program whose games have not begun; returns the indices of its completions.
     pub fn recall(&mut self) -> Vec<usize> {
         let recalled = self.batch.recall();
         self.submitted -= recalled.len();
         recalled
     }
 
-    /// Tells of every evaluation that has come since the last time, in the order of arrival, without waiting. Without
-    /// workers it comes while its program is submitted.
-    pub fn tell(&mut self, told: OnEvaluated<'_>) {
+    /// Calls `on_evaluated` for every evaluation that has arrived since the last call, in the order of arrival, without
+    /// waiting. Without workers an evaluation arrives while its program is submitted.
+    pub fn tell(&mut self, on_evaluated: OnEvaluated<'_>) {
         let news = self.batch.news();
-        self.tell_of(news, told);
+        self.tell_of(news, on_evaluated);
     }
 
-    /// Waits for the rest, and tells of it as it comes. Returns the evaluations by the completions' indices.
-    pub fn finish(mut self, told: OnEvaluated<'_>) -> Result<BTreeMap<usize, Evaluation>, ArenaError> {
-        self.wait(told);
+    /// Waits for the other evaluations, and calls `on_evaluated` for each. Returns all by the completions' indices.
+    pub fn finish(mut self, on_evaluated: OnEvaluated<'_>) -> Result<BTreeMap<usize, Evaluation>, ArenaError> {
+        self.wait(on_evaluated);
         // Alone, so that a crowded machine is no reason the second time.
         while self.batch.retry() {
-            self.wait(told);
+            self.wait(on_evaluated);
         }
         self.batch.close(&self.cache)?;
         let expected = self.submitted;
@@ -103,20 +102,20 @@ impl Scoring {
     }
 
     /// Waits until nothing runs.
-    fn wait(&mut self, told: OnEvaluated<'_>) {
+    fn wait(&mut self, on_evaluated: OnEvaluated<'_>) {
         loop {
             let news = self.batch.wait_for_news();
             let is_over = news.is_empty();
-            self.tell_of(news, told);
+            self.tell_of(news, on_evaluated);
             if is_over {
                 return;
             }
         }
     }
 
-    fn tell_of(&mut self, news: Vec<(usize, Evaluation)>, told: OnEvaluated<'_>) {
+    fn tell_of(&mut self, news: Vec<(usize, Evaluation)>, on_evaluated: OnEvaluated<'_>) {
         for (index, evaluation) in news {
-            told(index, &evaluation);
+            on_evaluated(index, &evaluation);
             self.evaluations.insert(index, evaluation);
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn play_script(
 ) -> Result<Play, Unplayed> {
     let broken = |broken| match broken {
         Broken::Mistake(mistake) => {
-            GameError::Environment { game: game.path().to_owned(), message: told(mistake, seed) }
+            GameError::Environment { game: game.path().to_owned(), message: in_words(mistake, seed) }
         }
         Broken::Host(error) => GameError::Host(error),
     };
@@ -52,7 +52,7 @@ pub(super) fn play_script(
 }
 
 /// A mistake in words that the author of the game can act on.
-fn told(mistake: Mistake, seed: Seed) -> String {
+fn in_words(mistake: Mistake, seed: Seed) -> String {
     let Mistake { call, moves, message } = mistake;
     match moves {
         0 => format!("{call} of the game with seed {seed}: {message}"),

@@ -91,7 +91,7 @@ pub(super) struct Loop {
 #[derive(Clone, Copy)]
 pub(super) struct Handler {
     pub(super) label: u32,
-    pub(super) told: u32,
+    pub(super) missing_key: u32,
     /// Names of exceptions that are bound around its `try`.
     pub(super) caught: usize,
 }

@@ -20,12 +20,12 @@ impl<'a> Emitter<'a> {
             return outside("`finally`");
         }
         let handler = self.handler(attempt)?;
-        let told = self.long_local();
+        let missing_key = self.long_local();
         let end = self.block();
         let caught = self.block();
         let before = self.body.assigned.clone();
         let around = self.body.caught.len();
-        self.body.handlers.push(handler.map(|_| Handler { label: caught, told, caught: around }));
+        self.body.handlers.push(handler.map(|_| Handler { label: caught, missing_key, caught: around }));
         let mut ended = self.statements(&attempt.body)?;
         self.body.handlers.pop();
         if !ended {
@@ -44,13 +44,13 @@ impl<'a> Emitter<'a> {
             Some(handler) => {
                 self.open_arm();
                 self.charge(cost::EXCEPTION);
-                let ended = self.handle(handler, told)?;
+                let ended = self.handle(handler, missing_key)?;
                 self.close_gas();
                 ended
             }
         };
         self.end();
-        self.release(told);
+        self.release(missing_key);
         match (ended, handled_ended) {
             (true, false) => {}
             (false, true) => self.body.assigned = after,
@@ -88,7 +88,7 @@ impl<'a> Emitter<'a> {
         Ok(found)
     }
 
-    fn handle(&mut self, handler: &'a ExceptHandlerExceptHandler, told: u32) -> Emitted<bool> {
+    fn handle(&mut self, handler: &'a ExceptHandlerExceptHandler, missing_key: u32) -> Emitted<bool> {
         let Some(name) = &handler.name else { return self.statements(&handler.body) };
         let variable = self.target(name)?;
         if self.scopes.variables[variable].mode != Mode::Local {
@@ -98,7 +98,7 @@ impl<'a> Emitter<'a> {
         if self.body.caught.contains(&variable) {
             return outside("an exception of the name of another");
         }
-        self.get(told);
+        self.get(missing_key);
         self.store(variable, Kind::Caught);
         if self.kinds[variable] != Kind::Caught {
             return outside("an exception in a variable of other use");

@@ -157,7 +157,7 @@ impl<'a> Emitter<'a> {
         self.start_if(BlockType::Empty);
         let arguments = self.tuple_of(&[key]);
         self.push(arguments);
-        self.set(handler.told);
+        self.set(handler.missing_key);
         self.unbind_caught(handler.caught);
         self.branch(handler.label);
         self.end();
