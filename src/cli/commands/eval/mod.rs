@@ -224,7 +224,7 @@ impl EvalArgs {
         let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
         let held_out = tasks.holds_out();
         if !held_out {
-            let all = counted(tasks.tasks().len(), "task");
+            let all = counted(tasks.tasks().len() - tasks.honeypots(), "task");
             console.print(&format!("{}: none is held out; asking for all: {all}", tasks.path().display()));
         }
         let solved = models.iter().map(|config| Contender::load(config, testbed, console)?.solve(tasks, samples));

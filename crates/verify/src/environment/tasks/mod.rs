@@ -10,6 +10,7 @@ mod directory;
 mod error;
 mod exceptions;
 mod file;
+mod honeypot;
 mod output;
 mod replay;
 mod row;
@@ -24,6 +25,7 @@ use std::sync::OnceLock;
 
 pub use directory::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile};
 pub use error::{Problem, TasksError};
+pub use honeypot::{NoHoneypot, honeypot};
 
 use super::value::{Equality, Value};
 use crate::program::Entry;
@@ -72,6 +74,9 @@ pub struct Task {
     pub seconds: Option<f64>,
     /// A program that passes.
     pub reference: Option<String>,
+    /// Whether its hidden tests expect what nobody can know, so that only a program that cheats passes one of them. It
+    /// pays nothing, and is for training alone.
+    pub is_honeypot: bool,
     /// Cache of [`Task::constant`].
     pub(super) constant: OnceLock<usize>,
 }
@@ -162,6 +167,11 @@ impl Tasks {
     /// Number of tasks for training.
     pub fn trained(&self) -> usize {
         self.tasks.iter().filter(|task| task.split == Split::Train).count()
+    }
+
+    /// Number of honeypots.
+    pub fn honeypots(&self) -> usize {
+        self.tasks.iter().filter(|task| task.is_honeypot).count()
     }
 
     /// Whether any task is for evaluation only.

@@ -7,7 +7,7 @@ use super::{Answer, Function, Kind, SECONDS_MAX, SHOWN, Split, TESTS_MAX, Task, 
 use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "id",
     "prompt",
     "entry_point",
@@ -21,6 +21,7 @@ const KEYS: [&str; 13] = [
     "split",
     "group",
     "seconds",
+    "honeypot",
 ];
 /// Keys of a test.
 const CALL: [&str; 2] = ["args", "expected"];
@@ -47,6 +48,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
         id,
         line: 0,
         split: row.split(),
+        is_honeypot: row.honeypot(),
         group: row.text("group").filter(|group| !group.is_empty()),
         prompt,
         kind,
@@ -161,16 +163,30 @@ impl Row<'_> {
 
     fn equality(&mut self) -> Equality {
         let tolerance = self.number("tolerance", "a number from 0 to below 1", |number| (0.0..1.0).contains(&number));
-        let tuples_are_lists = match self.get("tuples_are_lists") {
+        Equality { tolerance: tolerance.unwrap_or(0.0), tuples_are_lists: self.truth("tuples_are_lists") }
+    }
+
+    fn honeypot(&mut self) -> bool {
+        let is_honeypot = self.truth("honeypot");
+        for (key, why) in [("split", "a honeypot is for training alone"), ("checker", "a honeypot has tests alone")] {
+            if is_honeypot && self.get(key).is_some() {
+                self.fault(key, why);
+            }
+        }
+        is_honeypot
+    }
+
+    /// A key that is false where it is missing.
+    fn truth(&mut self, key: &str) -> bool {
+        match self.get(key) {
             Some(Value::Bool(truth)) => *truth,
             None => false,
             Some(other) => {
                 let found = named(other);
-                self.fault("tuples_are_lists", format!("found {found}; expected true or false"));
+                self.fault(key, format!("found {found}; expected true or false"));
                 false
             }
-        };
-        Equality { tolerance: tolerance.unwrap_or(0.0), tuples_are_lists }
+        }
     }
 
     fn kind(&mut self, reference: Option<&str>) -> Kind {

@@ -5,6 +5,7 @@
 
 mod audit;
 mod cheats;
+mod honeypots;
 mod modules;
 mod probes;
 mod prompts;
@@ -84,10 +85,16 @@ fn counted_tasks(tasks: &Tasks, findings: &[CheckFinding]) -> TaskCount {
 impl Examination<'_> {
     fn findings(&self, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
         let mut findings = self.references(told)?;
+        findings.extend(self.honeypots(told)?);
         let (of_tests, constant) = self.suites();
         findings.extend(of_tests);
         findings.extend(self.probes(constant, told)?);
         Ok(findings)
+    }
+
+    /// All tasks but honeypots, with their numbers.
+    fn honest(&self) -> impl Iterator<Item = (usize, &Task)> {
+        self.tasks.tasks().iter().enumerate().filter(|(_, task)| !task.is_honeypot)
     }
 
     fn task(&self, number: usize) -> &Task {
@@ -120,6 +127,9 @@ fn sample(tasks: &Tasks, most: usize) -> Vec<usize> {
     let mut taken: BTreeMap<(bool, bool, bool), usize> = BTreeMap::new();
     let is_wanted = |number: &usize| {
         let task = &tasks.tasks()[*number];
+        if task.is_honeypot {
+            return false;
+        }
         let is_method = matches!(&task.kind, Kind::Function(Function { entry_point, .. }) if entry_point.contains('.'));
         let of_kind = taken.entry((task.kind == Kind::Script, is_method, task.has_checker())).or_default();
         *of_kind += 1;
