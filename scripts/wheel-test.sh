@@ -20,7 +20,9 @@ echo "a wheel of $megabytes MB; $(($(date +%s) - begin)) s from an empty environ
 
 [ "$(command -v grpo-2048)" = "$empty/venv/bin/grpo-2048" ]
 [ -s "$empty/venv/share/man/man1/grpo-2048.1" ] && [ -s "$empty/venv/share/doc/grpo-2048/THIRD-PARTY.md" ]
-(cd "$empty" && grpo-2048 --quiet demo > demo.txt && grep -q "what next" demo.txt && [ -s runs/demo-001/report.html ])
+(cd "$empty" && grpo-2048 demo > demo.txt 2>&1 && grep -q "what next" demo.txt && [ -s runs/demo-001/report.html ])
+python tests/readers/shown.py "$empty/demo.txt"
+python tests/readers/trackers.py "$empty/runs/demo-001"
 python - "$empty/runs/demo-001/metrics.jsonl" <<'PY'
 import json, sys
 

@@ -35,7 +35,9 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["config", "--preset", "huge"], &["huge", "builtin", "llm"]),
         (&["train", "--resume"], &["--resume", "no run with a checkpoint"]),
         (&["train", "--resume", "nowhere"], &["nowhere"]),
-        (&["train", "--model", "nowhere.gguf"], &["nowhere.gguf"]),
+        (&["train", "--model", "nowhere.gguf"], &["error: --model nowhere.gguf: No such file"]),
+        (&["train", "--model", "/nowhere"], &["error: --model /nowhere: no such file or directory, and not"]),
+        (&["train", "--env", "."], &["holds `env.toml` (`grpo-2048 tasks new DIR` writes one)"]),
         (
             &["train", "--adapter", "nowhere"],
             &["error: --adapter nowhere: nowhere/adapter_config.json: No such file", "hint: expected a PEFT adapter"],

@@ -117,3 +117,19 @@ fn a_machine_without_an_archive_is_told_so() {
     assert!(said(&output).contains("error: --prefix: unknown; there are --to DIR"), "{}", said(&output));
     assert!(!place.path().join("home").exists());
 }
+
+#[test]
+fn make_install_puts_the_program_with_its_completions_and_pages() {
+    let place = tempfile::tempdir().unwrap();
+    let prefix = place.path().join("local");
+    let mut make = Command::new("make");
+    make.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--silent", "install"]);
+    make.arg(format!("PREFIX={}", prefix.display())).arg(concat!("BIN=", env!("CARGO_BIN_EXE_grpo-2048")));
+    let Ok(output) = make.output() else { return };
+    assert!(output.status.success(), "{}", said(&output));
+    for file in ["bin/grpo-2048", "share/man/man1/grpo-2048.1", "share/bash-completion/completions/grpo-2048"] {
+        assert!(prefix.join(file).is_file(), "{file}");
+    }
+    let version = Command::new(prefix.join("bin/grpo-2048")).arg("--version").output().unwrap();
+    assert!(said(&version).starts_with("grpo-2048 "), "{}", said(&version));
+}

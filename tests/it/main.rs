@@ -1,6 +1,8 @@
 //! The program and the library as a user meets them: commands, whole runs, judges and their servers. One executable, because
 //! each would link the whole library again; `cargo test --release --test it training::` runs a part.
 
+#[path = "../synthetic/chat_model.rs"]
+mod chat_model;
 mod program;
 mod runs;
 mod served;

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas
 import polars
+from documents import block
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 
@@ -52,6 +53,10 @@ def check_frames(run):
     completions = pandas.concat(pandas.read_json(file, lines=True) for file in files)
     scanned = polars.scan_ndjson(run / "completions" / "*.jsonl").select("step", "reward").collect()
     assert len(completions) == len(scanned) and len(scanned) >= 2 * len(steps)
+    # The same by the lines that docs/runs.md shows.
+    by_frames = block("docs/runs.md", "pandas.read_json(").replace("runs/train-001", str(run)).splitlines()
+    shown = [eval(line, {"pandas": pandas, "polars": polars}) for line in by_frames]
+    assert shown[0].shape == by_pandas.shape and shown[1]["reward"].to_list() == scanned["reward"].to_list(), shown
     for line in steps:
         mean = scanned.filter(polars.col("step") == line["step"])["reward"].mean()
         assert abs(mean - line["reward"]) < 1e-5, (line["step"], mean, line["reward"])

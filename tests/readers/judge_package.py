@@ -1,10 +1,14 @@
 """The Python package: what it answers, what it refuses, and that it plays without the interpreter's lock."""
 
+import ast
 import inspect
 import os
+import shutil
+import tempfile
 import threading
 import time
 
+from documents import block
 from grpo_sandbox import Conversation, Judge
 
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
@@ -15,6 +19,28 @@ right, wrong = judge.judge([RIGHT, "def add(a, b):\n    return 7"], ["add", "add
 assert (right["id"], right["reward"], right["verdict"], right["reason"]) == ("add", 1.0, "succeeded", None), right
 assert right["passed"] == right["tests"] > 0 and right["fuel"] > 0 and list(right["parts"]) == ["tests", "failure"], right
 assert (wrong["reward"], wrong["verdict"]) == (0.0, "wrong_answer") and "expected 3" in wrong["reason"], wrong
+
+
+
+def shown(path):
+    """Runs the lines that a document shows, with tasks.jsonl, and returns what the last of them gives."""
+    lines = ast.parse(block(path, "from grpo_sandbox import Judge\n\njudge = Judge(env="))
+    last = ast.Expression(lines.body.pop().value)
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copy(TASKS, f"{place}/tasks.jsonl")
+        before = os.getcwd()
+        os.chdir(place)
+        try:
+            exec(compile(lines, path, "exec"), names := {})
+            return eval(compile(last, path, "eval"), names)
+        finally:
+            os.chdir(before)
+
+
+assert [answer["reward"] for answer in shown("docs/judge.md")] == [1.0]
+[answer] = shown("python/README.md")
+told = block("python/README.md", "from grpo_sandbox import Judge").splitlines()[-1]
+assert repr([answer])[:-2].startswith(told.removeprefix("# ").removesuffix(", ...}]")), (told, answer)
 
 items = [f"def add(a, b):\n    return a + b if a < {n} else b" for n in range(-900, 900, 300)]
 answers = [Judge(env=TASKS, workers=workers).judge(items, ["add"] * len(items)) for workers in (0, 1, 4)]

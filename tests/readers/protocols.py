@@ -11,8 +11,11 @@ import os
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 import urllib.request
+
+from documents import block
 
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
 WRONG = "def add(a, b):\n    return 7"
@@ -79,6 +82,11 @@ def openenv():
                 assert (await other.reset()).observation["prompt"], "an error ends no connection"
 
         asyncio.run(play())
+        # The lines of docs/protocols.md; the last of them is what they give.
+        *lines, last = block("docs/protocols.md", "from openenv.core import").replace("127.0.0.1:8000", address.removeprefix("http://")).splitlines()
+        body = "\n".join([*lines, last.replace("step.reward", "return step.reward", 1)])
+        exec("async def page():\n" + textwrap.indent(body, "    "), names := {})
+        assert asyncio.run(names["page"]())[:3] == (1.0, True, "succeeded")
 
 
 def verifiers():

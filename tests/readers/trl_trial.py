@@ -1,17 +1,16 @@
-"""Runs the lines that docs/judge.md shows of TRL, as they stand there, with the real trainer and a tiny model: trl_trial.py DIRECTORY
+"""Runs the lines that README.md and docs/turns.md show of TRL, as they stand there, with the real trainer and a tiny model: trl_trial.py DIRECTORY
 
 The directory becomes that of a reader: `mine` by `grpo-2048 tasks new mine`, and `MODEL`, two layers of Qwen 2 with random weights and
 a tokenizer of bytes. Fails unless the trainer has asked the judge for every completion of both steps.
 """
 
 import os
-import pathlib
-import re
 import subprocess
 import sys
 
 import grpo_sandbox
 import trl
+from documents import block
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM, set_seed
 
@@ -29,8 +28,9 @@ def write_model(directory):
     Qwen2ForCausalLM(Qwen2Config(vocab_size=len(fast), eos_token_id=0, pad_token_id=0, **sizes)).save_pretrained(directory)
 
 
-document = pathlib.Path("docs/judge.md").read_text(encoding="utf-8")
-[lines] = [block for block in re.findall(r"```python\n(.*?)```", document, re.S) if "GRPOTrainer(" in block]
+lines = block("README.md", "from datasets import load_dataset")
+assert lines == block("docs/judge.md", "from datasets import load_dataset"), "README.md and docs/judge.md show other lines"
+turns = block("docs/turns.md", "from datasets import load_dataset")
 os.chdir(sys.argv[1])
 subprocess.run(["grpo-2048", "tasks", "new", "mine"], check=True, stdout=subprocess.DEVNULL)
 write_model("MODEL")
@@ -45,7 +45,7 @@ def watched(self, completions, ids):
 
 
 grpo_sandbox.Judge.judge = watched
-exec(compile(lines, "docs/judge.md", "exec"), names := {})
+exec(compile(lines, "README.md", "exec"), names := {})
 assert names["settings"].max_steps == 2 and len(judged) == 2 * names["settings"].generation_batch_size, len(judged)
 assert all(judgement["verdict"] for judgement in judged)
-print(f"TRL {trl.__version__} trained two steps on {len(judged)} rewards of {grpo_sandbox.__name__}, by the lines of docs/judge.md")
+print(f"TRL {trl.__version__} trained two steps on {len(judged)} rewards of {grpo_sandbox.__name__}, by the lines of README.md")

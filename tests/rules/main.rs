@@ -1,4 +1,8 @@
-//! What holds of sources, dependencies and documents. Nothing here runs a model or a program of a policy.
+//! What holds of sources, dependencies and documents. Of these alone the documents run the program: they show its
+//! commands.
+
+#[path = "../synthetic/chat_model.rs"]
+mod chat_model;
 
 mod architecture;
 mod dependencies;

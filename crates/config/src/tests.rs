@@ -204,3 +204,15 @@ fn fields_are_documented_in_the_words_of_the_defaults() {
     }
     assert!(structs.is_empty() && explanations.is_empty(), "{structs:?} {explanations:?}");
 }
+
+/// The lines of README.md.
+#[test]
+fn the_lines_of_the_page_work() -> Result<(), ConfigError> {
+    use crate as grpo_config;
+
+    let mut layers = grpo_config::Layers::default();
+    layers.assignment("reward.tests=share")?;
+    let config = layers.resolve()?;
+    assert_ne!(config.reward.tests, Config::preset("builtin")?.reward.tests);
+    Ok(())
+}

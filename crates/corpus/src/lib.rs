@@ -160,6 +160,16 @@ mod tests {
         (0..count).map(|_| program(&mut rng, mix)).collect()
     }
 
+    /// The line of README.md.
+    #[test]
+    fn the_line_of_the_page_works() {
+        use crate as grpo_corpus;
+
+        let mut rng = Seed::root(11).child(Purpose::Corpus, 0).rng();
+        let program = grpo_corpus::program(&mut rng, &grpo_corpus::Mix::default());
+        assert!(program.source.contains("def strategy(board"), "{}", program.source);
+    }
+
     #[test]
     fn the_same_seed_writes_the_same_programs() {
         assert_eq!(samples(&Mix::default(), 200), samples(&Mix::default(), 200));

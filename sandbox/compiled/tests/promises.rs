@@ -15,6 +15,17 @@ fn start(source: &str) -> CompiledSession {
     tier.compile(source).expect("it compiles").start(1, &LIMITS).expect("it loads")
 }
 
+/// The lines of README.md.
+#[test]
+fn the_lines_of_the_page_work() -> Result<(), Box<dyn std::error::Error>> {
+    let limits = LIMITS;
+    let tier = CompiledTier::open()?;
+    let program = tier.compile("def add(a, b):\n    return a + b\n")?;
+    let mut session = program.start(7, &limits)?;
+    assert_eq!(session.call("add", "[1, 2]")?, "3");
+    Ok(())
+}
+
 /// Why a call is left to the interpreter.
 fn given_up(source: &str, arguments: &str) -> &'static str {
     match start(source).call("play", arguments) {

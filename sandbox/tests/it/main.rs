@@ -5,6 +5,7 @@ mod cache;
 mod edges;
 mod library;
 mod numpy;
+mod page;
 mod promises;
 mod scripts;
 mod values;

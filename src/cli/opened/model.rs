@@ -68,11 +68,18 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
                 PolicyError::File { path, .. } if !adapter.as_os_str().is_empty() && path.starts_with(adapter) => {
                     format!("--adapter {}: {other}", adapter.display())
                 }
-                _ => format!("{flag} {}: {other}", config.model.model),
+                _ => format!("{flag} {}", named_once(&config.model.model, &other.to_string())),
             };
             CliError::User { message, hint }
         }
     }
+}
+
+/// The error of a model behind its name, which errors of files and of the Hub begin with.
+fn named_once(model: &str, error: &str) -> String {
+    let error = error.strip_prefix(&format!("model `{model}`: ")).unwrap_or(error);
+    let is_named = error.strip_prefix(model).is_some_and(|rest| rest.starts_with([':', ' ']));
+    if is_named { error.to_owned() } else { format!("{model}: {error}") }
 }
 
 /// A hint where the adapter in `dir` was trained on another model than `model`.

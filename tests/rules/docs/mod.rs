@@ -1,6 +1,7 @@
 //! Tests that everything named in the documents exists: files, settings, flags, commands, metrics, functions and the
 //! targets of links; and that the commands in them work.
 
+mod blocks;
 mod help;
 mod markdown;
 mod names;
@@ -116,6 +117,24 @@ fn links_lead_somewhere() {
                 wrong.push(format!("{}:{}: ({}): {why}", document.path, link.line, link.text));
             }
         }
+    }
+    assert_none(wrong);
+}
+
+/// A document that no page leads to is found by nobody, and `make site` refuses it.
+#[test]
+fn every_document_is_in_the_table_of_the_readme_and_on_the_site() {
+    let tree = Tree::read();
+    let site = fs::read_to_string(tree.root().join("scripts/site.py")).unwrap();
+    let readme = fs::read_to_string(tree.root().join("README.md")).unwrap();
+    let table = readme.split("## Where to read on").nth(1).unwrap().split("## ").next().unwrap();
+    let mut wrong = Vec::new();
+    for path in tree.files().filter(|path| path.starts_with("docs/") && path.ends_with(".md")) {
+        let places = [
+            ("scripts/site.py", site.contains(&format!("\"{path}\""))),
+            ("README.md", table.contains(&format!("({path})"))),
+        ];
+        wrong.extend(places.iter().filter(|(_, has)| !has).map(|(place, _)| format!("{path}: not in {place}")));
     }
     assert_none(wrong);
 }

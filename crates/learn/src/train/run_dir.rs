@@ -374,7 +374,8 @@ fn creatable(path: &Path) -> Result<(), RunDirError> {
         return Err(RunDirError::NoDirectory { path: place.to_owned() });
     }
     let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(place).and_then(tempfile::TempDir::close);
-    made.map_err(|source| RunDirError::NotWritable { path: place.to_owned(), source })
+    // Its kind alone: the words would name the directory that was tried.
+    made.map_err(|error| RunDirError::NotWritable { path: place.to_owned(), source: error.kind().into() })
 }
 
 fn is_empty(path: &Path) -> Result<bool, RunDirError> {

@@ -50,6 +50,11 @@ fn a_chat_goes_on_with_a_turn_of_the_user_and_the_open_function() {
     assert_eq!(suffix(&fenced), format!("<|im_end|>{next}"), "a fence has ended it, the turn is still open");
     let ended = [fenced, vec![tokenizer.token_id("<|im_end|>").unwrap()]].concat();
     assert_eq!(suffix(&ended), next, "the policy has ended its turn itself");
+    // What docs/turns.md shows of a task.
+    let page = include_str!("../../../../../docs/turns.md");
+    let shown = page.split("````text\n").nth(1).unwrap().split("\n````").next().unwrap();
+    let told = "The program fails a test: add(1, 2) gave -1, expected 3.\nWrite the whole program again, so that it passes every test.";
+    assert_eq!(shown, format!("<|im_end|>{}", next.replace("It fails.", told).replace("strategy(board):", "add(")));
 }
 
 #[test]

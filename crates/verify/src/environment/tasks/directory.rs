@@ -35,7 +35,7 @@ pub enum RulesFile {
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// A file that cannot be read.
-    #[error("{path}: {source}; an environment's directory holds `env.toml`")]
+    #[error("{path}: {source}; an environment's directory holds `env.toml` (`grpo-2048 tasks new DIR` writes one)")]
     Read {
         /// The file.
         path: PathBuf,

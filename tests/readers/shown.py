@@ -1,0 +1,34 @@
+"""Compares the runs of 2048 that documents show with what `grpo-2048 demo` prints: shown.py OUTPUT_OF_DEMO
+
+A run shows other numbers with another seed or number of steps, so lines are compared without them: every line that is shown must
+have been printed, in that order, with other digits at most. A line of dots stands for any lines. The curve of README is that of `demo`.
+"""
+
+import pathlib
+import re
+import sys
+
+from documents import block
+
+
+def bare(line):
+    """The line without numbers, times, spaces and the bars of a curve."""
+    line = re.sub(r"[▁▂▃▄▅▆▇█]+", "▁", line)
+    line = re.sub(r"\d+(:\d+)+|\d+(\.\d+)?", "0", line)
+    return re.sub(r"\s+", " ", line).strip()
+
+
+def compare(path, shown, printed):
+    """The lines that are shown, as far as they are those of any run: not the command, nor the program that was found."""
+    left = iter(printed)
+    for line in shown:
+        if line.strip() == "..." or line.startswith("$ ") or re.match(r" *\d+ \| ", line):
+            continue
+        if line.strip() and not any(bare(line) == other for other in left):
+            sys.exit(f"error: {path} shows a line that `grpo-2048 demo` does not print, or not in that order:\n{line}")
+
+
+printed = [bare(line) for line in pathlib.Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()]
+compare("README.md", block("README.md", "held out, after step 0").splitlines(), printed)
+compare("docs/using.md", block("docs/using.md", "$ make train").splitlines(), printed)
+print("README.md and docs/using.md show lines that a run prints")
