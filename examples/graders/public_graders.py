@@ -4,7 +4,6 @@ Each is called as the benchmark or trainer that it comes with calls it, and need
 installed is imported here, once: each batch is graded in a fork of this process.
 """
 
-import asyncio
 import importlib
 import json
 
@@ -21,7 +20,6 @@ EVALPLUS = installed("evalplus.eval")
 BIGCODEBENCH = installed("bigcodebench.eval")
 LIVECODEBENCH = installed("lighteval.tasks.tasks.lcb.codegen_metrics")
 VERL = installed("verl.utils.reward_score")
-EVAL_PROTOCOL = installed("eval_protocol.rewards.code_execution")
 DEEPEVAL = installed("deepeval.benchmarks.human_eval.human_eval")
 
 
@@ -83,22 +81,6 @@ def prime_code(text, entry_point, inputs, outputs, **_):
     """PRIME's reward of code, which verl takes for APPS, TACO, CodeContests and Codeforces where no sandbox is named."""
     tests = input_output(entry_point, inputs, outputs)
     return VERL.default_compute_score("taco", text, json.dumps(tests))
-
-
-@each
-def eval_protocol(text, entry_point, inputs, outputs, **_):
-    """Fireworks' eval-protocol: the share of calls whose printed answer is the expected text."""
-    def words(arguments):
-        return json.dumps(arguments[0]) if len(arguments) == 1 else " ".join(map(repr, arguments))
-
-    tests = [
-        {"input": words(given) if entry_point else given, "expected_output": repr(answer) if entry_point else answer}
-        for given, answer in zip(inputs, outputs)
-    ]
-    messages = [EVAL_PROTOCOL.Message(role="assistant", content=text)]
-    reward = EVAL_PROTOCOL.fractional_code_reward
-    result = reward(messages=messages, ground_truth=tests, timeout=5, function_to_call=entry_point)
-    return (asyncio.run(result) if asyncio.iscoroutine(result) else result).score
 
 
 @each

@@ -9,9 +9,6 @@ use crate::stats;
 
 use super::parts::{EliteRecord, UpdateRecord};
 
-/// Begins the key of a honeypot that a completion passed a hidden test of.
-const HONEYPOT_PASSED: &str = "honeypot/passed/";
-
 /// One line of `metrics.jsonl`: a flat object with its keys in this order, then the families of keys (`rewards/`,
 /// `verdict/`, `ending/`, `guard/`, `gpu/`, `parallel/`, `turns/`, `repair/`,
 /// `curriculum/`, `honeypot/`) by name. Shares are from 0 to 1.
@@ -215,13 +212,13 @@ impl StepRecord {
             self.families.insert("honeypot/passed".into(), passed.len() as f64);
         }
         for task in passed {
-            *self.families.entry(format!("{HONEYPOT_PASSED}{task}")).or_default() += 1.0;
+            *self.families.entry(format!("honeypot/passed/{task}")).or_default() += 1.0;
         }
     }
 
     /// The honeypots that completions passed a hidden test of, with the number of these completions.
     pub fn honeypots_passed(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.families.iter().filter_map(|(key, count)| Some((key.strip_prefix(HONEYPOT_PASSED)?, *count)))
+        self.families.iter().filter_map(|(key, count)| Some((key.strip_prefix("honeypot/passed/")?, *count)))
     }
 
     /// Sets `curriculum/`: numbers of prompts.
