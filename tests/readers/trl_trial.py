@@ -1,4 +1,4 @@
-"""Runs the lines that README.md and docs/turns.md show of TRL, as they stand there, with the real trainer and a tiny model: trl_trial.py DIRECTORY
+"""Runs the lines that README.md shows of TRL, as they stand there, with the real trainer and a tiny model: trl_trial.py DIRECTORY
 
 The directory becomes that of a reader: `mine` by `grpo-2048 tasks new mine`, and `MODEL`, two layers of Qwen 2 with random weights and
 a tokenizer of bytes. Fails unless the trainer has asked the judge for every completion of both steps.
@@ -30,7 +30,6 @@ def write_model(directory):
 
 lines = block("README.md", "from datasets import load_dataset")
 assert lines == block("docs/judge.md", "from datasets import load_dataset"), "README.md and docs/judge.md show other lines"
-turns = block("docs/turns.md", "from datasets import load_dataset")
 os.chdir(sys.argv[1])
 subprocess.run(["grpo-2048", "tasks", "new", "mine"], check=True, stdout=subprocess.DEVNULL)
 write_model("MODEL")

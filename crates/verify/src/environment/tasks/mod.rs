@@ -15,6 +15,7 @@ mod output;
 mod replay;
 mod row;
 mod source;
+mod suites;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -26,6 +27,7 @@ use std::sync::OnceLock;
 pub use directory::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile};
 pub use error::{Problem, TasksError};
 pub use honeypot::{NoHoneypot, honeypot};
+pub use suites::{Known, Suite, SuiteRows};
 
 use super::value::{Equality, Value};
 use crate::program::Entry;
@@ -64,6 +66,8 @@ pub struct Task {
     pub prompt: String,
     /// The kind of program that is requested.
     pub kind: Kind,
+    /// The beginning of the program, if it is more than the line that defines the function.
+    pub opening: Option<String>,
     /// Tests in their order; the prompt shows the first ones.
     pub tests: Vec<Test>,
     /// Number of tests that the prompt shows.
@@ -111,6 +115,8 @@ pub struct Function {
     /// Python with a generator `check()` that yields calls and returns whether the answers were right. It counts as
     /// one more test.
     pub checker: Option<String>,
+    /// Whether a program may be nothing but a function without parameters that returns a literal.
+    pub literal: bool,
     /// The checker as a function `check(answers)` that returns its next call in a list, or its verdict, where it can be
     /// written so.
     pub replayed: Option<String>,
@@ -141,6 +147,12 @@ impl Tasks {
     pub fn open(path: &Path) -> Result<Tasks, TasksError> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Tasks { path: path.to_owned(), name, tasks: file::read(path)?, system: None, example: None })
+    }
+
+    /// Tasks in the text of a file, made of the rows of `path`.
+    pub fn of_rows(path: &Path, name: &str, text: &str) -> Result<Tasks, TasksError> {
+        let tasks = file::parse(path, text.as_bytes())?;
+        Ok(Tasks { path: path.to_owned(), name: name.to_owned(), tasks, system: None, example: None })
     }
 
     /// The file of the tasks.
@@ -195,6 +207,7 @@ impl Task {
     pub fn entry(&self) -> Entry {
         match &self.kind {
             Kind::Script => Entry::Script,
+            Kind::Function(Function { entry_point, literal: true, .. }) => Entry::Literal { name: entry_point.clone() },
             Kind::Function(Function { entry_point, parameters, .. }) => match entry_point.split_once('.') {
                 Some((class, _)) => Entry::Class { name: class.to_owned() },
                 None => Entry::Function { name: entry_point.clone(), parameters: parameters.clone() },

@@ -7,7 +7,7 @@ use super::{Answer, Function, Kind, SECONDS_MAX, SHOWN, Split, TESTS_MAX, Task, 
 use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 16] = [
     "id",
     "prompt",
     "entry_point",
@@ -15,6 +15,8 @@ const KEYS: [&str; 14] = [
     "inputs",
     "reference",
     "checker",
+    "literal",
+    "opening",
     "shown",
     "tolerance",
     "tuples_are_lists",
@@ -52,6 +54,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
         group: row.text("group").filter(|group| !group.is_empty()),
         prompt,
         kind,
+        opening: row.text("opening").filter(|opening| !opening.is_empty()),
         tests: Vec::new(),
         shown: row.shown(),
         equality: row.equality(),
@@ -176,7 +179,7 @@ impl Row<'_> {
         is_honeypot
     }
 
-    /// A key that is false where it is missing.
+    /// Whether a key is true; missing, it is false.
     fn truth(&mut self, key: &str) -> bool {
         match self.get(key) {
             Some(Value::Bool(truth)) => *truth,
@@ -190,13 +193,16 @@ impl Row<'_> {
     }
 
     fn kind(&mut self, reference: Option<&str>) -> Kind {
-        let (entry_point, checker) = (self.text("entry_point"), self.text("checker"));
+        let (entry_point, checker, literal) = (self.text("entry_point"), self.text("checker"), self.truth("literal"));
         let Some(entry_point) = entry_point else {
             if let Some(Err(message)) = reference.map(source::check) {
                 self.fault("reference", message);
             }
             if checker.is_some() {
                 self.fault("checker", "without an `entry_point`; a checker calls functions");
+            }
+            if literal {
+                self.fault("literal", "without an `entry_point`; a literal is what a function returns");
             }
             return Kind::Script;
         };
@@ -205,7 +211,14 @@ impl Row<'_> {
             let expected = "expected the name of a function, such as `add`, or `Class.method`";
             self.fault("entry_point", format!("found `{entry_point}`; {expected}"));
             let parameters = Vec::new();
-            return Kind::Function(Function { entry_point, signature: None, parameters, checker, replayed: None });
+            let (signature, replayed) = (None, None);
+            return Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed });
+        }
+        if literal && entry_point.contains('.') {
+            self.fault(
+                "literal",
+                format!("found `{entry_point}`; expected the name of a function, which returns the literal"),
+            );
         }
         let (mut signature, mut parameters) = (None, Vec::new());
         match reference.map(|reference| source::signature_of(reference, &entry_point)) {
@@ -219,7 +232,7 @@ impl Row<'_> {
             _ => {}
         }
         let replayed = checker.as_deref().and_then(replay::replayed);
-        Kind::Function(Function { entry_point, signature, parameters, checker, replayed })
+        Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed })
     }
 
     /// Reads `tests` and `inputs`.

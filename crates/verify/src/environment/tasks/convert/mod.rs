@@ -6,6 +6,7 @@
 mod asserts;
 mod cases;
 mod checker;
+mod crux_eval;
 mod formats;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,8 @@ pub struct Converter {
 /// A line of a file of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
+    /// The id of its task.
+    pub id: String,
     /// The line, without its end.
     pub text: String,
     /// Name of the data set's format.
@@ -53,6 +56,8 @@ pub struct Dropped {
 struct Draft {
     prompt: String,
     entry_point: Option<String>,
+    /// The beginning of the program, if it is more than the line that defines the function.
+    opening: Option<String>,
     /// Inputs and expected outputs.
     tests: Vec<(String, String)>,
     /// Inputs whose answers the reference computes.
@@ -61,6 +66,8 @@ struct Draft {
     checker: Option<String>,
     tolerance: f64,
     tuples_are_lists: bool,
+    /// Whether a program may be nothing but a function that returns a literal.
+    literal: bool,
     /// Whether the prompt shows no tests, because its text contains examples.
     shows_none: bool,
     group: Option<String>,
@@ -84,6 +91,28 @@ impl Converter {
         let Some(format) = formats::of(&row) else {
             return Err(Dropped { id: row.id().unwrap_or(number), why: formats::unknown() });
         };
+        self.convert_by(format, row)
+    }
+
+    /// Converts the next row, which has to be one of the format `name`.
+    ///
+    /// # Panics
+    /// When there is no such format.
+    pub(super) fn convert_as(&mut self, name: &str, value: &Value) -> Result<Line, Dropped> {
+        let format = formats::named(name).expect("the name of a format");
+        self.rows += 1;
+        let number = format!("row {}", self.rows);
+        let row = match value {
+            Value::Dict(dict) => Row(dict),
+            other => return Err(Dropped { id: number, why: format!("a {} and no object", other.kind()) }),
+        };
+        match format.has(&row) {
+            true => self.convert_by(format, row),
+            false => Err(Dropped { id: row.id().unwrap_or(number), why: format.wanted() }),
+        }
+    }
+
+    fn convert_by(&mut self, format: &formats::Format, row: Row) -> Result<Line, Dropped> {
         let id = self.free_id(row.id().unwrap_or_else(|| format!("{}-{}", format.name, self.rows)));
         let draft = (format.convert)(&row).map_err(|why| Dropped { id: id.clone(), why })?;
         let has_checker = draft.checker.is_some();
@@ -92,7 +121,7 @@ impl Converter {
         let read = Value::from_json(&text).map_err(|error| error.to_string());
         let read = read.and_then(|value| row::task(&value).map(drop).map_err(|faults| faults[0].0.clone()));
         match read {
-            Ok(()) => Ok(Line { text, format: format.name, has_checker }),
+            Ok(()) => Ok(Line { id, text, format: format.name, has_checker }),
             Err(why) => Err(Dropped { id, why }),
         }
     }
@@ -116,6 +145,7 @@ impl Draft {
         put("id", json!(id));
         put("prompt", json!(self.prompt));
         self.entry_point.map(|name| put("entry_point", json!(name)));
+        self.opening.map(|opening| put("opening", json!(opening)));
         let [given, wanted] = if is_function { ["args", "expected"] } else { ["stdin", "stdout"] };
         if !self.tests.is_empty() {
             let tests = self.tests.into_iter().map(|(input, answer)| json!({given: input, wanted: answer}));
@@ -131,6 +161,9 @@ impl Draft {
         }
         if self.tuples_are_lists {
             put("tuples_are_lists", json!(true));
+        }
+        if self.literal {
+            put("literal", json!(true));
         }
         if self.shows_none {
             put("shown", json!(0));

@@ -1,28 +1,35 @@
-//! Rows of a data set: JSON lines, a JSON list, or parquet.
+//! Rows of a data set: JSON lines or a JSON list, also packed by gzip, or parquet.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use flate2::bufread::MultiGzDecoder;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
+use sha2::{Digest, Sha256};
 
 use crate::cli::said::CliError;
+use crate::environment::tasks::convert::Dropped;
+use crate::environment::tasks::{Suite, SuiteRows};
 use crate::environment::{Int, Value};
+use crate::plural::counted;
 
 /// Most bytes of a line, and of a JSON list, which is read whole.
 const LINE_MAX: u64 = 256 << 20;
 const WHOLE_MAX: u64 = 1 << 30;
+/// Names that are printed for each reason.
+const NAMED_MAX: usize = 5;
+/// How a file that gzip has packed begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Hands every row to `take`, in their order.
-pub(super) fn each(path: &Path, take: impl FnMut(Value)) -> Result<(), CliError> {
+pub fn each(path: &Path, take: impl FnMut(Value)) -> Result<(), CliError> {
     let refuse = |error| CliError::user_path(format!("{}: {error}", path.display()), path);
-    CliError::refuse_special(path.display(), path)?;
-    let file = File::open(path).map_err(refuse)?;
-    if path.is_dir() {
-        return Err(CliError::user(format!("{}: is a directory; name a file", path.display())));
-    }
-    let mut reader = BufReader::new(file);
+    let mut reader = unpacked(path)?;
     let start = reader.fill_buf().map_err(refuse)?;
     if start.starts_with(b"PAR1") {
         return parquet(path, take);
@@ -35,6 +42,66 @@ pub(super) fn each(path: &Path, take: impl FnMut(Value)) -> Result<(), CliError>
             "in Python: datasets.load_dataset(...)[\"train\"].to_json(\"rows.jsonl\")",
         )),
     }
+}
+
+/// Names of the suites, for an argument.
+pub fn suite_names() -> impl TypedValueParser<Value = Suite> {
+    PossibleValuesParser::new(Suite::ALL.map(Suite::name)).map(|name| Suite::named(&name).expect("a possible value"))
+}
+
+/// The rows of a file as tasks of `suite`; a file without any is refused, by the `flag` that names it.
+pub fn of_suite(flag: &str, suite: Suite, path: &Path) -> Result<SuiteRows, CliError> {
+    let mut all = Vec::new();
+    each(path, |row| all.push(row))?;
+    let found = suite.convert(&all);
+    match found.tasks {
+        0 => Err(none(format_args!("{flag}{}", path.display()), all.len(), &found.left_out)),
+        _ => Ok(found),
+    }
+}
+
+/// The refusal of a file none of whose rows became a task.
+pub fn none(named: impl Display, rows: usize, dropped: &[Dropped]) -> CliError {
+    let words = format!("{named}: none of {} became a task\n{}", counted(rows, "row"), reasons("dropped", dropped));
+    CliError::user(words.trim_end())
+}
+
+/// A line for each reason why rows were `verb`, the most frequent first.
+pub fn reasons(verb: &str, rows: &[Dropped]) -> String {
+    let mut ids: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    rows.iter().for_each(|row| ids.entry(&row.why).or_default().push(&row.id));
+    let mut reasons: Vec<_> = ids.into_iter().collect();
+    reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    let line = |(why, ids): (&str, Vec<&str>)| format!("{verb} {}: {why} ({})\n", ids.len(), named(ids.into_iter()));
+    reasons.into_iter().map(line).collect()
+}
+
+/// The first names of a list.
+pub fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let more = if names.len() > NAMED_MAX { ", ..." } else { "" };
+    format!("{}{more}", names[..names.len().min(NAMED_MAX)].join(", "))
+}
+
+/// SHA-256 of a file, in hexadecimal digits; of one that gzip has packed, of its content.
+pub fn sha256(path: &Path) -> Result<String, CliError> {
+    let mut digest = Sha256::new();
+    let copied = io::copy(&mut unpacked(path)?, &mut digest);
+    copied.map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The content of a file, unpacked.
+fn unpacked(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
+    let refuse = |error| CliError::user_path(format!("{}: {error}", path.display()), path);
+    CliError::refuse_special(path.display(), path)?;
+    let file = File::open(path).map_err(refuse)?;
+    if path.is_dir() {
+        return Err(CliError::user(format!("{}: is a directory; name a file", path.display())));
+    }
+    let mut reader = BufReader::new(file);
+    let is_packed = reader.fill_buf().map_err(refuse)?.starts_with(&GZIP);
+    Ok(if is_packed { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) })
 }
 
 fn lines(path: &Path, mut reader: impl BufRead, mut take: impl FnMut(Value)) -> Result<(), CliError> {
@@ -155,6 +222,20 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_packed_file_has_the_rows_and_the_digest_of_its_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let (plain, packed) = (dir.path().join("rows.jsonl"), dir.path().join("rows.jsonl.gz"));
+        std::fs::write(&plain, "{\"a\": 1}\n").unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(File::create(&packed).unwrap(), flate2::Compression::default());
+        io::Write::write_all(&mut gzip, b"{\"a\": 1}\n").unwrap();
+        gzip.finish().unwrap();
+        assert_eq!(rows(&packed), Ok(vec!["{'a': 1}".to_owned()]));
+        // By `sha256sum`.
+        let digest = "e8c628edc9968ef0c668f54e0ba2636b35503357eb1aca0ddc828aeace432f67";
+        assert_eq!([&plain, &packed].map(|path| sha256(path).unwrap()), [digest, digest]);
     }
 
     #[test]
