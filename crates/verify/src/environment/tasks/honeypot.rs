@@ -6,7 +6,8 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Answer, Function, Kind, Task, Test, row};
+use super::row;
+use super::task::{Answer, Function, Kind, Task, Test};
 use crate::environment::value::Value;
 use crate::seed::{Purpose, Seed};
 
@@ -86,7 +87,8 @@ fn input(kind: &Kind, test: &Test) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::tasks::{Split, Tasks};
+    use crate::environment::tasks::Tasks;
+    use crate::environment::tasks::task::Split;
 
     const TASKS: [&str; 4] = [
         r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}, {"args": "('a', 1)", "raises": "TypeError"}]}"#,

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use super::error::RowFault;
-use super::{Answer, Function, Kind, SECONDS_MAX, SHOWN, Split, TESTS_MAX, Task, Test, exceptions, replay, source};
+use super::task::SHOWN;
+use super::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, exceptions, replay, source};
 use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
 

@@ -4,7 +4,10 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
+use crate::environment::Equality;
 use crate::environment::Example;
+use crate::environment::Value;
+use crate::program::Entry;
 
 const ADD: &str = r#"{"id":"add","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}]}"#;
 

@@ -1,6 +1,6 @@
 //! Checks that honeypots are such: that what they are made of does not pass them.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::arena::ArenaError;
 use crate::environment::Outcome;
 use crate::plural::counted;

@@ -11,6 +11,11 @@ use crate::arena::{self, Arena, Rules, Workers};
 use crate::config::TestsReward;
 use crate::environment::Environment;
 use crate::environment::tasks::honeypot;
+use crate::preflight::JudgedTrial;
+use crate::preflight::Level;
+use crate::preflight::TaskCount;
+use crate::preflight::Trial;
+use crate::preflight::tasks::examination::SAMPLE;
 use crate::preflight::{Check, CheckFinding, TrainingPath};
 use crate::seed::Seed;
 

@@ -1,7 +1,8 @@
 //! CRUXEval: what a function returns for an input, or an input for which it returns an output. A program is the answer as a
 //! literal, so that nothing is left to compute.
 
-use super::{Draft, Row, source};
+use super::draft::{Draft, Row};
+use crate::environment::tasks::source;
 use crate::environment::value::Value;
 
 /// The function that an answer to a row defines, by what is asked for.

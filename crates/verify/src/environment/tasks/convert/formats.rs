@@ -5,7 +5,9 @@ use ruff_text_size::Ranged;
 
 use super::cases::{Cases, name_in};
 use super::checker::Target;
-use super::{Draft, Row, asserts, checker, crux_eval, source, unfenced};
+use super::draft::{Draft, Row, unfenced};
+use super::{asserts, checker, crux_eval};
+use crate::environment::tasks::source;
 use crate::environment::value::Value;
 
 /// A format of rows.
