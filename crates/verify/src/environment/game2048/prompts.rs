@@ -44,6 +44,7 @@ pub fn briefing() -> Result<Briefing, PromptFileError> {
         opening: opening.clone(),
         task: None,
         held_out: false,
+        honeypot: false,
     };
     Ok(Briefing { system: system()?, requests: prompts()?.into_iter().map(request).collect() })
 }
