@@ -207,6 +207,7 @@ numpy-guest: ## Rebuild the interpreter with numpy from sandbox/numpy (needs pyt
 numpy-tests: tools ## All of numpy's own tests, in the sandbox and here, with python3 of 3.11 or later (needs PyPI; ten minutes)
 	sandbox/tests/numpy/expected.sh target/numpy-tests
 	NUMPY_TESTS=$(CURDIR)/target/numpy-tests/expected $(CARGO) test --release --workspace --locked --test numpy -- --ignored --nocapture
+	$(CARGO) test --release --workspace --locked --lib a_verdict_with_numpy -- --ignored
 
 builtin-model: build ## Retrain the built-in model from its seed
 	$(BIN) sft --output-dir models/builtin-retrained
