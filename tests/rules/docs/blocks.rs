@@ -30,7 +30,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("held out, after step 0: score 2609", "tests/readers/shown.py", "README.md"),
     ("\"\"\"You guess a number", "tests/it/script_games.rs", "docs/games.md"),
     ("from grpo_sandbox import Judge\n\njudge = Judge(env=\"tasks.jsonl\"", "tests/readers/judge_package.py", "shown("),
-    ("from datasets import load_dataset", "tests/readers/trl_trial.py", "docs/judge.md"),
+    ("from datasets import load_dataset", "tests/readers/trl_trial.py", "docs/turns.md"),
     ("from openenv.core import GenericEnvClient", "tests/readers/protocols.py", "docs/protocols.md"),
     ("runs/train-001/\n", "tests/rules/docs/running.rs", "docs/runs.md"),
     ("pandas.read_json(", "tests/readers/check.py", "docs/runs.md"),
