@@ -14,7 +14,7 @@ const failureOf = (sample) => sample.reason || (sample.tests && sample.tests.fai
 function asked(run, task) {
   const prompt = run.tasks.prompts[task];
   if (!prompt) return [];
-  const told = el("pre", { class: "told", tabindex: "0" }, prompt);
+  const told = el("pre", { class: "told asked", tabindex: "0" }, prompt);
   const show = () => { told.scrollTop = told.scrollHeight; };
   setTimeout(show);
   return [el("details", { open: true, ontoggle: show }, el("summary", {}, `What was asked, ${whole(prompt.length)} characters`), told)];
