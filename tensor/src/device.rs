@@ -3,6 +3,7 @@
 #[cfg(feature = "cuda")]
 mod cuda;
 mod examination;
+mod memory;
 #[cfg(feature = "cuda")]
 mod quantized;
 
@@ -13,14 +14,7 @@ pub use candle_core::Device;
 use candle_core::DeviceLocation;
 
 pub use examination::{CudaExamination, DriverFound, LibraryFound, Target, Unusable, Version};
-
-/// Memory of a device, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceMemory {
-    /// Bytes that nobody uses.
-    pub free: u64,
-    pub total: u64,
-}
+pub use memory::DeviceMemory;
 
 /// What the device setting asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,11 +20,10 @@ mod lora;
 mod nccl;
 mod norm;
 mod rows;
+mod serving;
 
 #[cfg(test)]
 mod tests;
-
-use candle_core::{DType, Tensor};
 
 pub use attached::with_slope;
 pub use attention::cached::{KeyValues, Window, cached_attention};
@@ -44,25 +43,4 @@ pub use lora::residual::{Middle, Residual};
 pub use lora::{Adapted, Frozen, adapted_linear, add_bias, add_frozen_bias};
 pub use nccl::Nccl;
 pub use norm::rms_norm;
-
-/// Which form of the operations computes the layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kernels {
-    /// The fused form, for f32 on the CPU.
-    Fused,
-    /// The form by tensor operations, for every device and every format.
-    ByTensors,
-    /// The kernels of a GPU.
-    OnGpu,
-}
-
-/// Whether the kernels of a GPU can work on `x`.
-pub fn on_gpu(x: &Tensor) -> bool {
-    gpu::launch::serves(x)
-}
-
-/// Whether the fused kernels can work on these tensors.
-fn can_fuse<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> bool {
-    let can = |tensor: &Tensor| tensor.device().is_cpu() && tensor.dtype() == DType::F32 && !on_gpu(tensor);
-    tensors.into_iter().all(can)
-}
+pub use serving::{Kernels, on_gpu};

@@ -163,3 +163,42 @@ fn what_is_said_of_tasks_is_in_the_words_of_tasks() {
     assert!(refused(&["--best-of", "9"]).contains("--best-of with --env tasks"));
     assert!(refused(&["--baselines", "greedy"]).contains("--baselines with --env tasks"));
 }
+
+#[test]
+fn a_suite_is_evaluated_with_its_digest_and_what_it_leaves_out() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    let row = |id: usize, test: &str| {
+        format!(
+            r#"{{"task_id": {id}, "text": "Add.", "code": "def add(a, b): return a + b", "test_list": ["{test}"]}}"#
+        )
+    };
+    let rows = [row(10, "assert add(1, 2) == 3"), row(11, "assert add(1, 2) == 3"), row(12, "assert other(1) == 3")];
+    fs::write(dir.join("mbpp.jsonl"), rows.join("\n")).unwrap();
+    let suite = ["eval", "--suite", "mbpp", "--data", "mbpp.jsonl", "--model", "base"];
+    let short = [&suite[..], &["--samples", "2", "--set", "rollout.max_completion_length=12", "--json"]].concat();
+    let report: Value = serde_json::from_str(run(dir, &short).lines().next().unwrap()).unwrap();
+    let facts = &report["suite"];
+    assert_eq!((&facts["name"], &facts["tasks"], &facts["other_splits"]), (&"mbpp".into(), &1.into(), &1.into()));
+    assert_eq!((&facts["left_out"][0]["id"], &facts["known_as"]), (&"12".into(), &Value::Null));
+    // By `sha256sum mbpp.jsonl`.
+    assert_eq!(facts["sha256"], "30c08c97dc5c97e77144c35e5f278820a07e203c70119589aebd248549ffdeda");
+    assert_eq!(report["game_seconds"], 3.0, "the suite's budget is over the preset's");
+    assert_eq!(
+        (report["models"][0]["programs"].as_array().unwrap().len(), &report["models"][0]["tasks"][0]["task"]),
+        (2, &"11".into())
+    );
+
+    let refused = |more: &[&str]| refused(dir, &[&["eval"][..], more].concat());
+    assert!(refused(&["--suite", "mbpp"]).contains("--data"));
+    assert!(refused(&["--data", "mbpp.jsonl"]).contains("--suite"));
+    assert!(refused(&["--suite", "mbbp", "--data", "mbpp.jsonl"]).contains("'mbpp'"));
+    let other = refused(&["--suite", "humaneval", "--data", "mbpp.jsonl", "--model", "base"]);
+    assert!(
+        other.contains("none of 3 rows became a task") && other.contains("no row of HumanEval, which has"),
+        "{other}"
+    );
+    run(dir, &["tasks", "convert", "mbpp.jsonl", "--suite", "mbpp", "--output", "asked.jsonl"]);
+    assert_eq!(fs::read_to_string(dir.join("asked.jsonl")).unwrap().lines().count(), 1);
+}

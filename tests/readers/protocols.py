@@ -90,7 +90,7 @@ def openenv():
 
 
 def verifiers():
-    """The taskset of the installed package, found by its name and scored by verifiers' own code."""
+    """The taskset of the installed package, found by its name and scored by verifiers' own code, in one turn and in several."""
     from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
 
     config = taskset_config_type("grpo-2048-tasks").model_validate({"id": "grpo-2048-tasks", "source": TASKS})
@@ -100,6 +100,61 @@ def verifiers():
     for text, expected in [(RIGHT, 1.0), (WRONG, 0.0)]:
         reply = type("Reply", (), {"last_reply": text})
         assert asyncio.run(add.judged(reply)) == expected
+    verifiers_turns()
+
+
+def verifiers_turns():
+    """verifiers' own episodes of the package's environment, with a model behind HTTP whose answers are given to it."""
+    import http.server
+    import json
+    import threading
+
+    import verifiers.v1 as vf
+    from verifiers.v1.clients.client import ModelContext
+    from verifiers.v1.configs.client import EvalClientConfig
+    from verifiers.v1.utils.loaders import load_environment, resolve_env_config
+
+    asked = []
+
+    class Model(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            messages = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"]
+            asked.append([message["content"] for message in messages if message["role"] == "user"])
+            delta = {"role": "assistant", "content": WRONG if len(asked[-1]) == 1 else RIGHT}
+            chunk = {"id": "a", "object": "chat.completion.chunk", "created": 0, "model": "given"}
+            chunks = [[{"index": 0, "delta": delta}], [{"index": 0, "delta": {}, "finish_reason": "stop"}]]
+            events = [json.dumps(chunk | {"choices": choices}) for choices in chunks] + ["[DONE]"]
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write("".join(f"data: {event}\n\n" for event in events).encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    os.environ["GIVEN_KEY"] = "none"
+    client = EvalClientConfig(base_url=f"http://127.0.0.1:{server.server_port}/v1", api_key_var="GIVEN_KEY")
+
+    async def episode(turns):
+        taskset = {"id": "grpo-2048-tasks", "source": TASKS}
+        settings = {"taskset": taskset, "turns": turns, "author": {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}}
+        environment = load_environment(resolve_env_config(settings))
+        add = next(task for task in environment.taskset.load() if task.data.id == "add")
+        async with environment.serving():
+            found = await environment.run_episode(add, ModelContext(model="given", client=client))
+        assert not found.errors, found.errors
+        [trace] = found.traces
+        assert not trace.errors, trace.errors
+        return trace.reward
+
+    for turns, reward, prompts in [(1, 0.0, [1]), (3, 1.0, [1, 2])]:
+        asked.clear()
+        assert asyncio.run(episode(turns)) == reward
+        assert [len(words) for words in asked] == prompts, asked
+    assert "add(1, 2) gave 7, expected 3" in asked[-1][1], asked
+    server.shutdown()
 
 
 def verl():

@@ -1,11 +1,10 @@
-"""Runs the lines that README.md and docs/turns.md show of TRL, with the real trainer and a tiny model: trl_trial.py DIRECTORY
+"""Runs the lines that README.md shows of TRL, as they stand there, with the real trainer and a tiny model: trl_trial.py DIRECTORY
 
 The directory becomes that of a reader: `mine` by `grpo-2048 tasks new mine`, and `MODEL`, two layers of Qwen 2 with random weights and
 a tokenizer of bytes. Fails unless the trainer has asked the judge for every completion of both steps.
 """
 
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -18,11 +17,11 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM,
 CHAT = "{% for message in messages %}{{ message['role'] + ': ' + message['content'] + '<|end|>' }}{% endfor %}assistant: "
 
 
-def write_model(directory, template):
+def write_model(directory):
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={letter: at for at, letter in enumerate(["<|end|>", *letters])}, merges=[]))
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>", chat_template=template)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>", chat_template=CHAT)
     fast.save_pretrained(directory)
     set_seed(0)
     sizes = dict(hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1)
@@ -31,10 +30,9 @@ def write_model(directory, template):
 
 lines = block("README.md", "from datasets import load_dataset")
 assert lines == block("docs/judge.md", "from datasets import load_dataset"), "README.md and docs/judge.md show other lines"
-turns = block("docs/turns.md", "from datasets import load_dataset")
 os.chdir(sys.argv[1])
 subprocess.run(["grpo-2048", "tasks", "new", "mine"], check=True, stdout=subprocess.DEVNULL)
-write_model("MODEL", CHAT)
+write_model("MODEL")
 
 judged, judge = [], grpo_sandbox.Judge.judge
 
@@ -50,13 +48,3 @@ exec(compile(lines, "README.md", "exec"), names := {})
 assert names["settings"].max_steps == 2 and len(judged) == 2 * names["settings"].generation_batch_size, len(judged)
 assert all(judgement["verdict"] for judgement in judged)
 print(f"TRL {trl.__version__} trained two steps on {len(judged)} rewards of {grpo_sandbox.__name__}, by the lines of README.md")
-
-# Several turns: a template that can call tools, as TRL has it of Qwen 2.5. Random weights call none, and are rewarded all the same.
-write_model("MODEL", (pathlib.Path(trl.__file__).parent / "chat_templates" / "qwen2_5.jinja").read_text())
-begun, rewarded = [], []
-reset, get_reward = grpo_sandbox.Conversation.reset, grpo_sandbox.Conversation.get_reward
-grpo_sandbox.Conversation.reset = lambda self, **row: (begun.append(row["id"]), reset(self, **row))[1]
-grpo_sandbox.Conversation.get_reward = lambda self: (rewarded.append(get_reward(self)), rewarded[-1])[1]
-exec(compile(turns, "docs/turns.md", "exec"), names := {})
-assert len(rewarded) == 2 * names["settings"].generation_batch_size and len(begun) >= len(rewarded), (len(begun), len(rewarded))
-print(f"and held {len(rewarded)} conversations, by the lines of docs/turns.md")

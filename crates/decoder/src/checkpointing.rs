@@ -5,8 +5,8 @@ use candle_core::backprop::GradStore;
 use candle_core::{Result, Tensor, Var};
 use serde::{Deserialize, Serialize};
 
-use super::layers::Sequences;
-use super::{Adapters, Decoder, PolicyError};
+use crate::layers::sequences::Sequences;
+use crate::{Adapters, Decoder, PolicyError};
 use grpo_tensor::{self as kernels, Spans};
 
 /// Whether the forward pass keeps what layers compute until the backward pass needs it.

@@ -1,15 +1,19 @@
 //! The decoder: one stack of layers for all families.
 //!
 //! Takes settings and weights; gives hidden states and logits that candle can differentiate. Sampling, which has a
-//! key-value cache and no graph, is in `sampling`. Does not know text.
+//! key-value cache and no graph, is in `decoding`. Does not know text.
 
 use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::layers::{Layer, Norm, Sequences, Source};
-use super::linear::{Adapters, Linear};
-use super::{AdapterSet, DecoderConfig, PolicyError, Precision};
+use crate::adapters::linear::{Adapters, Linear};
+use crate::adapters::set::AdapterSet;
+use crate::layers::layer::Layer;
+use crate::layers::norm::Norm;
+use crate::layers::sequences::Sequences;
+use crate::layers::source::Source;
+use crate::{DecoderConfig, PolicyError, Precision};
 use grpo_tensor::{self as kernels, Kernels, ScoreSettings, Spans, Weight};
 
 /// A decoder-only language model.
@@ -80,7 +84,7 @@ impl Decoder {
     /// padded on the right to one length.
     pub fn shares_beginnings(&self) -> bool {
         // A dropout mask depends on the place in the row, and a shared beginning is in no single row.
-        let maps = self.layers.first().map_or(&[][..], |layer| &layer.query_key_value);
+        let maps = self.layers.first().map_or(&[][..], |layer| &layer.attention.query_key_value);
         let dropout = maps.iter().any(|map| map.lora.as_ref().is_some_and(|lora| lora.dropout > 0.0));
         let fused = self.config.has_plain_scores(self.config.max_position_embeddings);
         self.kernels() == Kernels::Fused && fused && !dropout

@@ -6,30 +6,16 @@
 
 #![forbid(unsafe_code)]
 
-mod adapter;
-mod architecture;
-mod builtin;
+mod adapters;
 mod checkpointing;
 mod decoder;
-mod device_batch;
-mod directory;
-mod dropout;
+mod decoding;
 mod error;
-mod experts;
-mod export;
-mod family;
-mod gguf;
-mod hub;
+mod families;
+mod files;
 mod independent;
 mod layers;
-mod linear;
-mod loaded;
-mod loading;
-mod origin;
 mod precision;
-mod sampling;
-mod shapes;
-mod snapshot;
 mod token_batch;
 mod tokenizer;
 mod weights;
@@ -41,42 +27,40 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use candle_core::{Tensor, Var};
-use grpo_base::{files, seed};
-use grpo_config as config;
+use grpo_base::seed::Seed;
+use grpo_config::ModelConfig;
 
-pub use architecture::{DecoderConfig, Experts, LongRope, RopeScaling, SlidingWindow};
+pub use adapters::dropout::Dropout;
+pub use adapters::linear::Adapters;
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
-pub use dropout::Dropout;
+pub use decoding::sampling::{Cache, READ_AT_ONCE};
+pub use decoding::snapshot::Snapshot;
 pub use error::PolicyError;
-pub use export::{Exported, WeightFormat, export_adapter, export_merged};
-pub use family::ModelType;
+pub use families::architecture::{DecoderConfig, Experts, LongRope, RopeScaling, SlidingWindow};
+pub use families::family::ModelType;
+#[doc(hidden)]
+pub use families::shapes::{KNOWN_SHAPES, KnownShape};
+pub use files::export::{Exported, WeightFormat, export_adapter, export_merged};
+pub use files::hub::hub_cache_dir;
+pub use files::hub::push::{HubRepo, PushError, Pushed, Visibility, check_push, push};
+pub use files::loading::Location;
+pub use files::origin::Origin;
 pub use grpo_tensor::device::{
     CudaExamination, Device, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, device_memory,
     device_name, examine_cuda,
 };
 pub use grpo_tensor::gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
-pub use hub::hub_cache_dir;
-pub use hub::push::{HubRepo, PushError, Pushed, Visibility, check_push, push};
 pub use independent::Agreement;
-pub use linear::Adapters;
-pub use loading::Location;
-pub use origin::Origin;
 pub use precision::Precision;
-pub use sampling::{Cache, READ_AT_ONCE};
-#[doc(hidden)]
-pub use shapes::{KNOWN_SHAPES, KnownShape};
-pub use snapshot::Snapshot;
 pub use token_batch::{TokenBatch, TokenRow, shared_beginning};
 pub use tokenizer::Tokenizer;
 
-use adapter::AdapterSet;
+use adapters::set::{self, AdapterSet};
+use files::loaded::Loaded;
+use files::loading::{self, in_full};
 use grpo_tensor::Weight;
-use loaded::Loaded;
 use weights::LoadTarget;
-
-use crate::config::ModelConfig;
-use crate::seed::Seed;
 
 /// A decoder, its tokenizer and its trained variables.
 #[derive(Debug)]
@@ -249,7 +233,7 @@ impl Policy {
 
     /// Sets the trained variables to those that [`Policy::save`] wrote into `dir`.
     pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
-        let file = if self.adapters.is_some() { adapter::WEIGHTS } else { weights::FILE };
+        let file = if self.adapters.is_some() { set::WEIGHTS } else { weights::FILE };
         let target = LoadTarget { device: self.decoder.device(), precision: Precision::F32 };
         let tensors = weights::read_file(&dir.join(file), target)?;
         weights::check_finite(&tensors)?;
@@ -262,11 +246,6 @@ impl Policy {
 pub fn open_device(name: &str) -> Result<(Device, Option<Unusable>), PolicyError> {
     let refused = |reason| PolicyError::Device { found: name.to_owned(), reason };
     grpo_tensor::device::open_device(name).map_err(refused)
-}
-
-/// Whether all weights are trained.
-fn in_full(config: &ModelConfig) -> bool {
-    config.adapter.is_empty() && config.lora_r == 0
 }
 
 fn variables<'a>(tensors: impl Iterator<Item = (String, &'a Tensor)>) -> Result<BTreeMap<String, Var>, PolicyError> {

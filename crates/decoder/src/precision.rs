@@ -4,7 +4,7 @@ use candle_core::{DType, Device};
 use grpo_tensor::device::compute_capability;
 
 use super::PolicyError;
-use crate::config;
+use grpo_config as config;
 
 /// Lowest compute capability of a GPU that multiplies bf16 in hardware (Ampere).
 const BF16_FROM: (i32, i32) = (8, 0);

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use candle_core::{D, DType, Device, Tensor};
 
 use super::*;
-use crate::config::Config;
+use grpo_config::Config;
 
 /// A small configuration with grouped heads.
 pub(super) fn config() -> DecoderConfig {

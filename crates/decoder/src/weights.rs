@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::{DecoderConfig, PolicyError, Precision};
-use crate::files;
-use crate::seed::{Purpose, Seed};
+use grpo_base::files;
+use grpo_base::seed::{Purpose, Seed};
 use grpo_tensor::{Blocks, Weight};
 
 /// File of a model's weights, if they are in one file.

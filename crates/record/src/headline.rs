@@ -1,8 +1,8 @@
 //! Describes a run in words, and formats numbers for people.
 
 use super::event::RunHeader;
-use crate::environment::Labels;
 use crate::plural::counted;
+use grpo_verify::environment::Labels;
 
 /// Precedes the description of a control run.
 const CONTROL: &str =

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Labels;
-use crate::stats;
+use grpo_verify::environment::Labels;
+use grpo_verify::stats;
 
 use super::parts::{EliteRecord, UpdateRecord};
 

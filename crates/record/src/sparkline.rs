@@ -1,6 +1,6 @@
 //! A curve of block characters in one line of text.
 
-use crate::stats;
+use grpo_verify::stats;
 
 /// The levels, from low to high.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

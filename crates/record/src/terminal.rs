@@ -9,8 +9,8 @@ use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::headline::{duration, headline};
 use super::phase::Phase;
 use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
-use crate::environment::{Labels, Verdict};
 use crate::plural::counted;
+use grpo_verify::environment::{Labels, Verdict};
 
 /// Columns of the line of a step above the bar.
 const STEP_COLUMNS: usize = 80;

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 use super::event::{Activity, GamePlayed, Period, Player};
 use super::{Event, Sink, SinkError, StepRecord};
-use crate::environment::Points;
 use crate::files;
+use grpo_verify::environment::Points;
 
 /// The process id of all events.
 const PROCESS: u32 = 1;

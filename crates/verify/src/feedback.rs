@@ -130,10 +130,19 @@ fn ended(ending: Ending) -> &'static str {
     }
 }
 
-/// Words that a program may have chosen: on one line, without control characters, cut.
+/// Words that a program may have chosen: on one line, without control characters and what else changes how a line is read, cut.
 fn quoted(words: &str) -> String {
-    let plain = |one: char| if one.is_control() { one.escape_default().to_string() } else { one.to_string() };
+    let plain = |one: char| match one.is_control() || is_unseen(one) {
+        true => one.escape_default().to_string(),
+        false => one.to_string(),
+    };
     cut(&words.chars().map(plain).collect::<String>(), REASON_MAX)
+}
+
+/// Whether a character is not seen itself, but ends a line, turns its direction, or hides in it.
+fn is_unseen(one: char) -> bool {
+    matches!(one, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 fn cut(text: &str, most: usize) -> String {

@@ -8,6 +8,6 @@ mod unknown_flag;
 
 pub use boards::Boards;
 pub use flags::{Flags, WorkerArgs, text_path, with_defaults};
-pub use source::{SourceArgs, settled};
+pub use source::{Base, SourceArgs, settled};
 pub use terminal::{TerminalArgs, color};
 pub use unknown_flag::meant;

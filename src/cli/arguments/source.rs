@@ -27,6 +27,15 @@ pub struct SourceArgs {
     pub preset: Option<String>,
 }
 
+/// Settings that a command brings along.
+#[derive(Debug, Clone, Copy)]
+pub struct Base<'a> {
+    /// What messages call them.
+    pub name: &'a str,
+    /// A layer of TOML.
+    pub settings: &'a str,
+}
+
 /// Names of the presets, for an argument.
 fn preset_names() -> PossibleValuesParser {
     PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().into()
@@ -40,12 +49,24 @@ impl SourceArgs {
 
     /// The layers of the configuration of a new run.
     pub fn layers(&self, flags: &Flags) -> Result<Layers, CliError> {
+        self.layers_on(None, flags)
+    }
+
+    /// The configuration with `base` over the preset and under all that the user says.
+    pub fn resolve_on(&self, base: Base<'_>, flags: &Flags, console: &Console) -> Result<Config, CliError> {
+        settled(self.layers_on(Some(base), flags)?, console)
+    }
+
+    fn layers_on(&self, base: Option<Base<'_>>, flags: &Flags) -> Result<Layers, CliError> {
         let preset = match &self.preset {
             Some(name) => name.clone(),
             None => self.preset_of_model(flags)?.to_owned(),
         };
         let mut layers = Layers::default();
         layers.preset(&preset)?;
+        if let Some(Base { name, settings }) = base {
+            layers.text(name, settings)?;
+        }
         self.lay(&mut layers, flags)?;
         Ok(layers)
     }

@@ -12,6 +12,7 @@ mod export_completions;
 mod judge;
 mod man;
 mod monitor;
+mod names;
 mod play;
 mod report;
 mod score;
@@ -27,17 +28,7 @@ use clap::{Command, CommandFactory, Parser, Subcommand};
 use crate::cli::arguments::{TerminalArgs, with_defaults};
 use crate::cli::said::CliError;
 use crate::metrics::Console;
-
-/// Name of the program.
-const NAME: &str = "grpo-2048";
-
-/// Exit codes, at the end of a help.
-const EXIT_CODES: &str = "Exit codes:
-  0    done
-  1    the run failed
-  2    wrong input
-  3    stopped by the guard: it can no longer learn
-  130  interrupted, after a checkpoint";
+use names::{EXIT_CODES, NAME};
 
 /// Environment variables that the program and its libraries read, at the end of the help.
 const ENVIRONMENT: &str = "Environment:

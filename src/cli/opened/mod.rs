@@ -8,4 +8,5 @@ pub mod model;
 pub mod peers;
 pub mod programs;
 pub mod reward_check;
+pub mod rows;
 pub mod runs;

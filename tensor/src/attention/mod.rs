@@ -12,7 +12,7 @@ use candle_core::{D, DType, Device, Result, Tensor};
 use crate::attached::attached;
 use crate::attention::rope::{RopeTable, Turn};
 use crate::attention::spans::Spans;
-use crate::{can_fuse, on_gpu};
+use crate::serving::{can_fuse, on_gpu};
 pub use heads::{Heads, Scores};
 
 /// Causal self-attention of whole sequences. A token sees itself, the tokens before it and the shared beginning.

@@ -6,7 +6,7 @@ use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor
 
 use crate::attached::attached;
 use crate::rows::{exp, for_rows, slice, wide, with_slice};
-use crate::{can_fuse, on_gpu};
+use crate::serving::{can_fuse, on_gpu};
 
 /// Activation function of the gate. Each one is `x sigmoid(z)` with its own `z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 mod batch;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod drawing;
 mod emulated;
 mod kernels;
 pub(crate) mod launch;
@@ -17,6 +18,7 @@ mod machine;
 mod optimizer;
 pub(crate) mod params;
 pub(crate) mod products;
+mod rates;
 mod start;
 mod step;
 #[cfg(test)]
@@ -27,31 +29,18 @@ mod weights;
 use candle_core::{Result as TensorResult, Tensor};
 
 pub use batch::Prefilled;
+use drawing::Rows;
+pub use drawing::{CHUNK, Drawing, Drawn};
 use emulated::Emulated;
 pub use emulated::{emulated, in_both_orders};
 #[cfg(feature = "cuda")]
 use machine::Machine;
+pub use rates::AdamWRates;
 pub use view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView, Sizes};
-
-/// Tokens that are drawn between two looks of the host. A larger chunk notices stops later.
-pub const CHUNK: usize = 8;
 
 /// A batch of sequences on a GPU.
 pub struct DeviceBatch {
     rows: Box<dyn Rows>,
-}
-
-/// How many tokens a batch draws, and at which temperature.
-#[derive(Debug, Clone, Copy)]
-pub struct Drawing {
-    /// Sequences per prompt.
-    pub copies: usize,
-    /// Tokens that a sequence may grow by.
-    pub longest: usize,
-    /// Divisor of the logits.
-    pub temperature: f64,
-    /// Whether a step is recorded and replayed, if the machine can.
-    pub record: bool,
 }
 
 impl DeviceBatch {
@@ -61,7 +50,8 @@ impl DeviceBatch {
         match view.embedding.device() {
             #[cfg(feature = "cuda")]
             candle_core::Device::Cuda(device) => {
-                start::start(cuda::Cuda::with_products(device)?, view, prompts, drawing).map(Some)
+                let rows = start::start(cuda::Cuda::with_products(device)?, view, prompts, drawing)?;
+                Ok(Some(DeviceBatch { rows }))
             }
             _ => Ok(None),
         }
@@ -69,7 +59,8 @@ impl DeviceBatch {
 
     /// Starts a batch whose kernels run on this processor, for tests; `None` where there is no C++ compiler.
     pub fn emulated(view: &DecoderView, prompts: &Prefilled, drawing: Drawing) -> TensorResult<Option<Self>> {
-        Emulated::open().map(|machine| start::start(machine, view, prompts, drawing)).transpose()
+        let start = |machine| Ok(DeviceBatch { rows: start::start(machine, view, prompts, drawing)? });
+        Emulated::open().map(start).transpose()
     }
 
     /// Number of sequences that are decoded.
@@ -94,31 +85,6 @@ impl DeviceBatch {
     pub fn keep(&mut self, live: &[usize]) -> TensorResult<Vec<usize>> {
         self.rows.keep(live)
     }
-}
-
-/// A batch on some machine.
-trait Rows {
-    fn rows(&self) -> usize;
-    fn enqueue(&mut self, count: usize, uniforms: &[f64]) -> TensorResult<()>;
-    fn collect(&mut self) -> TensorResult<Option<Drawn>>;
-    fn keep(&mut self, live: &[usize]) -> TensorResult<Vec<usize>>;
-}
-
-/// Factors of one update by AdamW.
-#[derive(Debug, Clone, Copy)]
-pub struct AdamWRates {
-    /// Factor of the gradients.
-    pub scale: f64,
-    /// Decay of the first moment (mean of gradients).
-    pub beta1: f64,
-    /// Decay of the second moment (mean of squared gradients).
-    pub beta2: f64,
-    /// Learning rate, including the bias correction of the first moment.
-    pub rate: f64,
-    /// Square root of the bias correction of the second moment.
-    pub root_correction: f64,
-    /// Added to the square root of the second moment.
-    pub epsilon: f64,
 }
 
 /// A variable, its gradient and its moments: f32, contiguous, on one GPU.
@@ -170,13 +136,4 @@ pub fn device_adamw(moved: &[Moved<'_>], rates: &AdamWRates) -> TensorResult<boo
         return Ok(true);
     }
     Ok(false)
-}
-
-/// Tokens of one chunk on the host.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Drawn {
-    /// For each row a token for each place of the chunk; `None` if the logits were not finite.
-    pub tokens: Vec<Vec<Option<u32>>>,
-    /// Their log-probabilities, in nats.
-    pub logprobs: Vec<Vec<f32>>,
 }

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use candle_core::{Device, Result};
 
 use super::batch::{Batch, Flight, Prefilled};
+use super::drawing::{CHUNK, Drawing, Drawn, Rows};
 use super::machine::Machine;
 use super::step::{Buffers, Shapes, Step};
 use super::view::DecoderView;
 use super::weights::Weights;
-use super::{CHUNK, DeviceBatch, Drawing, Drawn, Rows};
 use crate::RopeTable;
 
 /// A batch and its chunks that have not been collected.
@@ -45,7 +45,7 @@ pub(super) fn start<M: Machine + 'static>(
     view: &DecoderView,
     prompts: &Prefilled,
     drawing: Drawing,
-) -> Result<DeviceBatch> {
+) -> Result<Box<dyn Rows>> {
     let (capacity, dtype) = (prompts.slots + drawing.longest, view.embedding.dtype());
     let shapes = Shapes {
         model: view.sizes.clone(),
@@ -60,5 +60,5 @@ pub(super) fn start<M: Machine + 'static>(
     let weights = Weights::adopt(&machine, view, dtype)?;
     let buffers = Buffers::new(&machine, &shapes, rope.rows(), weights.low_width())?;
     let batch = Batch::begin(Step { machine, weights, buffers, shapes }, prompts, drawing)?;
-    Ok(DeviceBatch { rows: Box::new(Queue { batch, flights: VecDeque::new() }) })
+    Ok(Box::new(Queue { batch, flights: VecDeque::new() }))
 }

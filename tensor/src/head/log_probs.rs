@@ -2,8 +2,8 @@
 
 use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor, bail};
 
-use crate::can_fuse;
 use crate::rows::{dot, exp, for_rows, max, slice, sum, wide, with_slice};
+use crate::serving::can_fuse;
 
 /// Log-probability of each target and entropy of each distribution, in nats; both differentiable.
 ///

@@ -1,5 +1,6 @@
 //! The output projection and the softmax over the vocabulary as one operation, some rows at a time.
 
+mod chunks;
 mod fused;
 mod gpu;
 pub(crate) mod log_probs;
@@ -9,13 +10,11 @@ use std::sync::Mutex;
 
 use candle_core::{D, DType, Result, Tensor, bail};
 
+use crate::Weight;
 use crate::attached::attached;
 use crate::head::fused::{ScoreByBlocks, ScoreTokens};
-use crate::{Weight, can_fuse, on_gpu};
-
-/// Rows whose share of the weight's gradient is summed at once. This fixes the order of that sum: every chunk is a
-/// multiple of it, so the size of chunks changes no number.
-const BLOCK: usize = 64;
+use crate::serving::{can_fuse, on_gpu};
+use chunks::{BLOCK, Wanted, chunks};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoreSettings {
@@ -141,19 +140,6 @@ struct ByTensors {
     wanted: Wanted,
 }
 
-/// Which gradients are needed.
-#[derive(Debug, Clone, Copy)]
-struct Wanted {
-    by_hidden: bool,
-    by_weight: bool,
-}
-
-impl Wanted {
-    fn of(hidden: &Tensor, weight: &Tensor) -> Self {
-        Wanted { by_hidden: hidden.track_op(), by_weight: weight.track_op() }
-    }
-}
-
 /// The distributions of a chunk of rows, in f32.
 struct Distributions {
     /// `(rows, V)`.
@@ -233,15 +219,4 @@ impl ByTensors {
         let dweight = dweight.map(|dweight: Tensor| dweight.to_dtype(self.weight.dtype())).transpose()?;
         Ok([dhidden, dweight, None])
     }
-}
-
-/// Chunks of about `rows` rows. A last chunk of few rows is merged with the one before, because a product with few
-/// rows is rounded differently.
-fn chunks(count: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        let start = from;
-        from = if start + rows + BLOCK > count { count } else { start + rows };
-        (start < count).then_some(start..from)
-    })
 }

@@ -10,7 +10,7 @@ use candle_core::{CpuStorage, CustomOp2, DType, Layout, Result, Shape, Tensor};
 
 use crate::attached::attached;
 use crate::rows::{Matrix, matmul, slice, with_slice};
-use crate::{can_fuse, on_gpu};
+use crate::serving::{can_fuse, on_gpu};
 
 /// `x W^T`. No gradient is computed by a weight that is not trained, whereas candle's product computes one.
 ///

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::attached::attached;
 use crate::rows::{ROWS_PER_TASK, dot, for_rows, slice, wide, with_slice};
-use crate::{can_fuse, on_gpu};
+use crate::serving::{can_fuse, on_gpu};
 
 /// `x / sqrt(mean(x^2) + epsilon) * weight` over the last dimension.
 ///

@@ -211,6 +211,77 @@ pub fn names(module: &Module) -> BTreeSet<Vec<String>> {
     named.found
 }
 
+/// An import of a module: the name that it gives, or none for `*`, the path from `crate` or of a library, and whether it is
+/// handed on.
+pub struct Import {
+    pub name: Option<String>,
+    pub path: Vec<String>,
+    pub is_public: bool,
+}
+
+/// The imports of a module, without those inside of functions.
+pub fn imports(module: &Module) -> Vec<Import> {
+    let mut imports = Vec::new();
+    for item in &module.items {
+        let syn::Item::Use(item) = item else { continue };
+        let is_public = !matches!(item.vis, syn::Visibility::Inherited);
+        add_imports(&mut imports, &[], &item.tree, is_public);
+    }
+    imports.iter_mut().for_each(|import| import.path = from_crate(&module.path, std::mem::take(&mut import.path)));
+    imports
+}
+
+fn add_imports(imports: &mut Vec<Import>, before: &[String], tree: &syn::UseTree, is_public: bool) {
+    let longer = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+    let (name, path) = match tree {
+        syn::UseTree::Path(path) => return add_imports(imports, &longer(&path.ident), &path.tree, is_public),
+        syn::UseTree::Group(group) => {
+            return group.items.iter().for_each(|tree| add_imports(imports, before, tree, is_public));
+        }
+        syn::UseTree::Name(name) if name.ident == "self" => (before.last().cloned(), before.to_vec()),
+        syn::UseTree::Name(name) => (Some(name.ident.to_string()), longer(&name.ident)),
+        syn::UseTree::Rename(rename) if rename.ident == "self" => (Some(rename.rename.to_string()), before.to_vec()),
+        syn::UseTree::Rename(rename) => (Some(rename.rename.to_string()), longer(&rename.ident)),
+        syn::UseTree::Glob(_) => (None, before.to_vec()),
+    };
+    imports.push(Import { name, path, is_public });
+}
+
+/// The names that a module defines itself, its modules among them.
+pub fn defined(module: &Module) -> BTreeSet<String> {
+    let name = |item: &syn::Item| match item {
+        syn::Item::Const(item) => Some(item.ident.to_string()),
+        syn::Item::Enum(item) => Some(item.ident.to_string()),
+        syn::Item::Fn(item) => Some(item.sig.ident.to_string()),
+        syn::Item::Macro(item) => item.ident.as_ref().map(ToString::to_string),
+        syn::Item::Static(item) => Some(item.ident.to_string()),
+        syn::Item::Struct(item) => Some(item.ident.to_string()),
+        syn::Item::Trait(item) => Some(item.ident.to_string()),
+        syn::Item::Type(item) => Some(item.ident.to_string()),
+        _ => None,
+    };
+    module.items.iter().filter_map(name).collect()
+}
+
+/// All paths in a module but for those of its imports.
+pub fn named_in_code(module: &Module) -> BTreeSet<Vec<String>> {
+    let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
+    let code = module.items.iter().filter(|item| !matches!(item, syn::Item::Use(_)));
+    code.for_each(|item| named.visit_item(item));
+    named.found
+}
+
+/// A path with `super` or `self`, as a path from `crate`.
+fn from_crate(module: &[String], path: Vec<String>) -> Vec<String> {
+    let climbs = path.iter().take_while(|part| *part == "super").count();
+    let above = &module[..module.len().saturating_sub(climbs)];
+    match path.first().map(String::as_str) {
+        Some("super") => [&["crate".to_owned()], above, &path[climbs..]].concat(),
+        Some("self") => [&["crate".to_owned()], above, &path[1..]].concat(),
+        _ => path,
+    }
+}
+
 /// Whether a module contains unsafe code.
 pub fn is_unsafe(module: &Module) -> bool {
     let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
@@ -226,15 +297,7 @@ struct Named<'a> {
 
 impl Named<'_> {
     fn take(&mut self, path: Vec<String>) {
-        let climbs = path.iter().take_while(|part| *part == "super").count();
-        let path = match path.first().map(String::as_str) {
-            Some("super") => {
-                let above = &self.module[..self.module.len().saturating_sub(climbs)];
-                [&["crate".to_owned()], above, &path[climbs..]].concat()
-            }
-            _ => path,
-        };
-        self.found.insert(path);
+        self.found.insert(from_crate(self.module, path));
     }
 
     fn use_tree(&mut self, before: &[String], tree: &syn::UseTree) {

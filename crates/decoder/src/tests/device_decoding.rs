@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use candle_core::{D, Device, Tensor, Var};
 use rand::Rng;
 
-use crate::adapter::{self, AdapterSet};
-use crate::seed::{Purpose, Seed};
+use crate::adapters::set;
+use crate::adapters::set::AdapterSet;
 use crate::{
     CHUNK, Decoder, DecoderConfig, DeviceBatch, Drawing, Drawn, ModelType, Precision, SlidingWindow, tests as shared,
     weights,
 };
+use grpo_base::seed::{Purpose, Seed};
 
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
 
@@ -64,7 +65,7 @@ pub(super) fn adapted_variables(
         for (side, shape) in [("A", [4, inputs]), ("B", [outputs, 4])] {
             let factor = noise(100 + 2 * stream as u64 + u64::from(side == "B"), &shape);
             let factor = Var::from_tensor(&factor).unwrap();
-            variables.insert(format!("{}{module}.lora_{side}.weight", adapter::PREFIX), factor);
+            variables.insert(format!("{}{module}.lora_{side}.weight", set::PREFIX), factor);
         }
     }
     let tensors = variables.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();

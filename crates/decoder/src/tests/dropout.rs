@@ -3,7 +3,7 @@
 use super::peft::tiny;
 use super::*;
 use crate::Dropout;
-use crate::seed::Purpose;
+use grpo_base::seed::Purpose;
 
 const PROBABILITY: f64 = 0.25;
 
@@ -37,8 +37,7 @@ fn expected() -> BTreeMap<String, Tensor> {
 /// What each module's inputs are multiplied by, for two rows of ten tokens.
 fn masks(policy: &Policy) -> BTreeMap<String, Tensor> {
     let set = policy.adapters.as_ref().unwrap();
-    let modules =
-        set.tensors.keys().filter_map(|name| name.strip_prefix(adapter::PREFIX)?.strip_suffix(".lora_A.weight"));
+    let modules = set.tensors.keys().filter_map(|name| name.strip_prefix(set::PREFIX)?.strip_suffix(".lora_A.weight"));
     let factors = modules.map(|module| {
         let lora = set.on(module).unwrap();
         let masks = dropout(2).masks(lora.number, lora.dropout);

@@ -6,6 +6,7 @@ use candle_core::quantized::{GgmlDType, QTensor};
 use std::collections::HashMap;
 
 use super::*;
+use crate::files::gguf;
 
 fn load(path: &Path) -> Result<Policy, PolicyError> {
     let mut settings = Config::preset("builtin").unwrap().model;

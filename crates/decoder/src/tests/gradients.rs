@@ -6,6 +6,7 @@ use candle_core::Var;
 use candle_core::backprop::GradStore;
 
 use super::*;
+use crate::adapters::linear;
 use grpo_tensor::{ScoreSettings, Spans};
 
 /// Random adapters over random frozen weights.

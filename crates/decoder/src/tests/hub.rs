@@ -6,8 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use super::super::hub::{HubSettings, fetch};
 use super::*;
+use crate::files::hub::{HubSettings, fetch};
 
 const MODEL: &str = "someone/tiny";
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";

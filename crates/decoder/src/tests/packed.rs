@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::Dropout;
-use crate::config::FrozenWeights;
+use grpo_config::FrozenWeights;
 use grpo_tensor::ScoreSettings;
 
 /// A file with every quantisation, with adapters over it that have learned something.
@@ -130,7 +130,7 @@ fn what_cannot_stay_packed_is_refused_with_what_can() {
     let expected = "model.frozen_weights: found \"packed\" with all weights trained, expected adapters: set model.lora_r \
                     or model.adapter; or \"auto\"";
     assert_eq!(error, expected);
-    let error = refusal(&ModelConfig { precision: crate::config::PrecisionChoice::Bf16, ..packed.clone() });
+    let error = refusal(&ModelConfig { precision: grpo_config::PrecisionChoice::Bf16, ..packed.clone() });
     assert!(error.contains("in a half format, expected model.precision = \"f32\""), "{error}");
     let error = refusal(&ModelConfig { model: "builtin".into(), ..packed });
     assert!(error.contains("with weights of 32 bits, expected a .gguf file of fewer"), "{error}");

@@ -12,8 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::super::hub::HubSettings;
-use super::super::hub::push::{HubRepo, PushError, Pushed, Visibility, push_by};
+use crate::files::hub::HubSettings;
+use crate::files::hub::push::{HubRepo, PushError, Pushed, Visibility, push_by};
 
 const TOKEN: &str = "hf_secret";
 

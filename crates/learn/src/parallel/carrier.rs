@@ -4,6 +4,7 @@ use candle_core::{Device, Tensor};
 use grpo_tensor::Nccl;
 use grpo_tensor::device::gpu_identity;
 
+use super::route::Route;
 use super::{Joined, ParallelError, Peers};
 use crate::config::Reduce;
 
@@ -59,12 +60,6 @@ fn numbers(bytes: &[u8]) -> Result<Tensor, ParallelError> {
     let numbers: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
     let count = numbers.len();
     Ok(Tensor::from_vec(numbers, count, &Device::Cpu)?)
-}
-
-/// The way in which gradients are exchanged.
-pub(super) struct Route {
-    pub reduce: Reduce,
-    pub nccl: Option<Nccl>,
 }
 
 /// Identity of the GPU and version of NCCL, or why a process cannot use NCCL.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::ifaddrs::getifaddrs;
 use serde::{Deserialize, Serialize};
 
-use super::{ParallelError, Peers};
+use super::error::ParallelError;
 
 /// Time between the heartbeats of each side.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -61,16 +61,21 @@ pub(super) struct Watch {
 pub type OnLost = Arc<dyn Fn(usize, &str) + Send + Sync>;
 
 impl Watch {
-    /// Connects all processes with the first one. `lost` is called when one of them ends.
-    pub fn begin(peers: &Peers, lost: &OnLost) -> Result<Watch, ParallelError> {
+    /// Connects all processes with the first one. `gather` gives the places of all processes for that of this one, `lost` is
+    /// called when one of them ends.
+    pub fn begin(
+        rank: usize,
+        gather: impl FnOnce(Place) -> Result<Vec<Place>, ParallelError>,
+        lost: &OnLost,
+    ) -> Result<Watch, ParallelError> {
         let unwatched = |reason: io::Error| ParallelError::Unwatched { reason };
-        let listener = if peers.leads() { Some(TcpListener::bind(("0.0.0.0", 0)).map_err(unwatched)?) } else { None };
+        let listener = if rank == 0 { Some(TcpListener::bind(("0.0.0.0", 0)).map_err(unwatched)?) } else { None };
         let port = listener.as_ref().map_or(Ok(0), |listener| listener.local_addr().map(|address| address.port()));
         let token = getrandom::u64().map_err(|error| unwatched(io::Error::other(error.to_string())))?;
-        let places = peers.gather_values(Place::here(port.map_err(unwatched)?, token))?;
+        let places = gather(Place::here(port.map_err(unwatched)?, token))?;
         let connections = match &listener {
             Some(listener) => accept_all(listener, &places),
-            None => connect(&places, peers.rank()).map(|stream| vec![(0, stream)]),
+            None => connect(&places, rank).map(|stream| vec![(0, stream)]),
         };
         let mut watch = Watch { connections: Vec::new(), places };
         for (rank, stream) in connections.map_err(unwatched)? {

@@ -6,6 +6,8 @@
 //! completion.
 
 mod chat;
+mod error;
+mod rendered;
 mod turns;
 
 use std::sync::Arc;
@@ -13,122 +15,18 @@ use std::sync::Arc;
 use rand::Rng;
 use rayon::prelude::*;
 
-use crate::environment::game2048::prompts::{self as styles, PromptFileError};
+use crate::environment::game2048::prompts as styles;
 use crate::environment::{Briefing, Request};
 use crate::policy::Tokenizer;
 use crate::seed::{Purpose, Seed};
 pub use chat::{ChatTemplate, Message, conversation};
+pub use error::PromptError;
+pub use rendered::PROGRAM;
+pub use rendered::{Earlier, Prompt, PromptKind};
+use rendered::{FENCE, FENCE_END};
 pub use turns::TurnFormat;
-
-/// First token of every prompt of the built-in model.
-pub const PROGRAM: &str = "<|program|>";
 /// The beginning that the built-in model continues. The argument list stays open, for state in default values.
 const BUILTIN_PREFILL: &str = "def strategy(board";
-const FENCE: &str = "```python\n";
-const FENCE_END: &str = "```";
-
-/// Why prompts could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum PromptError {
-    /// A malformed prompt file.
-    #[error(transparent)]
-    File(#[from] PromptFileError),
-    /// A style that is not in the model's vocabulary.
-    #[error(
-        "prompts/{style}.md: the built-in model was not trained on this style; add it to the corpus and run `grpo-2048 sft`"
-    )]
-    UnknownStyle {
-        /// The requested style.
-        style: String,
-    },
-    /// A base model without a chat template.
-    #[error("the model has no chat template: it is a base model, or its tokenizer_config.json is not complete")]
-    NoChatTemplate,
-    /// Several turns for a model that cannot be told anything.
-    #[error("rollout.turns: {reason}")]
-    NoTurns {
-        /// What is missing.
-        reason: String,
-    },
-    /// A template that cannot be rendered.
-    #[error("chat template: {message}")]
-    Template {
-        /// The template engine's message.
-        message: String,
-    },
-}
-
-/// The form in which a model reads its prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PromptKind {
-    /// For the built-in model: a style's name is one token.
-    Builtin,
-    /// For a chat model: its own template.
-    Chat,
-    /// For a base model: the same text without a template.
-    Raw,
-}
-
-impl PromptKind {
-    /// The form for a model with this tokenizer; `raw` asks for plain text instead of a chat.
-    pub fn of(tokenizer: &Tokenizer, raw: bool) -> Self {
-        match (tokenizer.token_id(PROGRAM), raw) {
-            (Some(_), _) => PromptKind::Builtin,
-            (None, true) => PromptKind::Raw,
-            (None, false) => PromptKind::Chat,
-        }
-    }
-}
-
-/// The tokens of a prompt that belong to earlier turns of its conversation; none in a first turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Earlier {
-    /// All of them, which are the last of the prompt.
-    pub tokens: usize,
-    /// Those that the policy sampled itself.
-    pub sampled: usize,
-}
-
-/// Text given to the policy, with its token ids.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prompt {
-    /// Index in [`PromptSet::prompts`].
-    pub id: u32,
-    /// Name of the style or task.
-    pub style: String,
-    /// Index of the task; `None` if cases are random games.
-    pub task: Option<u32>,
-    /// The whole text of the first turn, which ends with `prefill`.
-    pub text: String,
-    /// The beginning of the program, which the prompt contains.
-    pub prefill: String,
-    /// Token ids of `text`, then those of earlier turns and of what the policy was told.
-    pub ids: Vec<u32>,
-    /// How many of them belong to earlier turns.
-    pub earlier: Earlier,
-    /// Text that ends a completion besides the model's stop tokens: the end of the fence that the prompt has opened.
-    pub stop: Option<&'static str>,
-}
-
-impl Prompt {
-    /// The text in which a program is searched for: the prompt's beginning of it, then the completion.
-    pub fn program_text(&self, completion: &str) -> String {
-        format!("{}{completion}", self.prefill)
-    }
-
-    /// The prompt of the next turn: this one, then the tokens of its completion, then what the policy is told. Nothing is
-    /// rendered or tokenized again.
-    pub fn continued(&self, completion: &[u32], told: &[u32]) -> Prompt {
-        let Earlier { tokens, sampled } = self.earlier;
-        let earlier = Earlier { tokens: tokens + completion.len() + told.len(), sampled: sampled + completion.len() };
-        Prompt { ids: [self.ids.as_slice(), completion, told].concat(), earlier, ..self.clone() }
-    }
-
-    /// Tokens that its completion may have, where all turns together may have `most`.
-    pub fn room(&self, most: usize) -> usize {
-        most.saturating_sub(self.earlier.tokens)
-    }
-}
 
 /// How a prompt is rendered.
 enum Format {

@@ -8,13 +8,12 @@ use std::time::Instant;
 
 use rayon::ThreadPoolBuilder;
 
-use crate::config::RolloutConfig;
 use crate::policy::Policy;
-use crate::prompt::Prompt;
 
 use super::caches::{Caches, Part};
 use super::decoding::{Decoding, Ended, IDLE_SHARE, Start, copies};
 use super::device::{self, DeviceDecoding};
+use super::length::check_length;
 use super::{Assignment, Completion, GroupRequest, RolloutError, RolloutEvent};
 
 /// Number of rows of a part on a CPU. It does not depend on the number of cores, so that results do not either.
@@ -94,21 +93,6 @@ fn decode_parts(
         }
         Ok((all, Caches::new(caches)))
     })
-}
-
-/// Refuses prompts and completions that exceed the model's context.
-pub fn check_length<'a>(
-    policy: &Policy,
-    prompts: impl IntoIterator<Item = &'a Prompt>,
-    config: &RolloutConfig,
-) -> Result<(), RolloutError> {
-    // What a conversation has had already counts towards the maximum length of its completion.
-    let prompt = prompts.into_iter().map(|prompt| prompt.ids.len() - prompt.earlier.tokens).max().unwrap_or(0);
-    let (completion, limit) = (config.max_completion_length, policy.decoder().config().max_position_embeddings);
-    if prompt + completion > limit {
-        return Err(RolloutError::TooLong { prompt, completion, limit });
-    }
-    Ok(())
 }
 
 /// Number of requests of a part.

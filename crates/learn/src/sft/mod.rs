@@ -7,26 +7,30 @@
 
 mod batches;
 mod builtin;
+mod error;
 mod memory;
+mod options;
 mod saving;
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+
 use std::time::{Duration, Instant};
 
-use candle_core::{DType, Device};
+use candle_core::DType;
 
 use crate::config::SftConfig;
 use crate::corpus::Mix;
-use crate::grpo::{self, AdamW, Gradients, LearnError, Optimizer};
+use crate::grpo::{self, AdamW, Gradients, Optimizer};
 use crate::policy::Dropout;
-use crate::policy::{Adapters, Policy, PolicyError};
-use crate::prompt::{Prompt, PromptError, PromptSet};
+use crate::policy::{Adapters, Policy};
+use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 use batches::{Example, Writer, micro_batches};
 pub use builtin::builtin_shape;
+pub use error::SftError;
 pub use memory::parts_at_once;
+pub use options::{Learner, SftOptions};
 use saving::{Saved, State};
 
 /// How often a run measures its loss and saves, and the format of its result.
@@ -44,76 +48,6 @@ struct Pace {
 const BUILTIN_PACE: Pace = Pace { held_out_tokens: 32_000, save_steps: 100, format: DType::F16 };
 /// For language models, which are about a hundred times slower per token.
 const MODEL_PACE: Pace = Pace { held_out_tokens: 8_000, save_steps: 20, format: DType::F32 };
-
-/// An error that ends supervised training.
-#[derive(Debug, thiserror::Error)]
-pub enum SftError {
-    /// A file cannot be read or written.
-    #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The directory has a run with other settings.
-    #[error("{path}: holds a run with other settings ({found}); choose another --output-dir or delete it")]
-    OtherRun {
-        /// The checkpoint.
-        path: PathBuf,
-        /// Its settings.
-        found: String,
-    },
-    /// The vocabulary could not be learnt.
-    #[error("vocabulary: {0}")]
-    Vocabulary(#[from] tokenizers::Error),
-    /// The loss is infinite or NaN.
-    #[error("step {step}: the loss is {loss}; lower sft.learning_rate")]
-    Diverged {
-        /// The step.
-        step: usize,
-        /// Its value.
-        loss: f64,
-    },
-    /// No program fits into the model's context.
-    #[error("no program fits: the model reads {longest} tokens at most, and the prompt alone has {prompt}")]
-    NothingFits {
-        /// `max_position_embeddings` of the model.
-        longest: usize,
-        /// Number of tokens of the longest prompt.
-        prompt: usize,
-    },
-    /// The tokenizer has no token that ends a text.
-    #[error("the tokenizer names no end: expected eos_token in tokenizer_config.json or eos_token_id in config.json")]
-    NoEnd,
-    /// The update was refused.
-    #[error(transparent)]
-    Learn(#[from] LearnError),
-    /// The model failed.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// The prompts cannot be built.
-    #[error(transparent)]
-    Prompt(#[from] PromptError),
-    /// A tensor operation failed.
-    #[error(transparent)]
-    Tensor(#[from] candle_core::Error),
-}
-
-/// The settings of a supervised run.
-#[derive(Debug, Clone)]
-pub struct SftOptions {
-    /// The settings of training.
-    pub config: SftConfig,
-    /// The root seed.
-    pub seed: Seed,
-    /// The directory for model and checkpoints. A run with the same settings that is found there is continued.
-    pub output_dir: PathBuf,
-    /// The device of tensors.
-    pub device: Device,
-    /// Maximum number of parts of a step that are computed at the same time. Does not change any result.
-    pub at_once: usize,
-}
 
 /// The progress after a step.
 #[derive(Debug, Clone)]
@@ -151,17 +85,6 @@ pub struct SftSummary {
     pub held_out_loss: f64,
     /// Whether the observer stopped it. There is a checkpoint to continue from.
     pub interrupted: bool,
-}
-
-/// A model to train.
-#[derive(Debug)]
-pub struct Learner {
-    /// The model. Its adapters are trained if it has some, all of its weights otherwise.
-    pub policy: Policy,
-    /// The prompts of all styles.
-    pub prompts: PromptSet,
-    /// The name of the model. A run is continued only with the same.
-    pub name: String,
 }
 
 /// Trains `learner`, or a new built-in model, saves it, and returns it. `observe` is called after every step and may

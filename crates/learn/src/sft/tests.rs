@@ -5,6 +5,8 @@ use crate::corpus::{self, Style, vocabulary};
 use crate::environment::game2048::prompts::briefing;
 use crate::policy::{DecoderConfig, Tokenizer};
 use crate::prompt::PromptKind;
+use crate::prompt::PromptSet;
+use candle_core::Device;
 
 fn options(dir: &Path, total_tokens: usize) -> SftOptions {
     let config = crate::config::Config::preset("builtin").unwrap().sft;

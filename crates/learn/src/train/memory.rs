@@ -4,8 +4,10 @@
 //! decoder keeps; `tests/memory.rs` compares it with what an allocator counts. Does not know how much memory is free.
 
 mod allowance;
+mod size;
 mod turns;
 mod words;
+mod workload;
 
 use crate::config::{Config, Reduce};
 use crate::grpo::{self, Division};
@@ -13,10 +15,10 @@ use crate::policy::{Activations, DecoderConfig, Policy, Precision};
 use grpo_tensor::{Kernels, SCORE_BYTES, ScoreSettings};
 
 pub use allowance::Allowance;
-pub use words::{megabytes, notice};
-
-/// Bytes of an f32.
-const F32: u64 = 4;
+pub use size::megabytes;
+pub use words::notice;
+use workload::F32;
+pub use workload::{Place, Workload};
 /// Number of copies of a chunk of logits, and of a layer's attention weights, that [`Kernels::ByTensors`] hold.
 const COPIES: u64 = 4;
 /// Mean bytes of a weight in 4-bit blocks of Q4_K_M, including scales.
@@ -66,40 +68,6 @@ pub struct MemoryPlan {
     pub activations: u64,
     /// One chunk of logits and its intermediate results.
     pub head: u64,
-}
-
-/// What a memory plan is computed from.
-#[derive(Debug, Clone, Copy)]
-pub struct Workload<'a> {
-    /// The shape of the model.
-    pub shape: &'a DecoderConfig,
-    /// Number of trained weights.
-    pub trained: usize,
-    /// Number of tokens of the longest prompt.
-    pub prompt: usize,
-    /// All settings.
-    pub config: &'a Config,
-    /// Whose memory is counted.
-    pub place: Place,
-    /// Number of parts of an update that can be computed at the same time.
-    pub cores: usize,
-    /// Number of processes that train together.
-    pub processes: usize,
-    /// Number format of frozen weights and activations.
-    pub precision: Precision,
-    /// The implementation of the decoder's operations.
-    pub kernels: Kernels,
-    /// Bytes of the model if its weights stay quantised as in their file; none otherwise.
-    pub packed: Option<u64>,
-}
-
-/// Where tensors are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In the processor's memory, with the program and its games.
-    Host,
-    /// In a GPU's memory.
-    Gpu,
 }
 
 /// The limit is below the memory of the smallest division.

@@ -7,6 +7,7 @@
 pub mod advice;
 mod agreement;
 mod ahead;
+mod beginning;
 pub mod checkpoint;
 mod control;
 pub mod curriculum;
@@ -28,6 +29,7 @@ pub mod scoring;
 mod serving;
 mod settling;
 mod step;
+mod summary;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -36,10 +38,10 @@ use std::sync::atomic::AtomicBool;
 
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
-use crate::environment::Labels;
+
 use crate::evaluation::HeldOut;
 use crate::grpo::{Division, Optimizer};
-use crate::metrics::{EvaluationRecord, Event, RunHeader, StepRecord};
+use crate::metrics::{Event, RunHeader, StepRecord};
 use crate::parallel::Peers;
 use crate::policy::{Decoder, Policy, device_name};
 use crate::prompt::{PromptSet, TurnFormat};
@@ -53,45 +55,12 @@ pub use error::TrainError;
 use evaluation::Protocol;
 pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
-use hall_of_fame::Member;
+
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use run_dir::{Reopened, Retention, RunDir, RunDirError};
 use scoring::Stage;
 pub use step::COMPLETIONS_VERSION;
-
-/// The results of a run.
-#[derive(Debug, Clone)]
-pub struct RunSummary {
-    /// The directory of the run.
-    pub output_dir: PathBuf,
-    /// One record per step, including the steps before a resumption.
-    pub steps: Vec<StepRecord>,
-    /// Held-out evaluations, in order.
-    pub evaluations: Vec<EvaluationRecord>,
-    /// The best programs, best first.
-    pub hall_of_fame: Vec<Member>,
-    /// The newest checkpoint.
-    pub checkpoint: PathBuf,
-    /// Whether the user stopped the run before its last step.
-    pub interrupted: bool,
-    /// Whether the run was a control with shuffled rewards.
-    pub control: bool,
-    /// How the environment names its figures.
-    pub labels: Labels,
-    /// Set if the guard stopped the run.
-    pub stopped: Option<Stopped>,
-}
-
-/// Why the guard stopped a run, and the checkpoint to go back to.
-#[derive(Debug, Clone)]
-pub struct Stopped {
-    /// The figures that collapsed.
-    pub collapse: Collapse,
-    /// The newest checkpoint from before the collapse began, if one is left.
-    pub last_good: Option<PathBuf>,
-    /// Whether checkpoints hold LoRA adapters and not whole models.
-    pub adapters: bool,
-}
+pub use summary::{RunSummary, Stopped};
 
 /// Everything that a run needs, borrowed from the command that starts it.
 pub struct Run<'a> {

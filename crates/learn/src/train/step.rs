@@ -1,5 +1,6 @@
 //! One training step: prompts, completions, programs, games, rewards, advantages, update.
 
+mod lesson;
 mod log;
 
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
 use crate::metrics::{Activity, Event, Period, Player, StepRecord, UpdateRecord};
 use crate::policy::Adapters;
-use crate::prompt::Prompt;
+
 use crate::seed::{Purpose, Seed};
 
 use super::ahead::StepInputs;
@@ -23,26 +24,8 @@ use super::hall_of_fame::HallOfFame;
 use super::resample::Sampled;
 use super::{Progress, Reference, Run, TrainError, advice, control, memory, record};
 
+use lesson::Lesson;
 pub use log::COMPLETIONS_VERSION;
-
-/// What the update of a step learns from.
-struct Lesson<'a> {
-    /// Number of the step.
-    step: usize,
-    prompts: &'a [Prompt],
-    episodes: &'a Groups<Episode>,
-    /// The places of the episodes that are learnt from.
-    learnt: Groups<usize>,
-    /// One for each of these, or for each of its turns.
-    advantages: Groups<Vec<f32>>,
-    /// Correlation of rewards and shuffled rewards, in a control run.
-    control_correlation: Option<f64>,
-    elites: Vec<Elite>,
-    /// The seed of the step.
-    seed: Seed,
-    /// Whether the policy has been updated since it sampled some of the episodes.
-    off_policy: bool,
-}
 
 impl Run<'_> {
     /// One step of the loop. What the run knows of its past (elites, hall of fame, history) changes last; the weights change in

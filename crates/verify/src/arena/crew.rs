@@ -8,9 +8,10 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 use grpo_sandbox::{SESSIONS_MAX, THREAD_STACK};
 use parking_lot::Mutex;
 
+use super::error::ArenaError;
 use super::play::PlayGame;
 use super::player::sessions;
-use super::{ArenaError, Workers};
+use crate::config::Workers;
 use crate::environment::Environment;
 
 /// One game to play, by the thread of this number. A whole program would be a longer tail at the end of a batch.

@@ -11,9 +11,11 @@ mod cache;
 mod checker;
 mod crew;
 mod differences;
+mod error;
 mod evaluation;
 mod play;
 mod player;
+mod rules;
 mod scoring;
 mod script;
 mod solver;
@@ -21,11 +23,10 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use grpo_sandbox::Sandbox;
 pub use grpo_sandbox::{Difference, FUEL_PER_SECOND};
-use grpo_sandbox::{HostError, Limits, Sandbox};
 
 pub use self::answers::{Unanswering, complete};
 use self::cache::EvaluationCache;
@@ -35,102 +36,14 @@ use self::differences::Differences;
 pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Start, Usage};
 use self::play::{PlayGame, Runner};
 pub use self::scoring::{OnEvaluated, Scoring};
-use crate::config::{ArenaConfig, Config, SandboxConfig};
+use crate::config::Config;
 pub use crate::config::{OnDifference, Workers};
-use crate::environment::game2048::GameLimits;
+
 use crate::environment::{Case, Environment, Outcome};
 use crate::program::{Program, Rejection};
 use crate::seed::Seed;
-
-/// What a program may use, and when a game is stopped. Part of the definition of every score.
-#[derive(Debug, Clone)]
-pub struct Rules {
-    /// Fuel and memory of one game.
-    pub limits: Limits,
-    /// When a game stops though moves are left.
-    pub game: GameLimits,
-    /// Whether a program that passes every test of a task in the compiled tier is played once more in the interpreter,
-    /// whose fuel and word then count: what `reward.fuel_bonus` pays does not depend on the tier.
-    pub interprets_passing: bool,
-}
-
-impl Rules {
-    /// The rules that a configuration asks for, outside training.
-    pub fn of(config: &Config) -> Rules {
-        Rules { interprets_passing: config.reward.fuel_bonus > 0.0, ..Rules::new(&config.sandbox, &config.arena) }
-    }
-
-    /// The limits alone, where nothing is rewarded.
-    pub fn new(sandbox: &SandboxConfig, arena: &ArenaConfig) -> Rules {
-        let game_fuel = sandbox.game_seconds * FUEL_PER_SECOND as f64;
-        Rules {
-            limits: Limits {
-                game_fuel: game_fuel as u64,
-                call_fuel: (game_fuel * sandbox.call_share) as u64,
-                memory_bytes: sandbox.memory_mib << 20,
-            },
-            game: GameLimits {
-                freeze_after: u32::try_from(arena.freeze_after).unwrap_or(u32::MAX),
-                moves_max: u32::try_from(arena.moves_max).unwrap_or(u32::MAX),
-            },
-            interprets_passing: false,
-        }
-    }
-
-    /// The rules of training games: the same, with a budget of their own, so that scores compare across runs whatever
-    /// their training games were given.
-    pub fn training(config: &Config) -> Rules {
-        let sandbox = SandboxConfig { game_seconds: config.train.game_seconds, ..config.sandbox.clone() };
-        Rules { limits: Rules::new(&sandbox, &config.arena).limits, ..Rules::of(config) }
-    }
-}
-
-/// Why a batch has no evaluations. Never a program's doing.
-#[derive(Debug, thiserror::Error)]
-pub enum ArenaError {
-    /// The sandbox itself failed twice, the second time alone on the machine.
-    #[error("completion {completion}: the sandbox failed, and once more with nothing beside it")]
-    Host {
-        /// Index of the completion whose game it was.
-        completion: usize,
-        /// What went wrong.
-        source: HostError,
-    },
-    /// The tiers of the sandbox differ on a program, and that was to stop.
-    #[error("completion {completion}: {difference}; sandbox.on_difference = \"judge\" goes on with CPython's verdict")]
-    TiersDiffer {
-        /// Index of the completion whose program it is.
-        completion: usize,
-        /// The program, and both answers.
-        difference: Box<Difference>,
-    },
-    /// Our own code panicked in a game.
-    #[error("completion {completion}: a worker panicked: {message}; this is a bug in grpo-2048")]
-    Panicked {
-        /// Index of the completion whose game it was.
-        completion: usize,
-        /// What the panic said.
-        message: String,
-    },
-    /// The user's own game failed, and not through what a program did: no score would mean anything.
-    #[error("{}: {message}", game.display())]
-    Environment {
-        /// Index of the completion whose game it was.
-        completion: usize,
-        /// The file of its rules.
-        game: PathBuf,
-        /// What it was asked, at which move, and what it did.
-        message: String,
-    },
-    /// The system gave no threads.
-    #[error("cannot start {workers} worker threads; lower --parallel-rewards or use --sequential")]
-    Threads {
-        /// How many were asked for.
-        workers: usize,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
+pub use error::ArenaError;
+pub use rules::Rules;
 
 /// Where programs are played. Threads start once and live as long as this and all that share them do.
 pub struct Arena {

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::play::{GameError, Play};
 use super::*;
+use crate::environment::game2048::GameLimits;
 use crate::environment::game2048::{Baseline, entry, play, unplayed};
 use crate::environment::{Case, Ending, Environment};
 use crate::program::{Program, Rejection};
 use crate::seed::{Purpose, Seed};
+use grpo_sandbox::{HostError, Limits};
 
 fn rules() -> Rules {
     Rules {

@@ -13,6 +13,7 @@ pub mod tasks;
 mod trace;
 mod value;
 mod verdict;
+mod worth;
 
 pub use briefing::{Briefing, Example, Request};
 pub use labels::Labels;
@@ -28,6 +29,7 @@ use self::tasks::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile, Tasks, T
 use crate::files;
 use crate::program::Entry;
 use crate::seed::Seed;
+pub use worth::Worth;
 
 /// The problem that programs are written for.
 #[derive(Debug, Clone)]
@@ -38,15 +40,6 @@ pub enum Environment {
     Script(ScriptGame),
     /// Tasks with tests.
     Tasks(Tasks),
-}
-
-/// The scale of an environment's scores.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Worth {
-    /// Score that earns a reward of 1.
-    pub scale: f64,
-    /// Score of a simple player that plays to the end; the penalties for failures are relative to it.
-    pub anchor: f64,
 }
 
 /// Why an environment cannot be opened.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value as Json, json};
 
-use super::{Asked, Form};
+use super::transport::{Asked, Form};
 use crate::environment::tasks::{Answer, Function, Kind, Task};
 use crate::environment::{Dict, Value};
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::plural::counted;
 
 use super::process::{Process, Silence, feed};
-use super::{Transport, no_reward, reward, shortened};
+use super::transport::{Transport, no_reward, reward, shortened};
 
 /// A command for `sh`, which is started anew for each batch: what a completion does to it ends with the batch.
 pub(super) struct CommandLine {

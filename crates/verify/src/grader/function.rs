@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::process::{Process, Silence};
-use super::{Transport, reward};
+use super::transport::{Transport, reward};
 
 /// Imports the function once and calls it in a fork for each batch.
 const RUNNER: &str = include_str!("runner.py");

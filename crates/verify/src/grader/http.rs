@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use ureq::Agent;
 
-use super::{Transport, no_reward, reward, shortened};
+use super::transport::{Transport, no_reward, reward, shortened};
 
 /// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(10);

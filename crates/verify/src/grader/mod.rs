@@ -9,22 +9,15 @@ mod command;
 mod function;
 mod http;
 mod process;
+mod transport;
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::environment::tasks::Task;
 use crate::plural::counted;
-
-/// A completion that a grader is asked about.
-#[derive(Debug, Clone)]
-pub struct Asked<'a> {
-    /// The task that it answers.
-    pub task: &'a Task,
-    /// What a policy might have written.
-    pub completion: String,
-}
+use transport::Transport;
+pub use transport::{Asked, Form};
 
 /// What a grader gave for a completion.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,21 +28,6 @@ pub enum Grade {
     Abstained,
     /// No answer, in words: the grader ended, raised an exception or took too long.
     Lost(String),
-}
-
-/// The form in which completions and prompts are handed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// As texts.
-    Text,
-    /// As lists of chat messages, which TRL calls conversational.
-    Chat,
-}
-
-/// A way to a grader.
-trait Transport: Send + Sync {
-    /// One reward for each completion, in their order; `None` where it abstained. All are lost if the error says why.
-    fn ask(&self, items: &[Value], limit: Duration) -> Result<Vec<Option<f64>>, String>;
 }
 
 /// A reward of somebody else's.
@@ -112,39 +90,11 @@ impl Grader {
     }
 }
 
-/// The reward that an answer is: a number, null, a text such as "nan", or an object with the key `reward`.
-fn reward(answer: &Value) -> Result<Option<f64>, String> {
-    let found = match answer {
-        Value::Object(keys) => keys.get("reward").unwrap_or(answer),
-        other => other,
-    };
-    match found {
-        Value::Null => Ok(None),
-        Value::Bool(is_right) => Ok(Some(f64::from(u8::from(*is_right)))),
-        Value::Number(number) => Ok(number.as_f64()),
-        Value::String(text) => text.trim().parse().map(Some).map_err(|_| no_reward(text)),
-        Value::Array(_) | Value::Object(_) => Err(no_reward(&answer.to_string())),
-    }
-}
-
-fn no_reward(found: &str) -> String {
-    format!("answered {:?}, expected a reward", shortened(found))
-}
-
-/// The first characters of a text, as messages show it.
-fn shortened(text: &str) -> String {
-    const SHOWN: usize = 120;
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::reward;
+    use super::transport::reward;
 
     #[test]
     fn rewards_come_in_several_forms_and_words_are_none() {

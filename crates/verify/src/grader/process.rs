@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use parking_lot::Mutex;
 
-use super::shortened;
+use super::transport::shortened;
 
 /// Bytes of error output that are kept.
 const SAID_BYTES_MAX: usize = 1 << 16;

@@ -4,6 +4,7 @@ use crate::arena::{Arena, ArenaError, Evaluation};
 use crate::config::RewardConfig;
 use crate::environment::Case;
 use crate::reward::{Reward, Rule};
+use crate::seed::{Purpose, Seed};
 
 /// A completion and the cases it is to be judged on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,4 +53,21 @@ impl TrialJudge for TrainingPath<'_> {
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?.into_iter().rev();
         Ok(evaluations.map(|evaluation| JudgedTrial { reward: rule.score(&evaluation), evaluation }).collect())
     }
+}
+
+/// Receives what is being judged, how many are done, and of how many.
+pub type Told<'a> = &'a dyn Fn(&'static str, usize, usize);
+
+/// The first games of the check.
+///
+/// They differ from training and held-out games and are the same in every run, so that the check depends on the
+/// configuration alone.
+pub(super) fn seeds(games: usize) -> Vec<Case> {
+    (0..games as u64).map(|game| Seed::root(0).child(Purpose::Preflight, game).into()).collect()
+}
+
+pub(super) fn judged(judge: &dyn TrialJudge, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
+    let judged = judge.judge(trials)?;
+    assert_eq!(judged.len(), trials.len(), "one result a trial");
+    Ok(judged)
 }

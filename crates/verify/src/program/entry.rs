@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ruff_python_ast::{Alias, Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Alias, Expr, Stmt, StmtFunctionDef, UnaryOp};
 
 /// What is searched for in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,12 @@ pub enum Entry {
     /// A class at top level.
     Class {
         /// Name of the class.
+        name: String,
+    },
+    /// A function without parameters that does nothing but return a literal. The rest of the text does not count, so that
+    /// nothing is computed.
+    Literal {
+        /// Name of the function.
         name: String,
     },
     /// A whole program, which reads its input and prints its output.
@@ -41,7 +47,7 @@ impl Entry {
     /// Keyword and name of the line that defines it; `None` for a whole program.
     pub(super) fn definition(&self) -> Option<(&'static str, &str)> {
         match self {
-            Entry::Function { name, .. } => Some(("def", name)),
+            Entry::Function { name, .. } | Entry::Literal { name } => Some(("def", name)),
             Entry::Class { name } => Some(("class", name)),
             Entry::Script => None,
         }
@@ -51,6 +57,7 @@ impl Entry {
     pub fn opening(&self) -> String {
         match self {
             Entry::Function { name, parameters } => format!("def {name}({}):", parameters.join(", ")),
+            Entry::Literal { name } => format!("def {name}():"),
             Entry::Class { name } => format!("class {name}:"),
             Entry::Script => String::new(),
         }
@@ -62,6 +69,10 @@ impl Entry {
             (Entry::Function { name, parameters }, Stmt::FunctionDef(function)) => {
                 function.name.as_str() == name && !function.is_async && takes(function, parameters.len())
             }
+            (Entry::Literal { name }, Stmt::FunctionDef(function)) => {
+                function.name.as_str() == name && returns_a_literal(function)
+            }
+            (Entry::Literal { .. }, _) => false,
             (Entry::Class { name }, Stmt::ClassDef(class)) => class.name.as_str() == name,
             (Entry::Function { name, .. } | Entry::Class { name }, other) => is_bound_by(other, name),
             (Entry::Script, _) => true,
@@ -73,6 +84,7 @@ impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Entry::Function { name, parameters } => write!(f, "top-level `def {name}({})`", parameters.join(", ")),
+            Entry::Literal { name } => write!(f, "top-level `def {name}()` that returns a literal"),
             Entry::Class { name } => write!(f, "top-level `class {name}`"),
             Entry::Script => f.write_str("Python program"),
         }
@@ -106,6 +118,37 @@ pub(super) fn may_define(line: &str, keyword: &str, name: &str) -> bool {
 fn takes(function: &StmtFunctionDef, arguments: usize) -> bool {
     let parameters = &function.parameters;
     parameters.posonlyargs.len() + parameters.args.len() >= arguments || parameters.vararg.is_some()
+}
+
+/// Whether the function takes nothing and its body, but for a docstring, is the `return` of a literal.
+fn returns_a_literal(function: &StmtFunctionDef) -> bool {
+    let body = match function.body.as_slice() {
+        [Stmt::Expr(words), rest @ ..] if words.value.is_string_literal_expr() => rest,
+        body => body,
+    };
+    let [Stmt::Return(returned)] = body else { return false };
+    let plain = !function.is_async && function.decorator_list.is_empty() && function.parameters.is_empty();
+    plain && returned.value.as_deref().is_some_and(is_literal)
+}
+
+fn is_literal(expression: &Expr) -> bool {
+    match expression {
+        Expr::List(list) => list.elts.iter().all(is_literal),
+        Expr::Tuple(tuple) => tuple.elts.iter().all(is_literal),
+        Expr::Set(set) => set.elts.iter().all(is_literal),
+        Expr::Dict(dict) => {
+            dict.items.iter().all(|item| item.key.as_ref().is_some_and(is_literal) && is_literal(&item.value))
+        }
+        Expr::UnaryOp(signed) => {
+            matches!(signed.op, UnaryOp::USub | UnaryOp::UAdd) && signed.operand.is_number_literal_expr()
+        }
+        // The empty set has no literal of its own.
+        Expr::Call(call) => {
+            let is_set = matches!(call.func.as_ref(), Expr::Name(name) if name.id == *"set");
+            is_set && call.arguments.is_empty()
+        }
+        other => other.is_literal_expr(),
+    }
 }
 
 fn is_identifier(name: &str) -> bool {

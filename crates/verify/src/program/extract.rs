@@ -170,10 +170,15 @@ impl Search<'_> {
     fn without_prose(&self, code: &str, parsed: Parsed<ModModule>) -> Option<Found> {
         let mut module = parsed.into_syntax();
         let statements = &module.body;
-        statements.iter().find(|statement| self.entry.is_defined_by(statement))?;
-        let first = statements.iter().position(|statement| !is_bare(statement))?;
+        let defined = statements.iter().rposition(|statement| self.entry.is_defined_by(statement))?;
+        let (first, last) = match self.entry {
+            Entry::Literal { .. } => (defined, defined),
+            _ => (
+                statements.iter().position(|statement| !is_bare(statement))?,
+                statements.iter().rposition(|statement| !is_bare(statement))?,
+            ),
+        };
         let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
-        let last = statements.iter().rposition(|statement| !is_bare(statement))?;
         let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
         module.body.truncate(last + 1);
         module.body.drain(..first);

@@ -464,3 +464,33 @@ fn a_whole_program_is_the_last_fence_that_parses() {
     assert!(matches!(source("print((1)\n"), Err(Rejection::NotCompiled { .. })));
     assert!(matches!(source(" \n"), Err(Rejection::NoFunction { .. })));
 }
+
+#[test]
+fn of_a_literal_nothing_counts_but_the_function_that_returns_it() {
+    let entry = Entry::Literal { name: "output".into() };
+    let found = |text: &str| Program::from_text(text, &entry).map(|program| program.source().to_owned());
+    for literal in ["3", "-2.5", "'a' 'b'", "b'\\x00'", "None", "[1, (2,), {'k': {True}}]", "set()", "()"] {
+        let source = format!("def output():\n    return {literal}\n");
+        assert_eq!(found(&source), Ok(source));
+    }
+    let alone = "def output():\n    \"\"\"Said.\"\"\"\n    return 3\n";
+    let beside = format!("def f(x):\n    return x\n\n{alone}output = lambda: f(4)\nprint(output())\n");
+    assert_eq!(found(&beside), Ok(alone.to_owned()));
+    assert_eq!(found(&format!("Sure:\n```python\n{alone}```\nIt returns 3.")), Ok(alone.to_owned()));
+    for computed in
+        ["f(3)", "1 + 2", "'a' * 3", "f'{3}'", "[x for x in [3]]", "(lambda: 3)()", "set([3])", "{**{}}", "-x", "not 3"]
+    {
+        let text = format!("def f(x):\n    return x\n\ndef output():\n    return {computed}\n");
+        let expected = "no top-level `def output()` that returns a literal found";
+        assert_eq!(found(&text).unwrap_err().to_string(), expected, "{computed}");
+    }
+    for otherwise in [
+        "def output(x=3):\n    return x",
+        "@f\ndef output():\n    return 3",
+        "output = lambda: 3",
+        "def output():\n    x = 3\n    return 3",
+        "async def output():\n    return 3",
+    ] {
+        assert!(found(otherwise).is_err(), "{otherwise}");
+    }
+}

@@ -1,6 +1,7 @@
-"""verifiers (v1): the tasks of an environment, each answer rewarded by the judge, and a tool that tries a program first.
+"""verifiers (v1): the tasks of an environment, their author told what came of a program before it writes again, and the last answer
+rewarded by the judge.
 
-    vf-eval grpo-2048-tasks --env.taskset.source tasks.jsonl
+    vf-eval grpo-2048-tasks --env.taskset.source tasks.jsonl --env.turns 3
 """
 
 import asyncio
@@ -8,8 +9,9 @@ import functools
 
 import verifiers.v1 as vf
 from grpo_sandbox import Judge
+from pydantic import Field
 
-__all__ = ["ProgramTaskset"]
+__all__ = ["ProgramEnv", "ProgramTaskset"]
 
 
 @functools.cache
@@ -42,3 +44,23 @@ class ProgramTaskset(vf.Taskset[ProgramTask, ProgramConfig]):
         wanted = [request for request in judge_of(source).requests() if request["held_out"] == self.config.held_out]
         texts = [{"id": one["id"], "system_prompt": one["system"], "prompt": one["prompt"], "source": source} for one in wanted]
         return [ProgramTask(ProgramData(**text), self.config.task) for text in texts]
+
+
+class ProgramEnvConfig(vf.EnvConfig):
+    author: vf.AgentConfig = vf.AgentConfig()
+    turns: int = Field(1, ge=1)
+    """Answers at most: after one that does not pass every test, the author is told what failed."""
+
+
+class ProgramEnv(vf.Env[ProgramEnvConfig]):
+    async def run(self, task, agents):
+        judge = judge_of(task.data.source)
+        async with agents.author.interaction(task) as interaction:
+            answer = await interaction.turn()
+            for _ in range(self.config.turns - 1):
+                if answer.terminated:
+                    break
+                [found] = await asyncio.to_thread(judge.judge, [answer.last_reply], [task.data.id])
+                if found["tests"] and found["passed"] == found["tests"]:
+                    break
+                answer = await interaction.turn(found["feedback"])

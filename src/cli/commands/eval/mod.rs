@@ -2,6 +2,7 @@
 
 mod contender;
 mod report;
+mod suite;
 mod table;
 mod tasks;
 mod verdicts;
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::arena::Rules;
-use crate::cli::arguments::{Boards, Flags, SourceArgs, WorkerArgs, text_path};
+use crate::cli::arguments::{Base, Boards, Flags, SourceArgs, WorkerArgs, text_path};
 use crate::cli::opened::runs::{self, Trained};
-use crate::cli::opened::{arena, model};
+use crate::cli::opened::{arena, model, rows};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::game2048::Baseline;
-use crate::environment::tasks::Tasks;
+use crate::environment::tasks::{Suite, Tasks};
 use crate::environment::{Environment, Labels};
 use crate::evaluation::{self, HeldOut, REPORT, SELECTION, Single};
 use crate::metrics::Console;
@@ -25,10 +26,12 @@ use crate::plural::counted;
 
 use contender::{Contender, Testbed};
 use report::{EvalReport, Games};
-use tasks::TasksReport;
+use tasks::{Solver, TasksReport};
 
-/// Programs sampled from each model, without and with tasks; with tasks so many for each task.
+/// Programs sampled from each model, without and with tasks; with tasks so many for each of them.
 const SAMPLES: (u32, u32) = (256, 8);
+/// The same for each task of a suite.
+const SUITE_SAMPLES: u32 = 10;
 /// Report games of the best programs.
 const REPORT_GAMES: u32 = 32;
 /// Native strategies that are played by default.
@@ -45,6 +48,10 @@ const NO_BASELINE: &str = "none";
 /// compared alike. best@n is the expected score of the best of n programs, chosen on some boards and measured on
 /// others. Numbers in brackets are 95 % bootstrap intervals over programs; over games, for a single program.
 ///
+/// Suites (--suite humaneval --data HumanEval.jsonl): the rows of a public benchmark as tasks, with its split, its budget
+/// and the temperature that it is usually sampled at, which --set changes. The data is yours; its digest is printed, and
+/// told where it is one that is known. docs/suites.md has the prompts, and how verdicts differ from the official graders.
+///
 /// The list of boards is published, and a program that was written for it can carry their moves; what a model samples
 /// does not. For programs of unknown origin there is --boards drawn.
 #[derive(Debug, Args)]
@@ -55,7 +62,8 @@ const NO_BASELINE: &str = "none";
                  --best-of 2560                         as many programs as 40
                                                         steps of 64 have drawn
   grpo-2048 eval --samples 64 --report-games 0 --json   quick, every program
-  grpo-2048 eval --env tasks.jsonl --model M --samples 16    pass@1 to pass@16")]
+  grpo-2048 eval --env tasks.jsonl --model M --samples 16    pass@1 to pass@16
+  grpo-2048 eval --suite humaneval --data HumanEval.jsonl.gz --model M")]
 pub struct EvalArgs {
     #[command(flatten)]
     flags: Flags,
@@ -80,7 +88,13 @@ pub struct EvalArgs {
     /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
     #[arg(long, value_name = "E", help_heading = "Programs")]
     env: Option<String>,
-    /// Programs sampled from each model; of tasks, for each of them [default: 256; tasks: 8]
+    /// A public benchmark, whose rows --data has
+    #[arg(long, value_name = "S", help_heading = "Programs", value_parser = rows::suite_names(), requires = "data", conflicts_with = "env")]
+    suite: Option<Suite>,
+    /// The rows of --suite as its authors publish them: JSON lines, also packed by gzip, a JSON list, or parquet
+    #[arg(long, value_name = "FILE", help_heading = "Programs", requires = "suite")]
+    data: Option<PathBuf>,
+    /// Programs sampled from each model; of tasks, for each of them [default: 256; tasks: 8; suites: 10]
     #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     samples: Option<u32>,
     /// Turns: a model is told what came of its program and writes again; of tasks, pass@1 after each turn
@@ -122,8 +136,13 @@ impl EvalArgs {
             self.against.iter().map(|name| self.configuration(Some(name), console)).collect::<Result<_, _>>()?;
         model::check_files("--model", &config)?;
         rivals.iter().try_for_each(|rival| model::check_files("--against", rival))?;
-        let rules = Rules::of(&config);
-        let arena = arena::open(&config, console)?.under(rules);
+        let (arena, facts) = match (self.suite, &self.data) {
+            (Some(suite), Some(data)) => {
+                let (arena, facts) = suite::open(suite, data, &config, console)?;
+                (arena, Some(facts))
+            }
+            _ => (arena::open(&config, console)?.under(Rules::of(&config)), None),
+        };
         self.suits(arena.environment())?;
         for rival in &rivals {
             // A model that does not load is refused now, and not after half an hour of evaluating the others.
@@ -133,7 +152,12 @@ impl EvalArgs {
         let held_out = self.held_out(console)?;
         let testbed = Testbed { arena: &arena, held_out: &held_out };
         match arena.environment().tasks() {
-            Some(tasks) => self.on_tasks(tasks, &models, testbed, console),
+            Some(tasks) => {
+                let solvers = self.on_tasks(tasks, &models, testbed, console)?;
+                let (held_out, game_seconds) = (tasks.holds_out(), config.sandbox.game_seconds);
+                let report = TasksReport { held_out, suite: facts, game_seconds, models: solvers };
+                if self.json { output::json(&report.json()) } else { output::print(&report.text()) }
+            }
             None => self.on_games(&models, testbed, console),
         }
     }
@@ -214,23 +238,21 @@ impl EvalArgs {
         Baseline::ALL.into_iter().filter(asked).map(play).collect()
     }
 
+    /// Tries each model on the tasks.
     fn on_tasks(
         &self,
         tasks: &Tasks,
         models: &[&Config],
         testbed: Testbed<'_>,
         console: &Console,
-    ) -> Result<(), CliError> {
-        let samples = self.samples.unwrap_or(SAMPLES.1) as usize;
-        let held_out = tasks.holds_out();
-        if !held_out {
+    ) -> Result<Vec<Solver>, CliError> {
+        let default = if self.suite.is_some() { SUITE_SAMPLES } else { SAMPLES.1 };
+        let samples = self.samples.unwrap_or(default) as usize;
+        if !tasks.holds_out() && self.suite.is_none() {
             let all = counted(tasks.tasks().len(), "task");
             console.print(&format!("{}: none is held out; asking for all: {all}", tasks.path().display()));
         }
-        let solved = models.iter().map(|config| Contender::load(config, testbed, console)?.solve(tasks, samples));
-        let game_seconds = models[0].sandbox.game_seconds;
-        let report = TasksReport { held_out, game_seconds, models: solved.collect::<Result<_, _>>()? };
-        if self.json { output::json(&report.json()) } else { output::print(&report.text()) }
+        models.iter().map(|config| Contender::load(config, testbed, console)?.solve(tasks, samples)).collect()
     }
 
     /// The configuration of the model, or of the model `against`; each has the preset that suits it.
@@ -246,7 +268,7 @@ impl EvalArgs {
             }
             trained.name_in(&mut flags);
             flags.add("raw_prompt", model.raw_prompt.then_some(true));
-            return self.source.resolve(&flags, console);
+            return self.resolve(&flags, console);
         }
         match against {
             None => flags = runs::with_trained_adapter(&flags, console)?,
@@ -258,6 +280,17 @@ impl EvalArgs {
                 flags.add("model", Some(name)).add("adapter", Some(""));
             }
         }
-        self.source.resolve(&flags, console)
+        self.resolve(&flags, console)
+    }
+
+    /// The configuration of the flags, over the settings of the suite if there is one.
+    fn resolve(&self, flags: &Flags, console: &Console) -> Result<Config, CliError> {
+        match self.suite {
+            Some(suite) => {
+                let name = format!("--suite {}", suite.name());
+                self.source.resolve_on(Base { name: &name, settings: suite.settings() }, flags, console)
+            }
+            None => self.source.resolve(flags, console),
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::report::summarised;
+use super::suite::SuiteFacts;
 use super::verdicts::{self, ToldVerdicts};
 use crate::cli::said::table::{NOTHING, aligned, percent};
 use crate::environment::Outcome;
@@ -21,6 +22,8 @@ const NAME_WIDTH: usize = 32;
 pub struct TasksReport {
     /// Whether the tasks are held out from training.
     pub held_out: bool,
+    /// The suite that they are, if they are one.
+    pub suite: Option<SuiteFacts>,
     /// Budget of a task that says nothing else, in seconds of a reference core.
     pub game_seconds: f64,
     pub models: Vec<Solver>,
@@ -45,19 +48,24 @@ impl TasksReport {
 
     /// The object of `--json`.
     pub fn json(&self) -> Value {
-        json!({
+        let mut object = json!({
             "held_out": self.held_out,
             "game_seconds": self.game_seconds,
             "models": self.models.iter().map(Solver::json).collect::<Vec<_>>(),
-        })
+        });
+        if let (Some(suite), Some(object)) = (&self.suite, object.as_object_mut()) {
+            object.insert("suite".into(), suite.json());
+        }
+        object
     }
 
     fn heading(&self) -> String {
         let (tasks, samples) =
             self.models.first().map_or((0, 0), |model| (model.summary.tasks.len(), model.summary.samples_per_task));
-        let tasks_in_words = match self.held_out {
-            true => counted(tasks, "held-out task"),
-            false => format!("{}, all there are", counted(tasks, "task")),
+        let tasks_in_words = match (&self.suite, self.held_out) {
+            (Some(suite), _) => format!("{}{}", suite.text(), counted(tasks, "task")),
+            (None, true) => counted(tasks, "held-out task"),
+            (None, false) => format!("{}, all there are", counted(tasks, "task")),
         };
         let (samples, seconds) = (counted(samples, "program"), self.game_seconds);
         let interval = match tasks < SURE_TASKS {

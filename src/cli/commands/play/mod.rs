@@ -2,23 +2,24 @@
 //!
 //! The games are played in the sandbox first. Then the recorded moves are replayed and shown.
 
+mod contestant;
 mod keys;
 mod panel;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use crate::arena::Evaluation;
 use crate::cli::arguments::{Flags, SourceArgs};
 use crate::cli::opened::{arena, programs};
 use crate::cli::said::{CliError, output};
-use crate::environment::Outcome;
-use crate::metrics::{Console, visible};
-use crate::plural::counted;
+
+use crate::metrics::Console;
+
 use crate::seed::Seed;
 
+use contestant::Contestant;
 use keys::{Keys, Wish};
 use panel::{Layout, Panel, frame};
 
@@ -43,16 +44,6 @@ pub struct PlayArgs {
     delay_ms: u64,
     #[command(flatten)]
     source: SourceArgs,
-}
-
-/// A program and the game it played.
-struct Contestant {
-    /// The path of the file.
-    name: String,
-    /// The game, or why there is none.
-    played: Result<Outcome, String>,
-    /// Fuel that the game could have used.
-    budget_fuel: f64,
 }
 
 impl PlayArgs {
@@ -83,44 +74,6 @@ impl PlayArgs {
             played.map(|(file, evaluation)| Contestant::new(&file.path, evaluation, budget_fuel)).collect();
         show(&contestants, Duration::from_millis(self.delay_ms))?;
         output::print(&result(&contestants))
-    }
-}
-
-impl Contestant {
-    fn new(path: &Path, evaluation: &Evaluation, budget_fuel: f64) -> Contestant {
-        let played = match evaluation.start.reason() {
-            Some(reason) => Err(format!("{}: {reason}", evaluation.verdict(false).name())),
-            None => Ok(evaluation.games[0].clone()),
-        };
-        Contestant { name: visible(&path.display().to_string()), played, budget_fuel }
-    }
-
-    /// How it ended, short enough for a panel.
-    fn closing(&self) -> String {
-        match &self.played {
-            Ok(outcome) => format!("{}, {}", outcome.ending.name(), self.fuel(outcome)),
-            Err(reason) => reason.clone(),
-        }
-    }
-
-    fn fuel(&self, outcome: &Outcome) -> String {
-        format!("{:.1}% of the fuel", 100.0 * outcome.fuel as f64 / self.budget_fuel)
-    }
-
-    /// All figures of the game.
-    fn result(&self) -> String {
-        match &self.played {
-            Ok(outcome) => format!(
-                "{}: score {}, best tile {}, {}, {:.2} Gfuel ({:.0}% of the budget)",
-                outcome.ending.name(),
-                outcome.score,
-                outcome.max_tile(),
-                counted(outcome.moves() as usize, "move"),
-                outcome.fuel as f64 / 1e9,
-                100.0 * outcome.fuel as f64 / self.budget_fuel
-            ),
-            Err(reason) => reason.clone(),
-        }
     }
 }
 

@@ -1,22 +1,20 @@
 //! `grpo-2048 tasks convert`: the rows of a public data set as tasks.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::rows;
+use crate::cli::opened::rows;
 use crate::cli::said::{CliError, output};
 use crate::environment::tasks::convert::{Converter, Dropped, Line};
+use crate::environment::tasks::{Suite, SuiteRows};
 use crate::files;
 use crate::plural::counted;
 
-/// Names of dropped rows that are printed for each reason.
-const NAMED_MAX: usize = 5;
-
 /// Make tasks of the rows of a public data set
 ///
-/// Knows MBPP, HumanEval, EvalPlus, APPS and TACO, CodeContests, DeepCoder, LiveCodeBench (its public tests),
+/// Knows MBPP, HumanEval, EvalPlus, CRUXEval, APPS and TACO, CodeContests, DeepCoder, LiveCodeBench (its public tests),
 /// SYNTHETIC-1, KodCode, and rows of verl and NeMo-Gym, by their fields. Says what it drops and why. Runs nothing and
 /// unpickles nothing. The data sets keep their licences.
 #[derive(Debug, Args)]
@@ -24,9 +22,12 @@ const NAMED_MAX: usize = 5;
   grpo-2048 tasks convert HumanEval.jsonl
   grpo-2048 tasks convert mbpp.parquet --output mbpp.tasks.jsonl && grpo-2048 check --env mbpp.tasks.jsonl")]
 pub struct ConvertArgs {
-    /// JSON lines, one JSON list, or a parquet file
+    /// JSON lines or one JSON list, also packed by gzip, or a parquet file
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Only what `eval --suite S` asks, as it asks for it
+    #[arg(long, value_name = "S", value_parser = rows::suite_names())]
+    suite: Option<Suite>,
     /// Where to write [default: beside FILE, ending in .tasks.jsonl]
     #[arg(long, short, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -39,13 +40,16 @@ impl ConvertArgs {
         if self.file.is_file() && is_same(&self.file, &target) {
             return Err(CliError::user(format!("--output {}: that is the file to convert", target.display())));
         }
-        let mut converter = Converter::default();
-        let mut sum = Sum::default();
-        rows::each(&self.file, |row| sum.add(converter.convert(&row)))?;
+        let sum = match self.suite {
+            Some(suite) => Sum::of_suite(suite, &self.file)?,
+            None => {
+                let (mut converter, mut sum) = (Converter::default(), Sum::default());
+                rows::each(&self.file, |row| sum.add(converter.convert(&row)))?;
+                sum
+            }
+        };
         if sum.tasks == 0 {
-            let words =
-                format!("{}: none of {} became a task\n{}", self.file.display(), counted(sum.rows, "row"), sum.drops());
-            return Err(CliError::user(words.trim_end()));
+            return Err(rows::none(self.file.display(), sum.rows, &sum.dropped));
         }
         files::write_whole(&target, sum.text.as_bytes()).map_err(|error| {
             CliError::user_hint(format!("{}: {error}", target.display()), "name a file that can be written")
@@ -61,9 +65,9 @@ struct Sum {
     tasks: usize,
     checkers: usize,
     text: String,
-    formats: BTreeMap<&'static str, usize>,
-    /// Names of dropped rows by the reason why.
-    dropped: BTreeMap<String, Vec<String>>,
+    /// Names of the formats, and of the suite that was asked for.
+    formats: BTreeSet<&'static str>,
+    dropped: Vec<Dropped>,
 }
 
 impl Sum {
@@ -73,16 +77,22 @@ impl Sum {
             Ok(line) => {
                 self.tasks += 1;
                 self.checkers += usize::from(line.has_checker);
-                *self.formats.entry(line.format).or_default() += 1;
+                self.formats.insert(line.format);
                 self.text.push_str(&line.text);
                 self.text.push('\n');
             }
-            Err(dropped) => self.dropped.entry(dropped.why).or_default().push(dropped.id),
+            Err(dropped) => self.dropped.push(dropped),
         }
     }
 
+    fn of_suite(suite: Suite, file: &Path) -> Result<Sum, CliError> {
+        let SuiteRows { text, tasks, left_out, other_splits } = rows::of_suite("", suite, file)?;
+        let (rows, formats) = (tasks + left_out.len() + other_splits, [suite.name()].into());
+        Ok(Sum { rows, tasks, checkers: 0, text, formats, dropped: left_out })
+    }
+
     fn report(&self, target: &Path) -> String {
-        let formats: Vec<&str> = self.formats.keys().copied().collect();
+        let formats: Vec<&str> = self.formats.iter().copied().collect();
         let mut report = format!(
             "{}  ({} of {} became tasks; {})\n",
             target.display(),
@@ -96,18 +106,6 @@ impl Sum {
                 counted(self.checkers, "task")
             ));
         }
-        report + &self.drops()
-    }
-
-    /// A line for each reason why rows were dropped, the most frequent first.
-    fn drops(&self) -> String {
-        let mut reasons: Vec<_> = self.dropped.iter().collect();
-        reasons.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
-        let lines = reasons.iter().map(|(why, names)| {
-            let more = if names.len() > NAMED_MAX { ", ..." } else { "" };
-            let named = names[..names.len().min(NAMED_MAX)].join(", ");
-            format!("dropped {}: {why} ({named}{more})\n", names.len())
-        });
-        lines.collect()
+        report + &rows::reasons("dropped", &self.dropped)
     }
 }

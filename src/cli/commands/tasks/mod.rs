@@ -2,7 +2,6 @@
 
 mod convert;
 mod new;
-mod rows;
 mod show;
 
 use clap::{Args, Subcommand};

@@ -3,6 +3,7 @@
 mod dry_run;
 mod launch;
 mod launched;
+mod refused;
 mod summary;
 mod trace;
 
@@ -13,9 +14,9 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::EXIT_CODES;
 use crate::arena::Rules;
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, boards, settled, text_path};
+use crate::cli::commands::names::EXIT_CODES;
 use crate::cli::opened::machine::allowance;
 use crate::cli::opened::peers::{agree, device_of, first_of, with_peers};
 use crate::cli::opened::reward_check::RewardCheck;
@@ -28,6 +29,7 @@ use crate::train::run_dir::{self, Reopened, RunDir};
 use crate::train::{Run, TrainError};
 
 use launched::Launched;
+use refused::train_error;
 use trace::TraceArgs;
 
 /// Train a model by GRPO on the results of the programs it writes
@@ -271,14 +273,5 @@ impl TrainArgs {
         let recorded = runs::recorded_text(path)?;
         flags.add("output_dir", Some(path.display().to_string()));
         self.source.layers_over(&recorded, path, &flags)
-    }
-}
-
-/// The user can mend the output directory, lengths and memory; every other error fails the run.
-fn train_error(error: TrainError) -> CliError {
-    match error {
-        TrainError::Memory(error) => CliError::user(format!("train.memory_mib = {}: {error}", error.limit >> 20)),
-        error if error.is_user() => CliError::user(error),
-        other => CliError::run(other),
     }
 }

@@ -1,6 +1,7 @@
 //! Several turns in one row: what the policy was told is read, and in no loss and no statistics.
 
 use super::*;
+use crate::rollout::fixture::small_language_model;
 use crate::rollout::{self, GroupRequest, Trajectory, TurnTokens};
 
 /// What the policy is told between its turns: tokens that it hardly ever samples in a row.
@@ -78,6 +79,39 @@ fn sampling_and_scoring_agree_over_turns() {
     let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
     let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
     assert!(stats.logp_difference_max < 1e-5, "{stats:?}");
+}
+
+/// Mean distance of the log-probabilities that tokens were sampled with and those that training computes, in each turn.
+fn differences(policy: &Policy, talked: &Talked) -> [f64; 2] {
+    let batch = talked.batch(&config());
+    let scored = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+    let mut found = [Vec::new(), Vec::new()];
+    for ((index, first), second) in talked.first.items().iter().enumerate().zip(talked.second.items()) {
+        let turns = [first, second].into_iter().take(turns_of(index));
+        let mut scored = scored[index].iter();
+        for (turn, completion) in turns.enumerate() {
+            let pairs = completion.logprobs.iter().zip(scored.by_ref());
+            found[turn].extend(pairs.map(|(sampled, scored)| f64::from((sampled - scored).abs())));
+        }
+        assert_eq!(scored.next(), None);
+    }
+    found.map(|all| all.iter().sum::<f64>() / all.len() as f64)
+}
+
+#[test]
+fn sampled_and_scored_differ_in_the_second_turn_no_more_than_twice_as_much_as_in_the_first() {
+    let policy = tiny_policy();
+    let [first, second] = differences(&policy, &Talked::new(&policy));
+    assert!(first > 0.0 && second <= 2.0 * first, "{first:e} {second:e}");
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release measure_the_differences -- --ignored --nocapture"]
+fn measure_the_differences_of_both_turns() {
+    for (name, policy) in [("built-in", builtin_sized_policy()), ("135M", small_language_model())] {
+        let [first, second] = differences(&policy, &Talked::new(&policy));
+        println!("{name}: {first:.2e} nats in the first turn, {second:.2e} in the second: {:.2}", second / first);
+    }
 }
 
 #[test]

@@ -24,9 +24,11 @@ use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
+use super::assignment::Assignment;
 use super::decoding::Row;
+use super::error::ServerFault;
 use super::identity::rows;
-use super::{Completion, CompletionId, GroupRequest, RolloutError, RolloutEvent, check_length};
+use super::{Completion, CompletionId, RolloutError, RolloutEvent, check_length};
 use adapter::Adapter;
 use http::{AnswerFault, Client};
 use outage::Outage;
@@ -37,18 +39,6 @@ const ATTEMPTS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Number of tokens of the completion by which a server's weights are compared with the trainer's.
 const PROBE_TOKENS: usize = 32;
-
-/// A server's failure.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{server}: {found}; {hint}")]
-pub struct ServerFault {
-    /// The address of the server.
-    pub server: String,
-    /// What was found.
-    pub found: String,
-    /// What the user can do.
-    pub hint: String,
-}
 
 /// One server.
 #[derive(Debug)]
@@ -88,17 +78,6 @@ enum RequestMessage {
     /// The completion at this place in the batch.
     Completion(usize, Result<Completion, RolloutError>),
     Trouble(String),
-}
-
-/// A batch of completions to be sampled.
-#[derive(Debug, Clone, Copy)]
-pub struct Assignment<'a> {
-    /// The policy; its tokenizer alone where servers sample.
-    pub policy: &'a Policy,
-    /// The settings of sampling.
-    pub config: &'a RolloutConfig,
-    /// The completions to sample.
-    pub requests: &'a [GroupRequest<'a>],
 }
 
 /// A completion to be sampled by any server.

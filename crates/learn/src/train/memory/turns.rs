@@ -1,6 +1,6 @@
 //! What sampling needs for later turns.
 
-use super::{F32, Place, Workload};
+use super::workload::{F32, Place, Workload};
 use crate::policy::{Precision, READ_AT_ONCE};
 
 /// Number of slots of the cache for `rows` completions, and bytes of the temporary numbers of a layer while later turns are

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::size::megabytes;
 use super::{MemoryPlan, Place, largest};
 use crate::config::Config;
 use crate::grpo::Division;
@@ -48,10 +49,4 @@ impl fmt::Display for MemoryPlan {
             megabytes(self.programs)
         )
     }
-}
-
-/// Bytes in megabytes or gigabytes of powers of ten: `540 MB`, `1.9 GB`.
-pub fn megabytes(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    if bytes < 0.95e9 { format!("{:.0} MB", bytes / 1e6) } else { format!("{:.1} GB", bytes / 1e9) }
 }

@@ -5,7 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::{CONFIG, RunDirError};
+use super::error::RunDirError;
+
+/// The resolved configuration, with a table `[run]` of versions.
+pub(super) const CONFIG: &str = "config.toml";
 use crate::config::{Config, Layers};
 
 /// Sections whose settings may change when a run continues, because no step depends on them.

@@ -13,7 +13,7 @@ use super::super::TrainError;
 use super::super::elites::Replayed;
 use super::super::episode::{Episode, Turn};
 use super::super::run_dir::RunDir;
-use super::Lesson;
+use super::lesson::Lesson;
 
 /// Version of the lines in the files of `completions/` and `elites/`. Lines of version 2 have the verdict below `became`, and
 /// `verdict` says how the program started. Lines of version 1 have no `version` key: verdict and games were inside

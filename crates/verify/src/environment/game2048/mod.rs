@@ -4,6 +4,7 @@
 //! and texts of prompts. A game goes on past the 2048 tile for as long as a move is legal.
 
 mod board;
+mod entry;
 mod game;
 pub mod ladder;
 mod play;
@@ -12,10 +13,10 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 
-use super::Worth;
-use crate::program::Entry;
+use super::worth::Worth;
 
 pub use board::{Board, Move};
+pub use entry::entry;
 pub use game::Game;
 pub use play::{GameLimits, ReplayError, play, replay, scored, unplayed};
 pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
@@ -26,8 +27,3 @@ pub const NAME: &str = "2048";
 /// A good search scores about 40,000 (the best hand-written one 47,000 in a second a game with CPython); a fixed cycle of
 /// moves scores about 2,300, and the first legal move of a fixed order 2,400.
 pub const WORTH: Worth = Worth { scale: 40_000.0, anchor: 2500.0 };
-
-/// The function that a player must define.
-pub fn entry() -> Entry {
-    Entry::Function { name: "strategy".into(), parameters: vec!["board".into()] }
-}

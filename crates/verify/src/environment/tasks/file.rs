@@ -25,8 +25,13 @@ pub(super) fn read(path: &Path) -> Result<Vec<Task>, TasksError> {
     if bytes.len() as u64 > limit {
         return Err(TasksError::Large { path: path.to_owned(), limit: FILE_MIB_MAX });
     }
+    parse(path, &bytes)
+}
+
+/// The tasks in the content of a file, whose name messages give.
+pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, TasksError> {
     let mut found = Found::default();
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
     let read: Vec<_> = lines.par_iter().map(|line| task(line)).collect();
     for (number, task) in (1..).zip(read) {

@@ -3,11 +3,12 @@
 use std::sync::OnceLock;
 
 use super::error::RowFault;
-use super::{Answer, Function, Kind, SECONDS_MAX, SHOWN, Split, TESTS_MAX, Task, Test, exceptions, replay, source};
+use super::task::SHOWN;
+use super::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, exceptions, replay, source};
 use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 15] = [
     "id",
     "prompt",
     "entry_point",
@@ -15,6 +16,8 @@ const KEYS: [&str; 13] = [
     "inputs",
     "reference",
     "checker",
+    "literal",
+    "opening",
     "shown",
     "tolerance",
     "tuples_are_lists",
@@ -50,6 +53,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
         group: row.text("group").filter(|group| !group.is_empty()),
         prompt,
         kind,
+        opening: row.text("opening").filter(|opening| !opening.is_empty()),
         tests: Vec::new(),
         shown: row.shown(),
         equality: row.equality(),
@@ -161,26 +165,33 @@ impl Row<'_> {
 
     fn equality(&mut self) -> Equality {
         let tolerance = self.number("tolerance", "a number from 0 to below 1", |number| (0.0..1.0).contains(&number));
-        let tuples_are_lists = match self.get("tuples_are_lists") {
+        Equality { tolerance: tolerance.unwrap_or(0.0), tuples_are_lists: self.truth("tuples_are_lists") }
+    }
+
+    /// Whether a key is true; missing, it is false.
+    fn truth(&mut self, key: &str) -> bool {
+        match self.get(key) {
             Some(Value::Bool(truth)) => *truth,
             None => false,
             Some(other) => {
                 let found = named(other);
-                self.fault("tuples_are_lists", format!("found {found}; expected true or false"));
+                self.fault(key, format!("found {found}; expected true or false"));
                 false
             }
-        };
-        Equality { tolerance: tolerance.unwrap_or(0.0), tuples_are_lists }
+        }
     }
 
     fn kind(&mut self, reference: Option<&str>) -> Kind {
-        let (entry_point, checker) = (self.text("entry_point"), self.text("checker"));
+        let (entry_point, checker, literal) = (self.text("entry_point"), self.text("checker"), self.truth("literal"));
         let Some(entry_point) = entry_point else {
             if let Some(Err(message)) = reference.map(source::check) {
                 self.fault("reference", message);
             }
             if checker.is_some() {
                 self.fault("checker", "without an `entry_point`; a checker calls functions");
+            }
+            if literal {
+                self.fault("literal", "without an `entry_point`; a literal is what a function returns");
             }
             return Kind::Script;
         };
@@ -189,7 +200,14 @@ impl Row<'_> {
             let expected = "expected the name of a function, such as `add`, or `Class.method`";
             self.fault("entry_point", format!("found `{entry_point}`; {expected}"));
             let parameters = Vec::new();
-            return Kind::Function(Function { entry_point, signature: None, parameters, checker, replayed: None });
+            let (signature, replayed) = (None, None);
+            return Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed });
+        }
+        if literal && entry_point.contains('.') {
+            self.fault(
+                "literal",
+                format!("found `{entry_point}`; expected the name of a function, which returns the literal"),
+            );
         }
         let (mut signature, mut parameters) = (None, Vec::new());
         match reference.map(|reference| source::signature_of(reference, &entry_point)) {
@@ -203,7 +221,7 @@ impl Row<'_> {
             _ => {}
         }
         let replayed = checker.as_deref().and_then(replay::replayed);
-        Kind::Function(Function { entry_point, signature, parameters, checker, replayed })
+        Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed })
     }
 
     /// Reads `tests` and `inputs`.

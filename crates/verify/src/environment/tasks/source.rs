@@ -46,6 +46,16 @@ pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Signature,
     })?
 }
 
+/// The source up to the body of the function `name`, with the imports and the functions before it; `None` if it does not
+/// define the function.
+pub(super) fn header_of(source: &str, name: &str) -> Option<String> {
+    let header = with_module(source, |module| {
+        let body = definition(&module.body, name)?.body.first()?;
+        Some(source[..body.start().to_usize()].trim().to_owned())
+    });
+    header.ok().flatten()
+}
+
 fn without_annotations(source: &str, parameters: &Parameters) -> String {
     let all = parameters.iter().map(AnyParameterRef::as_parameter);
     let mut annotated: Vec<_> =

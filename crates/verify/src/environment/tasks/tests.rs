@@ -4,7 +4,10 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
+use crate::environment::Equality;
 use crate::environment::Example;
+use crate::environment::Value;
+use crate::program::Entry;
 
 const ADD: &str = r#"{"id":"add","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}]}"#;
 
@@ -91,6 +94,27 @@ fn a_test_may_expect_an_exception_in_place_of_a_value() {
         let said = refused(line(test));
         assert!(said.contains(words), "{test}: {said}");
     }
+}
+
+#[test]
+fn an_answer_may_have_to_be_a_literal_or_begin_with_code_of_the_task() {
+    let line = |more: &str| format!("{},{more}}}", ADD.strip_suffix('}').unwrap());
+    let literal = task(&line(r#""literal":true"#));
+    assert_eq!(
+        (literal.opening().as_str(), literal.entry().opening()),
+        ("def add():\n    return", "def add():".into())
+    );
+    assert_eq!(task(&line(r#""opening":"import math\n\ndef add(a, b):""#)).opening(), "import math\n\ndef add(a, b):");
+    for (more, words) in [
+        (r#""literal":1"#, "literal: found int 1; expected true or false"),
+        (r#""opening":1"#, "opening: found int 1; expected text"),
+    ] {
+        assert!(refused(line(more)).contains(words), "{}", refused(line(more)));
+    }
+    let method = ADD.replace(r#""entry_point":"add""#, r#""entry_point":"A.add","literal":true"#);
+    assert!(refused(method).contains("literal: found `A.add`; expected the name of a function"));
+    let script = r#"{"id":"a","prompt":"p","literal":true,"tests":[{"stdin":"1","stdout":"1"}]}"#;
+    assert!(refused(script).contains("literal: without an `entry_point`"));
 }
 
 #[test]

@@ -34,7 +34,13 @@ impl Task {
 
     /// The beginning of the program, as far as the task fixes it.
     pub fn opening(&self) -> String {
+        if let Some(opening) = &self.opening {
+            return opening.clone();
+        }
         let Kind::Function(function) = &self.kind else { return String::new() };
+        if function.literal {
+            return format!("def {}():\n    return", function.entry_point);
+        }
         match (function.entry_point.split_once('.'), &function.signature) {
             (Some((class, _)), _) => format!("class {class}:"),
             (None, Some(signature)) => format!("def {}({signature}):", function.entry_point),

@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod equality;
+mod error;
 mod json;
 mod literal;
 mod number;
@@ -13,10 +14,8 @@ mod repr;
 mod tests;
 
 pub use equality::Equality;
+pub use error::{DEPTH_MAX, ValueError};
 pub use number::{DIGITS_MAX, Int};
-
-/// Expressions in expressions, at most. What tests are made of is a tenth as deep; walking deeper costs stack.
-pub const DEPTH_MAX: usize = 100;
 
 /// A value of one of Python's built-in types.
 ///
@@ -59,44 +58,6 @@ pub struct Set(Vec<Value>);
 /// Pairs with distinct hashable keys.
 #[derive(Debug, Clone)]
 pub struct Dict(Vec<(Value, Value)>);
-
-/// Why a text is no value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ValueError {
-    /// Not in the language it should be in.
-    #[error("column {column}: {message}")]
-    Syntax {
-        /// Character of the text, from 1.
-        column: usize,
-        /// What was found there and what is expected.
-        message: String,
-    },
-    /// An expression that is more than a value.
-    #[error("`{found}` is no Python literal; {expected}")]
-    NotLiteral {
-        /// The expression as it was written, shortened.
-        found: String,
-        /// What could stand there.
-        expected: &'static str,
-    },
-    /// A list, set or dict where Python needs something hashable.
-    #[error("unhashable type `{kind}` in a set or as a key; use a tuple")]
-    Unhashable {
-        /// Python's name of the type.
-        kind: &'static str,
-    },
-    /// Nested too deep.
-    #[error("nested deeper than {DEPTH_MAX} levels")]
-    Deep,
-    /// Larger than a test may be.
-    #[error("{what}; at most {limit}")]
-    Large {
-        /// What is too large.
-        what: &'static str,
-        /// What is allowed.
-        limit: usize,
-    },
-}
 
 impl Value {
     /// The set of these values. Of equal ones the first stays.

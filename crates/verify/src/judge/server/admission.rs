@@ -1,6 +1,6 @@
 //! What a head says: who asks, for what, and whether its body will be received.
 
-use super::Service;
+use super::bounds::Bounds;
 use super::response::Response;
 use crate::http::{Head, host_of, is_loopback};
 
@@ -34,17 +34,13 @@ pub(super) enum Admission {
     Body { route: Route, bytes: usize },
 }
 
-impl Service {
-    /// Says whether a request is let in, so that a refused one is answered before its body.
-    pub fn admit(&self, head: &Head) -> Admission {
-        self.admitted(head).unwrap_or_else(Admission::Answer)
-    }
-
-    fn admitted(&self, head: &Head) -> Result<Admission, Response> {
-        self.callers.let_in(head).map_err(|words| Response::error(403, &words))?;
+/// Says whether a request of `callers` is let in, so that a refused one is answered before its body.
+pub(super) fn admit(head: &Head, callers: &Callers, bounds: Bounds, health: impl FnOnce() -> Response) -> Admission {
+    let admitted = || {
+        callers.let_in(head).map_err(|words| Response::error(403, &words))?;
         let length = content_length(head)?;
         let route = match (head.method.as_str(), head.path.as_str()) {
-            ("GET" | "HEAD", "/health") => return Ok(Admission::Answer(self.health())),
+            ("GET" | "HEAD", "/health") => return Ok(Admission::Answer(health())),
             ("POST", "/judge") => Route::Judge,
             ("POST", "/run_code") => Route::RunCode,
             ("POST", "/run_jupyter") => Route::RunJupyter,
@@ -56,7 +52,7 @@ impl Service {
         };
         let bytes = length.ok_or_else(|| Response::error(411, "expected a body with a Content-Length"))?;
         is_plain_json(head)?;
-        let most = self.bounds.body_bytes;
+        let most = bounds.body_bytes;
         if bytes > most {
             return Err(Response::error(413, &format!("a body of {bytes} bytes; expected at most {most}")));
         }
@@ -64,7 +60,8 @@ impl Service {
             return Err(Response::error(417, &format!("Expect: {found}; expected 100-continue, or none")));
         }
         Ok(Admission::Body { route, bytes })
-    }
+    };
+    admitted().unwrap_or_else(Admission::Answer)
 }
 
 impl Callers {

@@ -3,7 +3,7 @@
 use super::boards;
 use crate::config::Config;
 use crate::environment::game2048::ladder::{CHEATS, RUNGS, SINGLE_GAMES, STEADY};
-use crate::preflight::{Trial, seeds};
+use crate::preflight::trial::{Trial, seeds};
 
 /// Every rung, then every cheat on the boards of its honest twin, then the steady player's games one by one, then who
 /// knows boards, without the knowledge and with it.

@@ -7,7 +7,8 @@ mod tests;
 use self::cheats::{BROKEN_PLAYERS, CHEATS, NO_ACTION};
 use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{JudgedCheat, Ladder, ReferencePlayer};
-use super::{JudgedTrial, Report, Standing, Told, Trial, TrialJudge, seeds};
+use super::report::{Report, Standing, percent};
+use super::trial::{JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
@@ -34,7 +35,7 @@ pub(super) fn examine(
 ) -> Result<Report, ArenaError> {
     let trials = trials(game);
     told("games", 0, trials.len());
-    let judged = match super::judged(judge, &trials) {
+    let judged = match judged(judge, &trials) {
         Ok(judged) => judged,
         Err(ArenaError::Environment { message, .. }) => {
             let finding = CheckFinding::problem(Check::Rules, format!("{}: {message}", game.path().display()));
@@ -162,7 +163,7 @@ impl Evidence<'_> {
             (most as f64 / limits.game_fuel.max(1) as f64, reference)
         });
         let (share, reference) = shares.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are references");
-        let text = format!("{} uses at most {} of its budget of {seconds} s", reference.name, super::percent(share));
+        let text = format!("{} uses at most {} of its budget of {seconds} s", reference.name, percent(share));
         match share > BUDGET_EXPECTED {
             true => CheckFinding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player"),
             false => CheckFinding::ok(Check::Budget, text),

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::examination::{counted_tasks, place, sample};
 use super::probes::{Role, attempts};
-use super::{counted_tasks, place, sample};
 use crate::environment::Labels;
 use crate::environment::tasks::{Kind, Task, Tasks};
 use crate::grader::{Asked, Grade, Grader};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Examination;
+use super::examination::Examination;
 use super::references::Run;
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cheats::{self, Attempt, FUNCTION_CHEATS, FUNCTION_STUBS, SCRIPT_CHEATS, SCRIPT_STUBS};
-use super::{Examination, SAMPLE, sample};
+use super::examination::{Examination, SAMPLE, sample};
 use crate::arena::ArenaError;
 use crate::config::TestsReward;
 use crate::environment::tasks::{Kind, Task};

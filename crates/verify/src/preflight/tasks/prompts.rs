@@ -1,6 +1,6 @@
 //! Prompts that are too long.
 
-use super::place;
+use super::examination::place;
 use crate::environment::tasks::Tasks;
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};

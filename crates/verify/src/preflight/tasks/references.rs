@@ -1,12 +1,13 @@
 //! Checks that reference programs pass every test, repeatably, and within their budget.
 
-use super::Examination;
+use super::examination::Examination;
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
 use crate::environment::{Ending, Outcome};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};
-use crate::preflight::{JudgedTrial, Told, percent};
+use crate::preflight::report::percent;
+use crate::preflight::trial::{JudgedTrial, Told};
 
 /// Share of the budget that a reference may use, because a model's first programs are slower.
 const BUDGET_EXPECTED: f64 = 0.5;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use super::Examination;
+use super::examination::Examination;
 use crate::config::TestsReward;
 use crate::environment::tasks::{Answer, Task};
 use crate::plural::counted;

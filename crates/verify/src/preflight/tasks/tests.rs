@@ -10,6 +10,11 @@ use super::*;
 use crate::arena::{self, Arena, Rules, Workers};
 use crate::config::TestsReward;
 use crate::environment::Environment;
+use crate::preflight::JudgedTrial;
+use crate::preflight::Level;
+use crate::preflight::TaskCount;
+use crate::preflight::Trial;
+use crate::preflight::tasks::examination::SAMPLE;
 use crate::preflight::{Check, CheckFinding, TrainingPath};
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| {

@@ -1,6 +1,7 @@
 //! Inputs with outputs, the format of most data sets: texts for standard input, or arguments if a function is named.
 
-use super::{Draft, source, unfenced};
+use super::draft::{Draft, unfenced};
+use crate::environment::tasks::source;
 use crate::environment::value::Value;
 
 /// Most solutions that are tried as a reference.

@@ -5,7 +5,9 @@ use ruff_text_size::Ranged;
 
 use super::cases::{Cases, name_in};
 use super::checker::Target;
-use super::{Draft, Row, asserts, checker, source, unfenced};
+use super::draft::{Draft, Row, unfenced};
+use super::{asserts, checker, crux_eval};
+use crate::environment::tasks::source;
 use crate::environment::value::Value;
 
 /// A format of rows.
@@ -17,10 +19,12 @@ pub(super) struct Format {
 }
 
 /// The first format whose fields a row has is taken.
-const FORMATS: [Format; 12] = [
+const FORMATS: [Format; 14] = [
     Format { name: "EvalPlus", fields: &["entry_point", "base_input", "canonical_solution"], convert: evalplus },
     Format { name: "HumanEval", fields: &["entry_point", "canonical_solution", "test"], convert: human_eval },
     Format { name: "MBPP", fields: &["test_list", "code"], convert: mbpp },
+    Format { name: "CRUXEval", fields: &CRUX_EVAL, convert: crux_eval::outputs },
+    Format { name: "CRUXEval, inputs", fields: &CRUX_EVAL, convert: crux_eval::inputs },
     Format { name: "NeMo-Gym", fields: &["responses_create_params", "verifier_metadata"], convert: nemo_gym },
     Format { name: "verl", fields: &["reward_model", "prompt"], convert: verl },
     Format { name: "SYNTHETIC-1", fields: &["verification_info", "prompt"], convert: synthetic },
@@ -32,8 +36,26 @@ const FORMATS: [Format; 12] = [
     Format { name: "KodCode", fields: &["question", "solution", "test_code"], convert: kod_code },
 ];
 
+/// Fields of CRUXEval, whose rows are asked for an output, or for an input where that is asked for by name.
+const CRUX_EVAL: [&str; 3] = ["code", "input", "output"];
+
 pub(super) fn of(row: &Row) -> Option<&'static Format> {
-    FORMATS.iter().find(|format| format.fields.iter().all(|field| row.get(field).is_some()))
+    FORMATS.iter().find(|format| format.has(row))
+}
+
+pub(super) fn named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+impl Format {
+    pub fn has(&self, row: &Row) -> bool {
+        self.fields.iter().all(|field| row.get(field).is_some())
+    }
+
+    /// The message for a row of another format.
+    pub fn wanted(&self) -> String {
+        format!("no row of {}, which has {}", self.name, self.fields.join(", "))
+    }
 }
 
 /// The message for a row of no supported format.
@@ -65,6 +87,7 @@ fn evalplus(row: &Row) -> Result<Draft, String> {
     Ok(Draft {
         prompt: completion_of(prompt),
         entry_point: Some(name.to_owned()),
+        opening: source::header_of(prompt, name),
         inputs,
         reference: Some(reference),
         tolerance,
@@ -79,6 +102,7 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
     let mut draft = Draft {
         prompt: completion_of(prompt),
         entry_point: Some(name.to_owned()),
+        opening: source::header_of(prompt, name),
         reference: Some(reference.clone()),
         shows_none: true,
         ..Draft::default()

@@ -103,7 +103,8 @@ fn human_eval_rows_are_a_function_to_complete_and_a_check() {
         "    # Simple\n    assert True, \"prints\"\n    assert candidate([1, 2]) == [2, 4], \"one\"\n    assert candidate([]) == []\n\n",
     ));
     assert_eq!(tests(&found), (Some("twice".into()), vec!["[[1, 2]] -> [2, 4]".into(), "[[]] -> []".into()]));
-    assert_eq!(found.opening(), "def twice(xs, by = 2):", "annotations may need an import that the opening has not");
+    let opening = "from typing import List\n\n\ndef twice(xs: List[int], by: int = 2) -> List[int]:";
+    assert_eq!(found.opening(), opening, "with the imports and the functions that its author counts on");
     assert!(
         found.words().starts_with("Complete this function:\n\n```python\nfrom typing")
             && found.words().ends_with("```")

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::event_loop::LOOK_MS;
 use super::*;
 use crate::judge::tests::{completion, judge};
+use std::time::Duration;
 
 const BOUNDS: Bounds = Bounds {
     body_bytes: 10_000,

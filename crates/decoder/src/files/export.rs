@@ -1,0 +1,185 @@
+//! Writes models and adapters as files that transformers and PEFT load.
+//!
+//! Takes what a configuration names; gives a Hugging Face directory with the adapter merged into the weights, or a
+//! PEFT directory. Other files of the model's makers are copied unchanged.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Tensor};
+use serde_json::{Value, json};
+
+use crate::adapters::set;
+use crate::adapters::set::AdapterSet;
+use crate::decoder::Decoder;
+use crate::files::loaded::Loaded;
+use crate::files::loading;
+use crate::weights::LoadTarget;
+use crate::{PolicyError, Precision, weights};
+use grpo_config::ModelConfig;
+
+/// Files about the tokenizer and about generation that a model may have besides its weights.
+const COMPANIONS: &[&str] = &[
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "chat_template.jinja",
+    "generation_config.json",
+];
+
+/// Number format of exported weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeightFormat {
+    /// 32 bits, the format in which training computes.
+    F32,
+    /// 16 bits with 5 bits of exponent.
+    F16,
+    /// 16 bits with the exponent of f32.
+    Bf16,
+}
+
+impl WeightFormat {
+    fn dtype(self) -> DType {
+        match self {
+            WeightFormat::F32 => DType::F32,
+            WeightFormat::F16 => DType::F16,
+            WeightFormat::Bf16 => DType::BF16,
+        }
+    }
+
+    /// The name in `config.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            WeightFormat::F32 => "float32",
+            WeightFormat::F16 => "float16",
+            WeightFormat::Bf16 => "bfloat16",
+        }
+    }
+
+    fn of_config(config: &Value) -> Option<Self> {
+        let name = config.get("dtype").or_else(|| config.get("torch_dtype"))?.as_str()?;
+        [WeightFormat::F32, WeightFormat::F16, WeightFormat::Bf16].into_iter().find(|format| format.name() == name)
+    }
+}
+
+/// A summary of what was written.
+#[derive(Debug, Clone)]
+pub struct Exported {
+    /// Number of parameters.
+    pub parameters: usize,
+    /// Format of the written tensors.
+    pub format: WeightFormat,
+    /// Number of layers with an adapter.
+    pub adapted: usize,
+    /// Whether the tokenizer brings a chat template.
+    pub chat_template: bool,
+}
+
+/// Exports start from the numbers in the files in f32, whatever format a run computes in.
+const EXACT: LoadTarget<'_> = LoadTarget { device: &Device::Cpu, precision: Precision::F32 };
+
+/// Writes the model that `config` names, with its adapter merged into the weights, into an existing directory. Without
+/// a `format` the weights keep the format that the model's own `config.json` names, or f32 if it names none.
+pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &Path) -> Result<Exported, PolicyError> {
+    let Loaded { config: shape, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
+    // Checks that every tensor is present and has the right shape.
+    Decoder::new(shape.clone(), &weights, None, Precision::F32)?;
+    let numbers = weights.into_iter().map(|(name, weight)| Ok((name, weight.tensor()?)));
+    let weights = numbers.collect::<Result<BTreeMap<_, _>, PolicyError>>()?;
+    let (weights, adapted) = match config.adapter.is_empty() {
+        true => (weights, 0),
+        false => {
+            let set = AdapterSet::load(Path::new(&config.adapter), &shape, &Device::Cpu)?;
+            (set.merge(&weights)?, set.tensors.len() / 2)
+        }
+    };
+    let own = source.as_deref().map(|dir| read_json(&dir.join("config.json"), "config.json")).transpose()?;
+    let format = format.or_else(|| own.as_ref().and_then(WeightFormat::of_config)).unwrap_or(WeightFormat::F32);
+    let mut described = own.unwrap_or_else(|| {
+        let mut described = shape.to_json();
+        described["eos_token_id"] = json!(tokenizer.stop_ids());
+        described
+    });
+    if let Some(keys) = described.as_object_mut() {
+        // Both names are written: older readers know only `torch_dtype`, and newer ones prefer `dtype`.
+        keys.remove("torch_dtype");
+        keys.insert("dtype".into(), format.name().into());
+        keys.insert("torch_dtype".into(), format.name().into());
+        keys.insert("tie_word_embeddings".into(), shape.tie_word_embeddings.into());
+    }
+    write_text(&dir.join("config.json"), &format!("{described:#}\n"))?;
+    match &source {
+        Some(source) => copy_companions(source, dir)?,
+        None => tokenizer.save(dir)?,
+    }
+    let (mut tensors, mut parameters) = (Vec::new(), 0);
+    let mut weights = weights;
+    for (name, _) in shape.tensors() {
+        // Tensors are taken out one by one, so that each is held in two formats only while it is converted.
+        let Some(tensor) = weights.remove(&name) else { continue };
+        parameters += tensor.elem_count();
+        let tensor = tensor.to_dtype(format.dtype())?;
+        if !weights::is_finite(&tensor)? {
+            return Err(PolicyError::NotFinite { name: format!("{name} in {}", format.name()) });
+        }
+        tensors.push((name, tensor));
+    }
+    write(&tensors, &dir.join(weights::FILE))?;
+    Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })
+}
+
+/// Writes the adapter that `config` names as a PEFT directory, into an existing directory. The model is not needed; if
+/// it is on this machine, the adapter is checked against it and its tokenizer is written too.
+pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, PolicyError> {
+    let (from, is_here) = (Path::new(&config.adapter), config.model == "builtin" || Path::new(&config.model).exists());
+    let base = is_here.then(|| loading::load(config, EXACT)).transpose()?;
+    let set = match &base {
+        Some(base) => AdapterSet::load(from, &base.config, &Device::Cpu)?,
+        None => AdapterSet::read(from, 0, &Device::Cpu)?,
+    };
+    let mut described = read_json(&from.join(set::CONFIG), "adapter configuration")?;
+    // A relative path would not be valid elsewhere.
+    let whole = Path::new(&config.model).canonicalize().map(|path| path.display().to_string());
+    described["base_model_name_or_path"] = whole.unwrap_or_else(|_| config.model.clone()).into();
+    write_text(&dir.join(set::CONFIG), &format!("{described:#}\n"))?;
+    write(&set.tensors.clone().into_iter().collect::<Vec<_>>(), &dir.join(set::WEIGHTS))?;
+    match base.as_ref().map(|base| (&base.dir, &base.tokenizer)) {
+        Some((Some(source), _)) => copy_companions(source, dir)?,
+        Some((None, tokenizer)) => tokenizer.save(dir)?,
+        None => copy_companions(from, dir)?,
+    }
+    Ok(Exported {
+        parameters: set.tensors.values().map(Tensor::elem_count).sum(),
+        format: WeightFormat::F32,
+        adapted: set.tensors.len() / 2,
+        chat_template: base.is_some_and(|base| base.tokenizer.chat_template().is_some()),
+    })
+}
+
+fn write(tensors: &[(String, Tensor)], path: &Path) -> Result<(), PolicyError> {
+    weights::write_file(tensors.iter().map(|(name, tensor)| (name.clone(), tensor)), path)
+}
+
+fn read_json(path: &Path, format: &'static str) -> Result<Value, PolicyError> {
+    let text = std::fs::read_to_string(path).map_err(PolicyError::file(path))?;
+    let corrupt = |message| PolicyError::Corrupt { path: path.into(), format, message };
+    serde_json::from_str(&text).map_err(|error| corrupt(error.to_string()))
+}
+
+fn copy_companions(from: &Path, to: &Path) -> Result<(), PolicyError> {
+    for name in COMPANIONS {
+        let path: PathBuf = from.join(name);
+        if path.is_file() {
+            std::fs::copy(&path, to.join(name)).map_err(PolicyError::file(&path))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), PolicyError> {
+    std::fs::write(path, text).map_err(PolicyError::file(path))
+}

@@ -1,0 +1,117 @@
+//! Loads a model by its name, wherever it is.
+
+use std::path::{Path, PathBuf};
+
+use crate::files::hub;
+use crate::files::hub::HubSettings;
+use crate::files::loaded::Loaded;
+use crate::files::{builtin, directory, gguf};
+use crate::weights::{Held, LoadTarget};
+use crate::{DecoderConfig, PolicyError, Precision, Tokenizer, weights};
+use grpo_config::{FrozenWeights, ModelConfig};
+
+/// The location of a model on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// Inside the binary.
+    Builtin,
+    /// One `.gguf` file.
+    Gguf(PathBuf),
+    /// A directory in Hugging Face layout.
+    Directory(PathBuf),
+}
+
+impl Location {
+    /// Finds the model that `config` names; a model of the Hugging Face Hub is fetched unless it is in the cache.
+    pub fn of(config: &ModelConfig) -> Result<Self, PolicyError> {
+        let path = Path::new(&config.model);
+        let refuse = |missing: &str, advice: &str| {
+            Err(PolicyError::Incomplete { path: path.into(), missing: missing.into(), advice: advice.into() })
+        };
+        if config.model == "builtin" {
+            return Ok(Location::Builtin);
+        }
+        if path.is_dir() {
+            return Ok(Location::Directory(path.into()));
+        }
+        if path.extension().is_some_and(|extension| extension == "gguf") {
+            return Ok(Location::Gguf(path.into()));
+        }
+        if path.is_file() && directory::is_cut_off(path) {
+            return refuse("is a download that was cut off", "fetch it again");
+        }
+        if path.is_file() {
+            return refuse("is neither a directory nor a .gguf file", "name the directory that the model is in");
+        }
+        if hub::is_hub_id(&config.model) {
+            let settings = HubSettings::from_env(&|name| std::env::var(name).ok());
+            return Ok(Location::Directory(hub::fetch(&config.model, &config.revision, &settings)?));
+        }
+        Err(PolicyError::UnknownModel { found: config.model.clone() })
+    }
+}
+
+impl std::fmt::Display for Location {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Location::Builtin => formatter.write_str("inside this program"),
+            Location::Gguf(path) | Location::Directory(path) => {
+                write!(formatter, "{}", path.canonicalize().unwrap_or_else(|_| path.clone()).display())
+            }
+        }
+    }
+}
+
+/// Reads the model that `config` names.
+pub(crate) fn load(config: &ModelConfig, target: LoadTarget<'_>) -> Result<Loaded, PolicyError> {
+    let location = Location::of(config)?;
+    let held = held(config, target)?;
+    let loaded = match location {
+        Location::Builtin => builtin::load(target)?,
+        Location::Gguf(path) => gguf::load(&path, target, held)?,
+        Location::Directory(path) => load_dir(&path, target, held)?,
+    };
+    loaded.check()?;
+    if config.frozen_weights == FrozenWeights::Packed && loaded.weights.values().all(|weight| weight.dense().is_some())
+    {
+        return Err(not_packed("with weights of 32 bits", "a .gguf file of fewer, or weights in bf16 or f16"));
+    }
+    Ok(loaded)
+}
+
+/// Whether matrices stay in their blocks, by the settings.
+fn held(config: &ModelConfig, LoadTarget { device, precision }: LoadTarget<'_>) -> Result<Held, PolicyError> {
+    let hindrance = match precision {
+        _ if in_full(config) => Some(("with all weights trained", "adapters: set model.lora_r or model.adapter")),
+        _ if !device.is_cpu() => Some(("on a GPU", "model.device = \"cpu\"")),
+        Precision::F32 => None,
+        _ => Some(("with layers in a half format", "model.precision = \"f32\"")),
+    };
+    match (config.frozen_weights, hindrance) {
+        (FrozenWeights::Packed, Some((found, expected))) => Err(not_packed(found, expected)),
+        (FrozenWeights::Dense, _) | (_, Some(_)) => Ok(Held::Dense),
+        (_, None) => Ok(Held::Packed),
+    }
+}
+
+fn not_packed(found: &str, expected: &str) -> PolicyError {
+    let (found, expected) = (format!("\"packed\" {found}"), format!("{expected}; or \"auto\""));
+    PolicyError::Argument { what: "model.frozen_weights", found, expected }
+}
+
+/// Reads a directory in Hugging Face layout.
+fn load_dir(dir: &Path, target: LoadTarget<'_>, held: Held) -> Result<Loaded, PolicyError> {
+    directory::check_config(dir)?;
+    let path = dir.join("config.json");
+    let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
+    // An unsupported family is reported before missing files, which would not help.
+    let config = DecoderConfig::from_json(&text, &path)?;
+    directory::check_parts(dir)?;
+    let tokenizer = Tokenizer::from_dir(dir)?;
+    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, target, held)?, dir: Some(dir.into()) })
+}
+
+/// Whether all weights are trained.
+pub(crate) fn in_full(config: &ModelConfig) -> bool {
+    config.adapter.is_empty() && config.lora_r == 0
+}

@@ -1,0 +1,93 @@
+//! Why processes cannot train together.
+
+use grpo_mpi::MpiError;
+
+/// Processes cannot train together.
+#[derive(Debug, thiserror::Error)]
+pub enum ParallelError {
+    /// A launcher started several processes, but there is no MPI library.
+    #[error(
+        "{launcher} started {size} processes, and no library of MPI was found to join them ({}); expected the one that \
+         belongs to the launcher, where the loader finds it, or its path in GRPO_2048_MPI", refusals.join("; ")
+    )]
+    NoLibrary {
+        /// The launcher.
+        launcher: &'static str,
+        /// The number of processes.
+        size: String,
+        /// The loader's message for each library that was tried.
+        refusals: Vec<String>,
+    },
+    /// Library and launcher are of different MPI implementations.
+    #[error(
+        "{launcher} started {started} processes, and {library} ({version}) knows of {found}; expected the library of MPI \
+         that belongs to the launcher: name it in GRPO_2048_MPI, or start with the launcher that belongs to it"
+    )]
+    Mixed {
+        /// The launcher.
+        launcher: &'static str,
+        /// Number of processes according to the launcher.
+        started: usize,
+        /// The file of the library.
+        library: String,
+        /// Its version.
+        version: String,
+        /// Number of processes according to the library.
+        found: usize,
+    },
+    /// The MPI library failed.
+    #[error(transparent)]
+    Mpi(#[from] MpiError),
+    /// NCCL failed.
+    #[error("NCCL: {reason}")]
+    Nccl {
+        /// The message of NCCL.
+        reason: String,
+    },
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
+    /// A message of another process cannot be read.
+    #[error("rank {rank}: said something that cannot be read: {reason}")]
+    Unreadable {
+        /// The process.
+        rank: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Processes cannot be connected to detect that one of them ends.
+    #[error(
+        "the processes cannot watch each other: {reason}; every machine must reach the one of rank 0 by TCP, by its host \
+         name or one of its addresses"
+    )]
+    Unwatched {
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// Processes have different results of a step.
+    #[error(
+        "step {step}: rank {rank} has come to other results than rank 0, which is a fault of its machine or a bug; \
+         --resume goes on from the newest checkpoint"
+    )]
+    Apart {
+        /// The first process that differs from rank 0.
+        rank: usize,
+        /// The step.
+        step: usize,
+    },
+    /// Processes differ in something that must be equal.
+    #[error("rank {rank} differs from rank 0: {}; all processes of a run must be alike", differing.join("; "))]
+    Differs {
+        /// The first process that differs from rank 0.
+        rank: usize,
+        /// The differences, as `name: value of rank 0 -> value of this rank`.
+        differing: Vec<String>,
+    },
+}
+
+impl ParallelError {
+    /// Whether the user's input is at fault, and not the machine.
+    pub fn is_user(&self) -> bool {
+        matches!(self, ParallelError::NoLibrary { .. } | ParallelError::Mixed { .. } | ParallelError::Differs { .. })
+    }
+}

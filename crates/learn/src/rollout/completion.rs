@@ -1,0 +1,77 @@
+//! A completion of a prompt, and the events of sampling.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::identity::CompletionId;
+use crate::policy::Tokenizer;
+
+/// Why a completion ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// A stop token or stop text ended it.
+    Stop,
+    /// It was truncated at the maximum length.
+    Length,
+}
+
+/// A completion of a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// Which completion of its step it is.
+    pub id: CompletionId,
+    /// Sampled token ids, including the one that ended it.
+    pub ids: Vec<u32>,
+    /// Log-probability of each token under the policy at the sampling temperature, in nats.
+    pub logprobs: Vec<f32>,
+    /// The text, without the token that ended it.
+    pub text: String,
+    /// Why it ended.
+    pub finish: FinishReason,
+}
+
+impl Completion {
+    /// A completion from its tokens. The tokenizer decodes its text.
+    pub fn new(
+        id: CompletionId,
+        ids: Vec<u32>,
+        logprobs: Vec<f32>,
+        finish: FinishReason,
+        tokenizer: &Tokenizer,
+    ) -> Self {
+        let by_token = ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
+        let written = if by_token { &ids[..ids.len() - 1] } else { &ids[..] };
+        Completion { id, text: tokenizer.decode(written), ids, logprobs, finish }
+    }
+}
+
+/// The events of sampling.
+#[derive(Debug)]
+pub enum RolloutEvent<'a> {
+    /// A completion has ended. There is one event for each, in the order in which they end.
+    Finished(&'a Completion),
+    /// The model has computed the logits, and the next token of every row is drawn now. Not emitted for batches in
+    /// parts, nor on a GPU that draws tokens itself.
+    Predicted,
+    /// One more token has been sampled for every row that has not ended.
+    Tokens {
+        /// Number of tokens sampled so far.
+        tokens: usize,
+        /// Number of completions that have ended.
+        finished: usize,
+    },
+    /// A warning about a server that failed and is asked again or left out.
+    Trouble(&'a str),
+    /// One of the parts of a batch, which are sampled in parallel, has ended. These events come after all others; a
+    /// batch in one piece has none.
+    PartDone {
+        /// Index of the part.
+        part: usize,
+        /// When it began.
+        begin: Instant,
+        /// When its last completion ended.
+        end: Instant,
+    },
+}

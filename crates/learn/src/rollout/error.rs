@@ -1,0 +1,63 @@
+//! Why sampling failed.
+
+use std::path::PathBuf;
+
+use crate::policy::PolicyError;
+
+/// A server's failure.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{server}: {found}; {hint}")]
+pub struct ServerFault {
+    /// The address of the server.
+    pub server: String,
+    /// What was found.
+    pub found: String,
+    /// What the user can do.
+    pub hint: String,
+}
+
+/// Sampling failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RolloutError {
+    /// Prompt and completion exceed the model's context.
+    #[error(
+        "rollout.max_completion_length = {completion}: with a prompt of {prompt} tokens that is more than the {limit} \
+         positions of the model; expected at most {}", limit.saturating_sub(*prompt)
+    )]
+    TooLong {
+        /// Length of the longest prompt, in tokens.
+        prompt: usize,
+        /// Maximum length of a completion, in tokens.
+        completion: usize,
+        /// Length of the model's context, in tokens.
+        limit: usize,
+    },
+    /// The model's logits are infinite or NaN.
+    #[error("completion {index}, token {token}: found a logit that is no finite number; the weights have diverged")]
+    NotFinite {
+        /// Index of the completion in its step.
+        index: usize,
+        /// Index of the token in it.
+        token: usize,
+    },
+    /// A server cannot serve this run. Found before the run starts.
+    #[error("--rollouts {_0}")]
+    Unfit(ServerFault),
+    /// Requests to servers failed repeatedly.
+    #[error("--rollouts {_0}; --resume goes on from the newest checkpoint")]
+    Server(ServerFault),
+    /// An adapter for servers cannot be written.
+    #[error("rollout.adapter_dir {path}: {source}")]
+    Adapter {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The model failed.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A tensor operation failed.
+    #[error(transparent)]
+    Tensor(#[from] candle_core::Error),
+}

@@ -1,0 +1,42 @@
+//! What a memory plan is computed from.
+
+use crate::config::Config;
+use crate::policy::{DecoderConfig, Precision};
+use grpo_tensor::Kernels;
+
+/// Bytes of an f32.
+pub(super) const F32: u64 = 4;
+
+/// What a memory plan is computed from.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload<'a> {
+    /// The shape of the model.
+    pub shape: &'a DecoderConfig,
+    /// Number of trained weights.
+    pub trained: usize,
+    /// Number of tokens of the longest prompt.
+    pub prompt: usize,
+    /// All settings.
+    pub config: &'a Config,
+    /// Whose memory is counted.
+    pub place: Place,
+    /// Number of parts of an update that can be computed at the same time.
+    pub cores: usize,
+    /// Number of processes that train together.
+    pub processes: usize,
+    /// Number format of frozen weights and activations.
+    pub precision: Precision,
+    /// The implementation of the decoder's operations.
+    pub kernels: Kernels,
+    /// Bytes of the model if its weights stay quantised as in their file; none otherwise.
+    pub packed: Option<u64>,
+}
+
+/// Where tensors are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the processor's memory, with the program and its games.
+    Host,
+    /// In a GPU's memory.
+    Gpu,
+}

@@ -1,0 +1,103 @@
+//! Why an output directory cannot be used.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::config::ConfigError;
+
+/// Why an output directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// The directory holds a run and the user did not ask to continue it.
+    #[error(
+        "--output-dir {path}: holds a run {with}; add --resume to go on with it, or choose another directory",
+        with = if differing.is_empty() { "with this configuration".into() } else { format!("with another configuration ({})", differing.join(", ")) }
+    )]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+        /// Keys that differ, with both values.
+        differing: Vec<String>,
+    },
+    /// The directory holds something else.
+    #[error("--output-dir {path}: is not empty and holds no run; choose an empty or new directory")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The path is a file.
+    #[error("--output-dir {path}: is no directory; choose an empty or new one")]
+    NoDirectory {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// The directory is not writable.
+    #[error("--output-dir {path}: {source}; choose a directory that can be written to")]
+    NotWritable {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no checkpoint to resume from.
+    #[error("--resume {path}: no complete checkpoint there; start without --resume")]
+    NothingToResume {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The requested configuration differs from the recorded one in settings that may not change.
+    #[error("--resume {path}: the run was started with other settings: {differing}; drop them, or start a new run", differing = differing.join(", "))]
+    Differs {
+        /// The directory.
+        path: PathBuf,
+        /// Keys that differ, with both values.
+        differing: Vec<String>,
+    },
+    /// There are checkpoints, but all of them are damaged.
+    #[error("--resume {path}: no checkpoint there is whole: {}; start a new run", damaged.join("; "))]
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with each.
+        damaged: Vec<String>,
+    },
+    /// The directory was removed or replaced while the run was writing to it.
+    #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
+    Gone {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Another process holds the lock.
+    #[error("--output-dir {path}: another process is training there")]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The recorded configuration cannot be read.
+    #[error("{path}: the recorded configuration cannot be read: {source}")]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ConfigError,
+    },
+    /// The file system refused an operation.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl RunDirError {
+    /// Whether the user's input is at fault, and not the machine.
+    pub fn is_user(&self) -> bool {
+        !matches!(self, RunDirError::Io { .. } | RunDirError::Gone { .. })
+    }
+
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| RunDirError::Io { path: path.to_owned(), source }
+    }
+}

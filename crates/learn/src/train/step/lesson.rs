@@ -1,0 +1,27 @@
+//! What the update of a step learns from.
+
+use crate::groups::Groups;
+use crate::prompt::Prompt;
+use crate::seed::Seed;
+
+use crate::train::elites::Elite;
+use crate::train::episode::Episode;
+
+/// What the update of a step learns from.
+pub(super) struct Lesson<'a> {
+    /// Number of the step.
+    pub step: usize,
+    pub prompts: &'a [Prompt],
+    pub episodes: &'a Groups<Episode>,
+    /// The places of the episodes that are learnt from.
+    pub learnt: Groups<usize>,
+    /// One for each of these, or for each of its turns.
+    pub advantages: Groups<Vec<f32>>,
+    /// Correlation of rewards and shuffled rewards, in a control run.
+    pub control_correlation: Option<f64>,
+    pub elites: Vec<Elite>,
+    /// The seed of the step.
+    pub seed: Seed,
+    /// Whether the policy has been updated since it sampled some of the episodes.
+    pub off_policy: bool,
+}

@@ -1,0 +1,52 @@
+//! Why programs could not be tried.
+
+use std::path::PathBuf;
+
+use grpo_sandbox::{Difference, HostError};
+
+/// Why a batch has no evaluations. Never a program's doing.
+#[derive(Debug, thiserror::Error)]
+pub enum ArenaError {
+    /// The sandbox itself failed twice, the second time alone on the machine.
+    #[error("completion {completion}: the sandbox failed, and once more with nothing beside it")]
+    Host {
+        /// Index of the completion whose game it was.
+        completion: usize,
+        /// What went wrong.
+        source: HostError,
+    },
+    /// The tiers of the sandbox differ on a program, and that was to stop.
+    #[error("completion {completion}: {difference}; sandbox.on_difference = \"judge\" goes on with CPython's verdict")]
+    TiersDiffer {
+        /// Index of the completion whose program it is.
+        completion: usize,
+        /// The program, and both answers.
+        difference: Box<Difference>,
+    },
+    /// Our own code panicked in a game.
+    #[error("completion {completion}: a worker panicked: {message}; this is a bug in grpo-2048")]
+    Panicked {
+        /// Index of the completion whose game it was.
+        completion: usize,
+        /// What the panic said.
+        message: String,
+    },
+    /// The user's own game failed, and not through what a program did: no score would mean anything.
+    #[error("{}: {message}", game.display())]
+    Environment {
+        /// Index of the completion whose game it was.
+        completion: usize,
+        /// The file of its rules.
+        game: PathBuf,
+        /// What it was asked, at which move, and what it did.
+        message: String,
+    },
+    /// The system gave no threads.
+    #[error("cannot start {workers} worker threads; lower --parallel-rewards or use --sequential")]
+    Threads {
+        /// How many were asked for.
+        workers: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}

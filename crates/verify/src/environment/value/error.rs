@@ -1,0 +1,42 @@
+//! Why a value cannot be had.
+
+/// Expressions in expressions, at most. What tests are made of is a tenth as deep; walking deeper costs stack.
+pub const DEPTH_MAX: usize = 100;
+
+/// Why a text is no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// Not in the language it should be in.
+    #[error("column {column}: {message}")]
+    Syntax {
+        /// Character of the text, from 1.
+        column: usize,
+        /// What was found there and what is expected.
+        message: String,
+    },
+    /// An expression that is more than a value.
+    #[error("`{found}` is no Python literal; {expected}")]
+    NotLiteral {
+        /// The expression as it was written, shortened.
+        found: String,
+        /// What could stand there.
+        expected: &'static str,
+    },
+    /// A list, set or dict where Python needs something hashable.
+    #[error("unhashable type `{kind}` in a set or as a key; use a tuple")]
+    Unhashable {
+        /// Python's name of the type.
+        kind: &'static str,
+    },
+    /// Nested too deep.
+    #[error("nested deeper than {DEPTH_MAX} levels")]
+    Deep,
+    /// Larger than a test may be.
+    #[error("{what}; at most {limit}")]
+    Large {
+        /// What is too large.
+        what: &'static str,
+        /// What is allowed.
+        limit: usize,
+    },
+}

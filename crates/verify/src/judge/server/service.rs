@@ -1,0 +1,127 @@
+//! What is answered to a request.
+
+use grpo_sandbox::{HostError, Limits, Sandbox};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::admission::{self, Admission, Callers, Route};
+use super::bounds::Bounds;
+use super::connection::Request;
+use super::response::Response;
+use super::run_code::{self, RunCode, ScriptRunner};
+use super::run_jupyter::{self, CellRunner, RunJupyter};
+use super::seats::Seats;
+use crate::http::Head;
+use crate::judge::{Item, Judge, JudgeError};
+
+/// What runs programs that are not judged.
+pub struct Runner {
+    /// For `/run_code`.
+    pub script: Box<ScriptRunner>,
+    /// For `/run_jupyter`.
+    pub cells: Box<CellRunner>,
+}
+
+/// A runner in `sandbox`, with at most the memory of `limits`; fuel is that of requests.
+pub fn runner(sandbox: Sandbox, limits: Limits) -> Runner {
+    Runner {
+        script: run_code::script_runner(sandbox.clone(), limits),
+        cells: run_jupyter::cell_runner(sandbox, limits),
+    }
+}
+
+/// State that the threads of a server share.
+pub(super) struct Service {
+    pub judge: Judge,
+    pub runner: Runner,
+    pub bounds: Bounds,
+    pub callers: Callers,
+    pub runs: Seats,
+}
+
+impl Service {
+    pub fn answer(&self, request: &Request) -> Response {
+        match request.route {
+            Route::Judge => self.judge(request.body()),
+            Route::RunCode => self.run_code(request.body()).unwrap_or_else(|refused| refused),
+            Route::RunJupyter => self.run_jupyter(request.body()).unwrap_or_else(|refused| refused),
+        }
+    }
+
+    /// Whether a request is let in.
+    pub fn admit(&self, head: &Head) -> Admission {
+        admission::admit(head, &self.callers, self.bounds, || self.health())
+    }
+
+    pub fn busy(&self) -> Response {
+        Response::busy(&format!("{} requests are being answered already", self.bounds.requests))
+    }
+
+    pub fn health(&self) -> Response {
+        #[derive(Serialize)]
+        struct Health<'a> {
+            status: &'static str,
+            environment: &'a str,
+        }
+        Response::json(200, &Health { status: "ok", environment: self.judge.arena().environment().name() })
+    }
+
+    /// Judges one item, or a list of items.
+    fn judge(&self, body: &[u8]) -> Response {
+        let is_list = body.trim_ascii_start().first() == Some(&b'[');
+        let items: serde_json::Result<Vec<Item>> = match is_list {
+            true => serde_json::from_slice(body),
+            false => serde_json::from_slice(body).map(|item| vec![item]),
+        };
+        let items = match items {
+            Ok(items) => items,
+            Err(error) => {
+                let found = if error.is_eof() { "the body ends too early".to_owned() } else { error.to_string() };
+                let words = format!("{found}; expected {{\"id\": \"...\", \"completion\": \"...\"}} or a list of them");
+                return Response::error(400, &words);
+            }
+        };
+        let (found, most) = (items.len(), self.bounds.items);
+        if found > most {
+            let words = format!("a list of {found} items; expected at most {most}: send several requests");
+            return Response::error(413, &words);
+        }
+        match self.judge.judge(&items) {
+            Ok(judgements) if is_list => Response::json(200, &judgements),
+            Ok(judgements) => Response::json(200, &judgements[0]),
+            Err(error @ JudgeError::Arena(_)) => Response::error(500, &error.to_string()),
+            Err(error) => Response::error(400, &error.to_string()),
+        }
+    }
+
+    /// Runs a program on a standard input, in the format of SandboxFusion.
+    fn run_code(&self, body: &[u8]) -> Result<Response, Response> {
+        let answer = match fusion_request::<RunCode>(body)?.job() {
+            Err(reason) => run_code::Answer::sandbox_error(reason),
+            Ok(job) => run_code::Answer::new(self.run(&*self.runner.script, &job)),
+        };
+        Ok(Response::json(200, &answer))
+    }
+
+    /// Runs the cells of a notebook, in the format of SandboxFusion.
+    fn run_jupyter(&self, body: &[u8]) -> Result<Response, Response> {
+        let answer = match fusion_request::<RunJupyter>(body)?.cells() {
+            Err(reason) => run_jupyter::Answer::sandbox_error(reason),
+            Ok(cells) => run_jupyter::Answer::new(self.run(&*self.runner.cells, &cells)),
+        };
+        Ok(Response::json(200, &answer))
+    }
+
+    /// Runs what is not judged, when there is a seat for it.
+    fn run<J, R>(&self, runner: impl Fn(&J) -> Result<R, HostError>, job: &J) -> Result<R, HostError> {
+        let _seat = self.runs.take();
+        // An error of the sandbox is tried once more, as in the arena.
+        runner(job).or_else(|_| runner(job))
+    }
+}
+
+/// A request of SandboxFusion, or the answer that it is none.
+pub(super) fn fusion_request<R: DeserializeOwned>(body: &[u8]) -> Result<R, Response> {
+    let refused = |error| Response::error(400, &format!("{error}; expected a request as of SandboxFusion"));
+    serde_json::from_slice(body).map_err(refused)
+}
