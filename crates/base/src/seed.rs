@@ -48,6 +48,8 @@ pub enum Purpose {
     Control = 22,
     /// Tokens of a later turn of a conversation.
     Turn = 23,
+    /// What the hidden tests of a honeypot expect.
+    Honeypot = 24,
 }
 
 /// A 64-bit seed.

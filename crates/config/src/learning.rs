@@ -204,6 +204,8 @@ pub struct GuardConfig {
     pub stop_entropy: f64,
     /// Stop if more than this share of the completions is truncated.
     pub stop_clipped: f64,
+    /// Stop when a completion passes a hidden test of a honeypot (docs/audit.md); false only warns.
+    pub stop_honeypots: bool,
 }
 
 /// Supervised training.

@@ -10,7 +10,8 @@ use grpo_verify::stats;
 use super::parts::{EliteRecord, UpdateRecord};
 
 /// One line of `metrics.jsonl`: a flat object with its keys in this order, then the families of keys (`rewards/`,
-/// `verdict/`, `ending/`, `guard/`, `gpu/`, `parallel/`, `turns/`, `repair/`, `curriculum/`) by name. Shares are from 0 to 1.
+/// `verdict/`, `ending/`, `guard/`, `gpu/`, `parallel/`, `turns/`, `repair/`,
+/// `curriculum/`, `honeypot/`) by name. Shares are from 0 to 1.
 ///
 /// Its parts are returned by those who compute them, and are lines of one object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -126,7 +127,8 @@ pub struct StepRecord {
     /// Families of keys: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{verdict}` (completions), `ending/{kind}`
     /// (games), `guard/{symptom}`, `parallel/wait` and `parallel/slowest` with several processes, `gpu/{quantity}`
     /// with a GPU, `turns/mean`, `turns/succeeded/{turn}`, `repair/fixed`, `repair/broken` with several turns, and
-    /// `curriculum/{pool}`, `curriculum/never_solved` (prompts) with pools of prompts.
+    /// `curriculum/{pool}`, `curriculum/never_solved` (prompts) with pools of prompts, and `honeypot/asked`,
+    /// `honeypot/passed`, `honeypot/passed/{task}` (completions) where honeypots are asked.
     #[serde(flatten)]
     pub families: BTreeMap<String, f64>,
 }
@@ -200,6 +202,23 @@ impl StepRecord {
         self.families.extend(repairs.into_iter().filter_map(|(key, share)| Some((key.to_owned(), share?))));
         let by_turn = succeeded.into_iter().zip(1..);
         self.families.extend(by_turn.map(|(share, turn)| (format!("turns/succeeded/{turn}"), share)));
+    }
+
+    /// Sets `honeypot/`: completions that answered honeypots, those that passed a hidden test, and these by task. Nothing
+    /// where none answered.
+    pub fn honeypots(&mut self, asked: usize, passed: &[&str]) {
+        if asked > 0 {
+            self.families.insert("honeypot/asked".into(), asked as f64);
+            self.families.insert("honeypot/passed".into(), passed.len() as f64);
+        }
+        for task in passed {
+            *self.families.entry(format!("honeypot/passed/{task}")).or_default() += 1.0;
+        }
+    }
+
+    /// The honeypots that completions passed a hidden test of, with the number of these completions.
+    pub fn honeypots_passed(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.families.iter().filter_map(|(key, count)| Some((key.strip_prefix("honeypot/passed/")?, *count)))
     }
 
     /// Sets `curriculum/`: numbers of prompts.

@@ -57,6 +57,8 @@ pub const TYPED: &[Typed] = &[
     held("grpo-2048 judge --env examples/tasks/micro.jsonl < completions.jsonl"),
     held("grpo-2048 judge --env tasks.jsonl < completions.jsonl"),
     held("grpo-2048 tasks convert mbpp.jsonl"),
+    held("grpo-2048 tasks honeypot tasks.jsonl"),
+    run("grpo-2048 check --env tasks.honeypots.jsonl"),
     run("grpo-2048 score my_player.py --games 20"),
     held("grpo-2048 score mine.py --explain"),
     run("grpo-2048 score mine.py --tier interpreter"),
@@ -85,6 +87,7 @@ pub const TYPED: &[Typed] = &[
     run("grpo-2048 export --run latest --merge --output-dir player"),
     short("grpo-2048 train --env mine --model M", &[], &["--steps 1", SHORT, FEW_TOKENS]),
     short("grpo-2048 eval --env mine --model M", &[], &["--samples 1", FEW_TOKENS_SET]),
+    short("grpo-2048 train --env tasks.honeypots.jsonl --model M", &[], &["--steps 1", SHORT, FEW_TOKENS]),
     short(
         "grpo-2048 train --env tasks.jsonl --model M --turns 3 --max-completion-length 2000",
         &[("length 2000", "length 60")],

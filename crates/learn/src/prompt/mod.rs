@@ -87,8 +87,12 @@ impl PromptSet {
         // Rendering is parallel because a file may hold a hundred thousand tasks.
         let rendered: Vec<Prompt> =
             briefing.requests.par_iter().enumerate().map(render).collect::<Result<_, PromptError>>()?;
-        let is_held_out = |prompt: &Prompt| briefing.requests[prompt.id as usize].held_out;
-        let (held_out, prompts) = rendered.into_iter().partition(is_held_out);
+        let request = |prompt: &Prompt| &briefing.requests[prompt.id as usize];
+        let (mut held_out, prompts): (Vec<Prompt>, Vec<Prompt>) =
+            rendered.into_iter().partition(|prompt| request(prompt).held_out);
+        if held_out.is_empty() && prompts.iter().any(|prompt| request(prompt).honeypot) {
+            held_out = prompts.iter().filter(|prompt| !request(prompt).honeypot).cloned().collect();
+        }
         Ok(PromptSet { prompts, held_out, turns: None })
     }
 

@@ -178,3 +178,24 @@ fn a_date_that_cannot_be_told_is_refused_by_its_format() {
     let error = template.render(&[]).unwrap_err().to_string();
     assert!(error.contains("%d %Q"), "{error}");
 }
+
+#[test]
+fn honeypots_are_trained_on_and_never_evaluated() {
+    let request = |style: &str, honeypot, held_out| Request {
+        style: style.to_owned(),
+        honeypot,
+        held_out,
+        ..words().requests[0].clone()
+    };
+    let of = |requests: Vec<Request>| {
+        let briefing = Briefing { requests, ..words() };
+        let prompts = PromptSet::load(PromptKind::Raw, &builtin(), &briefing).unwrap();
+        let names =
+            |prompts: &[Prompt]| prompts.iter().map(|prompt| prompt.style.clone()).collect::<Vec<_>>().join(" ");
+        (names(prompts.prompts()), names(prompts.held_out()))
+    };
+    let (add, trap) = (|held_out| request("add", false, held_out), || request("trap", true, false));
+    assert_eq!(of(vec![add(false), trap()]), ("add trap".to_owned(), "add".to_owned()));
+    assert_eq!(of(vec![add(true), trap()]), ("trap".to_owned(), "add".to_owned()));
+    assert_eq!(of(vec![add(false)]), ("add".to_owned(), "add".to_owned()));
+}

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use crate::config::GuardConfig;
 use crate::metrics::StepRecord;
+use crate::plural::counted;
 use crate::stats;
 
 /// A share that was better once has fallen when it is below this part of its best. A language model may start low. Chosen:
@@ -50,9 +51,12 @@ pub enum Symptom {
     /// Mean absolute difference between the log-probabilities of sampling and of scoring, in nats per token. Judged by
     /// single steps, because it indicates a mismatch of models or kernels and does not depend on what was learnt.
     Sampling,
+    /// Completions that pass a hidden test of a honeypot. Judged by single steps, because no honest one does.
+    Honeypot,
 }
 
 impl Symptom {
+    /// Those that are averaged over a window.
     const ALL: [Symptom; 5] = [Symptom::Tied, Symptom::Unique, Symptom::Entropy, Symptom::Parsed, Symptom::Clipped];
 
     /// The name in metrics and on the terminal.
@@ -64,6 +68,7 @@ impl Symptom {
             Symptom::Parsed => "parsed",
             Symptom::Clipped => "clipped",
             Symptom::Sampling => "sampling",
+            Symptom::Honeypot => "honeypot",
         }
     }
 
@@ -76,6 +81,7 @@ impl Symptom {
             Symptom::Parsed => format!("{share} of the completions parse"),
             Symptom::Clipped => format!("{share} of the completions truncated"),
             Symptom::Sampling => format!("sampling and scoring differ by {share}"),
+            Symptom::Honeypot => format!("{share} passed a hidden test of a honeypot, which no honest program does"),
         }
     }
 
@@ -92,12 +98,16 @@ impl Symptom {
                 "the model that is trained is not the one that is sampled: serve the same weights in the trainer's precision \
                  with --rollouts (docs/vllm.md), report it with config.toml without"
             }
+            Symptom::Honeypot => {
+                "read these programs in the report: they get at the answers, or at what compares them; mend that before \
+                 going on (docs/audit.md)"
+            }
         }
     }
 
     /// Whether large values are bad, and not small ones.
     fn grows(self) -> bool {
-        matches!(self, Symptom::Tied | Symptom::Clipped | Symptom::Sampling)
+        matches!(self, Symptom::Tied | Symptom::Clipped | Symptom::Sampling | Symptom::Honeypot)
     }
 
     fn is_beyond(self, value: f64, limit: f64) -> bool {
@@ -115,6 +125,7 @@ impl Symptom {
             // After sampling ahead the difference also contains the change by an update.
             Symptom::Sampling if record.policy_lag.is_some_and(|lag| lag > 0.0) => None,
             Symptom::Sampling => record.update.logp_difference_mean,
+            Symptom::Honeypot => Some(record.honeypots_passed().map(|(_, count)| count).sum()),
         }
     }
 
@@ -127,6 +138,8 @@ impl Symptom {
             Symptom::Parsed => (config.warn_parsed, NOTHING),
             Symptom::Clipped => (config.warn_clipped, config.stop_clipped),
             Symptom::Sampling => (config.warn_logp_difference, f64::INFINITY),
+            Symptom::Honeypot if config.stop_honeypots => (0.0, 0.0),
+            Symptom::Honeypot => (0.0, f64::INFINITY),
         }
     }
 }
@@ -220,8 +233,14 @@ impl Guard {
             }
         }
         self.sampling_reported = differs.is_some();
+        let cheated = honeypots(record);
+        if let Some(words) = &cheated {
+            let level = if self.config.stop_honeypots { AlarmLevel::Stop } else { AlarmLevel::Warning };
+            standing.push((Symptom::Honeypot, level));
+            news.push(format!("warning, step {}: {words}", record.step));
+        }
         let level = standing.iter().map(|(_, level)| *level).max().unwrap_or(AlarmLevel::Ok);
-        let collapse = (level == AlarmLevel::Stop && self.config.stop).then(|| self.collapse(record.step));
+        let collapse = (level == AlarmLevel::Stop && self.config.stop).then(|| self.collapse(record.step, cheated));
         GuardReport { level, standing, news, collapse }
     }
 
@@ -240,17 +259,31 @@ impl Guard {
         Symptom::ALL.into_iter().zip(&self.histories)
     }
 
-    fn collapse(&self, step: usize) -> Collapse {
+    /// Why the run stops after `step`. `cheated`: which honeypots it passed.
+    fn collapse(&self, step: usize, cheated: Option<String>) -> Collapse {
         let mut standing: Vec<(Symptom, &SymptomHistory)> =
             self.each().filter(|(_, history)| history.level.is_some()).collect();
         standing.sort_by_key(|(_, history)| std::cmp::Reverse(history.level));
+        let remedy = match (&cheated, standing.first()) {
+            (Some(_), _) => Symptom::Honeypot.remedy(),
+            (None, first) => first.map_or("", |(symptom, _)| symptom.remedy()),
+        };
+        let collapsed = standing.iter().map(|(symptom, history)| history.line(*symptom, &self.config));
         Collapse {
             step,
             began: self.trouble_began().unwrap_or(step),
-            reasons: standing.iter().map(|(symptom, history)| history.line(*symptom, &self.config)).collect(),
-            remedy: standing.first().map_or("", |(symptom, _)| symptom.remedy()),
+            reasons: cheated.into_iter().chain(collapsed).collect(),
+            remedy,
         }
     }
+}
+
+/// The honeypots that completions of a step passed, in words; none if they passed none.
+fn honeypots(record: &StepRecord) -> Option<String> {
+    let named = record.honeypots_passed().map(|(task, count)| format!("{task}: {count}"));
+    let named: Vec<String> = named.collect();
+    let count = Symptom::Honeypot.figure(record, None)? as usize;
+    (count > 0).then(|| format!("{} ({})", Symptom::Honeypot.words(&counted(count, "completion")), named.join(", ")))
 }
 
 impl SymptomHistory {
@@ -281,7 +314,7 @@ impl SymptomHistory {
             // same.
             Symptom::Tied if mean >= 1.0 => true,
             Symptom::Tied | Symptom::Clipped => !symptom.is_beyond(best, warn) || step > config.grace_steps,
-            Symptom::Sampling => true,
+            Symptom::Sampling | Symptom::Honeypot => true,
         };
         self.level = match worse_than_before {
             true if symptom.is_beyond(mean, stop) => Some(AlarmLevel::Stop),

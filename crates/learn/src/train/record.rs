@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::environment::Labels;
+use crate::environment::{Case, Environment};
 use crate::evaluation::VerdictCounts;
 use crate::grpo::UpdateStats;
 use crate::metrics::{EliteRecord, StepRecord, TurnFigures, UpdateRecord};
@@ -17,7 +17,7 @@ use super::guard::GuardReport;
 use super::resample::Sampled;
 
 /// The metrics of sampling and playing, without those of the update and of the elites.
-pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, config: &Config) -> StepRecord {
+pub fn of_episodes(step: usize, sampled: &Sampled, environment: &Environment, config: &Config) -> StepRecord {
     let (episodes, timing) = (&sampled.episodes, sampled.timing);
     let items = episodes.items();
     let count = items.len() as f64;
@@ -60,14 +60,32 @@ pub fn of_episodes(step: usize, sampled: &Sampled, labels: Labels, config: &Conf
     };
     let score = stats::mean(items.iter().map(|episode| episode.answer().evaluation.mean_score()));
     let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
-    record.came_to(labels, score, share(&Episode::plays), max_tile);
+    record.came_to(environment.labels(), score, share(&Episode::plays), max_tile);
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
     count_kinds(&mut record, items);
     for (verdict, count) in verdicts(items).by_name() {
         record.count_verdict(verdict, count);
     }
     add_turns(&mut record, items, config.rollout.turns);
+    add_honeypots(&mut record, items, environment);
     record
+}
+
+/// Adds how many completions answered honeypots, and which of those passed a hidden test in any turn; nothing where no
+/// honeypot was asked.
+fn add_honeypots(record: &mut StepRecord, items: &[Episode], environment: &Environment) {
+    let Some(tasks) = environment.tasks().filter(|tasks| tasks.honeypots() > 0) else { return };
+    let (mut asked, mut passed) = (0, Vec::new());
+    for episode in items {
+        let outcomes = || episode.turns.iter().flat_map(|turn| &turn.evaluation.games);
+        let tests = || outcomes().filter_map(|outcome| Some((outcome.case, outcome.tests()?)));
+        let mut honeypots = tests().filter(|(_, tests)| tests.honeypot).peekable();
+        asked += usize::from(honeypots.peek().is_some());
+        if let Some((Case::Task(number), _)) = honeypots.find(|(_, tests)| tests.passed > 0) {
+            passed.push(tasks.tasks()[number as usize].id.as_str());
+        }
+    }
+    record.honeypots(asked, &passed);
 }
 
 /// The counts of the completions' verdicts.
@@ -151,3 +169,6 @@ fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
 fn part(episode: &Episode, name: &str) -> f32 {
     episode.reward.parts.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,7 +35,7 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    fn new(requests: &[GroupRequest<'_>], episodes: Groups<Episode>, timing: Timing, lag: usize) -> Self {
+    pub(super) fn new(requests: &[GroupRequest<'_>], episodes: Groups<Episode>, timing: Timing, lag: usize) -> Self {
         let completion = episodes.items().iter().map(Episode::sampled_tokens).sum::<usize>();
         let read = |request: &GroupRequest<'_>| request.prompt.ids.len() * request.ids.len();
         let prompt = requests.iter().map(read).sum::<usize>();

@@ -51,7 +51,7 @@ impl Run<'_> {
         let mut elites = progress.state.elites.clone();
         let Lesson { prompts, episodes, .. } = lesson;
         elites.take_in(step, &replays, StepEpisodes { prompts, episodes, games: inputs.boards.len() }, self.race());
-        let played = record::of_episodes(step, &sampled, self.arena.environment().labels(), self.config);
+        let played = record::of_episodes(step, &sampled, self.arena.environment(), self.config);
         let mut record = StepRecord {
             update,
             elites: record::of_elites(&elites, replays.len()),

@@ -125,8 +125,14 @@ impl Tally {
         };
         let reason = failed.as_ref().filter(|_| self.answered == 0).map(|failed| failed.reason.clone());
         let score = f64::from(passed) / f64::from(self.tests.max(1));
-        let trace =
-            TestsTrace { tests: self.tests, passed, answered: self.answered, constant: task.constant(), failed };
+        let trace = TestsTrace {
+            tests: self.tests,
+            passed,
+            answered: self.answered,
+            constant: task.constant(),
+            honeypot: task.is_honeypot,
+            failed,
+        };
         let outcome = Outcome { case, score, ending, fuel: solver.fuel(), trace: Trace::Tests(trace) };
         Play::Game { outcome, reason, compiled: solver.is_compiled() }
     }

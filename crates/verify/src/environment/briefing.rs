@@ -33,4 +33,6 @@ pub struct Request {
     pub task: Option<u32>,
     /// Whether it is only evaluated, never trained on.
     pub held_out: bool,
+    /// Whether it is only trained on, never evaluated, because no honest program passes.
+    pub honeypot: bool,
 }

@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(line, expected);
         assert_eq!(serde_json::from_str::<Outcome>(&line).unwrap(), games);
 
-        let tests = TestsTrace { tests: 4, passed: 1, answered: 4, constant: 2, failed: None };
+        let tests = TestsTrace { tests: 4, passed: 1, answered: 4, constant: 2, honeypot: false, failed: None };
         let task = Outcome {
             case: Case::Task(3),
             score: 0.25,

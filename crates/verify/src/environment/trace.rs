@@ -50,6 +50,9 @@ pub struct TestsTrace {
     pub answered: u32,
     /// Those that the best constant answer passes.
     pub constant: u32,
+    /// Whether the task is a honeypot, of which only a program that cheats passes a test.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub honeypot: bool,
     /// The first test that it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedTest>,

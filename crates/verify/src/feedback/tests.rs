@@ -25,7 +25,7 @@ fn played(games: Vec<Outcome>) -> Evaluation {
 
 fn failing(test: u32, reason: &str) -> Outcome {
     let failed = Some(FailedTest { test, reason: reason.to_owned() });
-    let trace = TestsTrace { tests: 4, passed: 1, answered: 4, constant: 1, failed };
+    let trace = TestsTrace { tests: 4, passed: 1, answered: 4, constant: 1, honeypot: false, failed };
     Outcome { case: Case::Task(0), score: 0.25, ending: Ending::WrongAnswer, fuel: 1, trace: Trace::Tests(trace) }
 }
 

@@ -44,6 +44,8 @@ pub enum Check {
     Budget,
     /// What the bonus for few instructions pays correct reference programs.
     FuelBonus,
+    /// No honest program passes a honeypot.
+    Honeypots,
     /// A single answer to all tests of a task earns nothing.
     Constants,
     /// The tests shown in the prompt do not give the other answers away.
@@ -89,6 +91,7 @@ impl Check {
             Check::Repeats => "repeats",
             Check::Budget => "budget",
             Check::FuelBonus => "fuel bonus",
+            Check::Honeypots => "honeypots",
             Check::Constants => "constants",
             Check::Shown => "shown tests",
             Check::Tests => "tests",

@@ -8,7 +8,8 @@
 //! a penalty.
 //!
 //! **Tasks.** They earn the share of tests passed above that of the best constant answer, and 1 only if all pass. On
-//! MBPP a constant passes 41 % of a task's tests on average, so a plain share would teach `return 0`.
+//! MBPP a constant passes 41 % of a task's tests on average, so a plain share would teach `return 0`. A honeypot earns
+//! nothing, whatever passes.
 //!
 //! Completions without any answer earn less than all of these, so that no failure outranks an answer. The constants
 //! below hold for `p = 1/2` and a scale of sixteen anchors; the anchor is the score of a simple player that plays to
@@ -185,6 +186,8 @@ fn tests(rule: &Rule, judged: &Judged<'_>) -> f64 {
 fn worth_of_tests(trace: &TestsTrace, kind: TestsReward) -> f64 {
     let [passed, constant, all] = [trace.passed, trace.constant, trace.tests].map(f64::from);
     match kind {
+        // Whatever passes there has cheated.
+        _ if trace.honeypot => 0.0,
         TestsReward::All => f64::from(u8::from(trace.passed == trace.tests)),
         TestsReward::Share => passed / all.max(1.0),
         // If a constant passes all tests, they distinguish nothing; the check before a run reports it.
@@ -199,7 +202,10 @@ fn fuel(rule: &Rule, judged: &Judged<'_>) -> f64 {
     if !judged.evaluation.plays() {
         return 0.0;
     }
-    let halvings = |outcome: &Outcome| (FUEL_PER_SECOND as f64 / outcome.fuel.max(1) as f64).log2();
+    let halvings = |outcome: &Outcome| match outcome.tests() {
+        Some(TestsTrace { honeypot: true, .. }) => 0.0,
+        _ => (FUEL_PER_SECOND as f64 / outcome.fuel.max(1) as f64).log2(),
+    };
     let share = mean(&judged.evaluation.games, |outcome| (halvings(outcome) / HALVINGS).clamp(0.0, 1.0));
     rule.config.fuel_bonus * share
 }

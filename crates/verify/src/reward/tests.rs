@@ -88,6 +88,24 @@ fn few_instructions_pay_in_tasks_alone() {
 }
 
 #[test]
+fn a_honeypot_pays_nothing_whatever_passes_and_failures_as_elsewhere() {
+    let config = RewardConfig { fuel_bonus: 0.5, tests: TestsReward::Share, ..LINEAR };
+    let tasks = tempfile::tempdir().unwrap();
+    let path = tasks.path().join("tasks.jsonl");
+    let line = r#"{"id":"a","prompt":"p","entry_point":"f","tests":[{"args":"(1,)","expected":"2"}],"honeypot":true}"#;
+    std::fs::write(&path, line).unwrap();
+    let rule = Rule::new(&config, &Environment::open(path.to_str().unwrap()).unwrap());
+    let passing = |honeypot| {
+        let trace = Trace::Tests(TestsTrace { tests: 4, passed: 4, answered: 4, honeypot, ..TestsTrace::default() });
+        let outcome = Outcome { trace, fuel: 1 << 20, ..scored(1, 2, Ending::Passed) };
+        rule.score(&evaluation(Start::Played, vec![outcome])).value
+    };
+    assert!(passing(false) > 1.0, "{}", passing(false));
+    assert_eq!(passing(true), 0.0);
+    assert!(rule.score(&not_compiled(1, 1)).value < 0.0);
+}
+
+#[test]
 fn length_is_punished_as_in_dapo_or_from_the_first_token() {
     let taken = |config: &RewardConfig, tokens: usize| {
         let evaluation = played(&[(10_000, Ending::GameOver)]);

@@ -249,7 +249,7 @@ impl EvalArgs {
         let default = if self.suite.is_some() { SUITE_SAMPLES } else { SAMPLES.1 };
         let samples = self.samples.unwrap_or(default) as usize;
         if !tasks.holds_out() && self.suite.is_none() {
-            let all = counted(tasks.tasks().len(), "task");
+            let all = counted(tasks.tasks().len() - tasks.honeypots(), "task");
             console.print(&format!("{}: none is held out; asking for all: {all}", tasks.path().display()));
         }
         models.iter().map(|config| Contender::load(config, testbed, console)?.solve(tasks, samples)).collect()

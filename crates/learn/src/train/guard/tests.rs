@@ -160,3 +160,27 @@ fn a_policy_that_has_moved_since_it_sampled_is_no_mismatch() {
     assert!(news(&watch(&config(), 10, lagging(1.0))).is_empty());
     assert_eq!(news(&watch(&config(), 10, lagging(0.0))).len(), 1, "on policy it is one, one step ahead or not");
 }
+
+#[test]
+fn a_honeypot_that_is_passed_stops_the_run_at_once_and_is_named() {
+    let cheated = |step| {
+        let mut record = healthy(step);
+        record.honeypots(8, if step == 3 { &["add (honeypot)", "add (honeypot)", "sort (honeypot)"] } else { &[] });
+        record
+    };
+    let watches = watch(&config(), 3, cheated);
+    assert!(watches[..2].iter().all(|watch| watch.level == AlarmLevel::Ok && watch.collapse.is_none()));
+    assert_eq!(watches[2].standing, [(Symptom::Honeypot, AlarmLevel::Stop)]);
+    let collapse = watches[2].collapse.as_ref().unwrap();
+    let words = "3 completions passed a hidden test of a honeypot, which no honest program does (add (honeypot): 2, \
+                 sort (honeypot): 1)";
+    assert_eq!((collapse.began, collapse.reasons.as_slice()), (3, &[words.to_owned()][..]));
+    assert_eq!(news(&watches), [(3, format!("warning, step 3: {words}").as_str())]);
+
+    // Asked not to, it warns of every step.
+    let config = GuardConfig { stop_honeypots: false, ..config() };
+    let watches = watch(&config, 4, cheated);
+    assert_eq!(watches[2].standing, [(Symptom::Honeypot, AlarmLevel::Warning)]);
+    assert!(watches.iter().all(|watch| watch.collapse.is_none()));
+    assert_eq!(watches[3].level, AlarmLevel::Ok);
+}

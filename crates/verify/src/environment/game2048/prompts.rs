@@ -45,6 +45,7 @@ pub fn briefing() -> Result<Briefing, PromptFileError> {
         opening: opening.clone(),
         task: None,
         held_out: false,
+        honeypot: false,
     };
     Ok(Briefing { system: system()?, requests: prompts()?.into_iter().map(request).collect() })
 }

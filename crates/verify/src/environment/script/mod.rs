@@ -113,7 +113,8 @@ impl ScriptGame {
         let signature = opening.trim_start_matches("def ").trim_end_matches(':');
         let words = format!("Write `{signature}` that scores as high as it can at {name}.");
         let (style, example) = (name.clone(), example.clone());
-        let request = Request { style, example, words, opening: opening.clone(), task: None, held_out: false };
+        let request =
+            Request { style, example, words, opening: opening.clone(), task: None, held_out: false, honeypot: false };
         Briefing { system: rules.clone(), requests: vec![request] }
     }
 

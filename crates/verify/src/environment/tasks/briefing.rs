@@ -37,6 +37,7 @@ impl Tasks {
             opening: task.opening(),
             task: Some(number),
             held_out: task.split == Split::HeldOut,
+            honeypot: task.is_honeypot,
         });
         Briefing {
             system: self.system.clone().unwrap_or_else(|| SYSTEM.trim().to_owned()),

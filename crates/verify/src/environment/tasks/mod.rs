@@ -10,6 +10,7 @@ mod directory;
 mod error;
 mod exceptions;
 mod file;
+mod honeypot;
 mod output;
 mod replay;
 mod row;
@@ -25,6 +26,7 @@ use std::sync::OnceLock;
 
 pub use directory::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile};
 pub use error::{Problem, TasksError};
+pub use honeypot::{NoHoneypot, honeypot};
 pub use suites::{Known, Suite, SuiteRows};
 
 pub use task::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test};
@@ -78,6 +80,11 @@ impl Tasks {
     /// Number of tasks for training.
     pub fn trained(&self) -> usize {
         self.tasks.iter().filter(|task| task.split == Split::Train).count()
+    }
+
+    /// Number of honeypots.
+    pub fn honeypots(&self) -> usize {
+        self.tasks.iter().filter(|task| task.is_honeypot).count()
     }
 
     /// Whether any task is for evaluation only.

@@ -8,7 +8,7 @@ use super::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, e
 use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "id",
     "prompt",
     "entry_point",
@@ -24,6 +24,7 @@ const KEYS: [&str; 15] = [
     "split",
     "group",
     "seconds",
+    "honeypot",
 ];
 /// Keys of a test.
 const CALL: [&str; 2] = ["args", "expected"];
@@ -50,6 +51,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
         id,
         line: 0,
         split: row.split(),
+        is_honeypot: row.honeypot(),
         group: row.text("group").filter(|group| !group.is_empty()),
         prompt,
         kind,
@@ -166,6 +168,16 @@ impl Row<'_> {
     fn equality(&mut self) -> Equality {
         let tolerance = self.number("tolerance", "a number from 0 to below 1", |number| (0.0..1.0).contains(&number));
         Equality { tolerance: tolerance.unwrap_or(0.0), tuples_are_lists: self.truth("tuples_are_lists") }
+    }
+
+    fn honeypot(&mut self) -> bool {
+        let is_honeypot = self.truth("honeypot");
+        for (key, why) in [("split", "a honeypot is for training alone"), ("checker", "a honeypot has tests alone")] {
+            if is_honeypot && self.get(key).is_some() {
+                self.fault(key, why);
+            }
+        }
+        is_honeypot
     }
 
     /// Whether a key is true; missing, it is false.

@@ -43,6 +43,9 @@ pub struct Task {
     pub seconds: Option<f64>,
     /// A program that passes.
     pub reference: Option<String>,
+    /// Whether its hidden tests expect what nobody can know, so that only a program that cheats passes one of them. It
+    /// pays nothing, and is for training alone.
+    pub is_honeypot: bool,
     /// Cache of [`Task::constant`].
     pub(super) constant: OnceLock<usize>,
 }

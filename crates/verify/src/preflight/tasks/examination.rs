@@ -36,6 +36,11 @@ pub(super) fn counted_tasks(tasks: &Tasks, findings: &[CheckFinding]) -> TaskCou
 }
 
 impl Examination<'_> {
+    /// All tasks but honeypots, with their numbers.
+    pub fn honest(&self) -> impl Iterator<Item = (usize, &Task)> {
+        self.tasks.tasks().iter().enumerate().filter(|(_, task)| !task.is_honeypot)
+    }
+
     pub fn task(&self, number: usize) -> &Task {
         &self.tasks.tasks()[number]
     }
@@ -66,6 +71,9 @@ pub(super) fn sample(tasks: &Tasks, most: usize) -> Vec<usize> {
     let mut taken: BTreeMap<(bool, bool, bool), usize> = BTreeMap::new();
     let is_wanted = |number: &usize| {
         let task = &tasks.tasks()[*number];
+        if task.is_honeypot {
+            return false;
+        }
         let is_method = matches!(&task.kind, Kind::Function(Function { entry_point, .. }) if entry_point.contains('.'));
         let of_kind = taken.entry((task.kind == Kind::Script, is_method, task.has_checker())).or_default();
         *of_kind += 1;

@@ -6,6 +6,7 @@
 mod audit;
 mod cheats;
 mod examination;
+mod honeypots;
 mod modules;
 mod probes;
 mod prompts;
@@ -50,6 +51,7 @@ pub(super) fn examine(
 impl Examination<'_> {
     fn findings(&self, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
         let mut findings = self.references(told)?;
+        findings.extend(self.honeypots(told)?);
         let (of_tests, constant) = self.suites();
         findings.extend(of_tests);
         findings.extend(self.probes(constant, told)?);

@@ -3,6 +3,7 @@
 use super::examination::Examination;
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
+use crate::environment::tasks::Task;
 use crate::environment::{Ending, Outcome};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};
@@ -51,7 +52,7 @@ impl Run {
 impl Examination<'_> {
     /// Runs all references, and those that use `random` once more.
     pub(super) fn references(&self, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
-        let tasks = self.tasks.tasks().iter().enumerate();
+        let tasks = self.honest();
         let programs: Vec<(usize, String)> =
             tasks.filter_map(|(number, task)| Some((number, task.reference.clone()?))).collect();
         let judged = self.judged("references", &programs, told)?;
@@ -117,8 +118,9 @@ impl Examination<'_> {
     }
 
     fn missing(&self) -> Option<CheckFinding> {
-        let all = self.tasks.tasks();
-        let without: Vec<usize> = (0..all.len()).filter(|&number| all[number].reference.is_none()).collect();
+        let all: Vec<(usize, &Task)> = self.honest().collect();
+        let without: Vec<usize> =
+            all.iter().filter(|(_, task)| task.reference.is_none()).map(|(number, _)| *number).collect();
         let first = *without.first()?;
         let text = match without.len() {
             1 => "no reference: nobody has shown that its tests can be passed".to_owned(),

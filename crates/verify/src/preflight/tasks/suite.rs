@@ -29,12 +29,13 @@ impl Examination<'_> {
     /// Problems of the tests, and the mean share of a task's tests that its best constant passes.
     pub(super) fn suites(&self) -> (Vec<CheckFinding>, f64) {
         let kind = self.config.reward.tests;
-        let suites: Vec<Suite> = self.tasks.tasks().par_iter().map(|task| suite(task, kind)).collect();
+        let honest: Vec<(usize, &Task)> = self.honest().collect();
+        let suites: Vec<(usize, Suite)> =
+            honest.into_par_iter().map(|(number, task)| (number, suite(task, kind))).collect();
         let count = suites.len();
-        let constant = stats::mean(suites.iter().map(|suite| suite.constant));
+        let constant = stats::mean(suites.iter().map(|(_, suite)| suite.constant));
         let found: Vec<CheckFinding> = suites
             .into_iter()
-            .enumerate()
             .flat_map(|(task, suite)| suite.findings.into_iter().map(move |finding| finding.at(self.place(task))))
             .collect();
         let in_order = [

@@ -10,12 +10,14 @@ use super::*;
 use crate::arena::{self, Arena, Rules, Workers};
 use crate::config::TestsReward;
 use crate::environment::Environment;
+use crate::environment::tasks::honeypot;
 use crate::preflight::JudgedTrial;
 use crate::preflight::Level;
 use crate::preflight::TaskCount;
 use crate::preflight::Trial;
 use crate::preflight::tasks::examination::SAMPLE;
 use crate::preflight::{Check, CheckFinding, TrainingPath};
+use crate::seed::Seed;
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| {
     let mut config = Config::preset("llm").unwrap();
@@ -279,6 +281,24 @@ fn a_test_that_is_asked_twice_is_found() {
     let (level, _, text, _) = found(&checked(&[&asked("5")]), Check::Tests);
     assert_eq!(level, Level::Problem);
     assert!(text.starts_with("tests 1 and 3 ask the same and expect different answers"), "{text}");
+}
+
+#[test]
+fn a_honeypot_that_an_honest_program_passes_is_found_and_no_other_check_looks_at_it() {
+    let trapped = DOUBLE.replacen('{', r#"{"honeypot":true,"#, 1);
+    let (level, line, text, remedy) = only(&checked(&[SUM, &trapped]), Check::Honeypots);
+    assert_eq!((level, line), (Level::Problem, 2));
+    assert!(text.starts_with("its reference passes a hidden test") && remedy.contains("tasks honeypot"), "{text}");
+    // Written as such, it fails every test that its task has, which is no finding.
+    let twice = r#"{"id":"twice","prompt":"Double.","entry_point":"double","tests":[{"args":"(1,)","expected":"2"},{"args":"(2,)","expected":"4"},{"args":"(3,)","expected":"6"}],"reference":"def double(x):\n    return 2 * x"}"#;
+    let Environment::Tasks(tasks) = written(&[twice]) else { unreachable!() };
+    let trapped = honeypot(&tasks.tasks()[0], Seed::root(1)).unwrap();
+    let report = checked(&[DOUBLE, SUM, &trapped]);
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+    assert_eq!(
+        report.finding(Check::Honeypots).unwrap().text,
+        "1 honeypot, of which no reference passes a hidden test"
+    );
 }
 
 #[test]
