@@ -26,7 +26,6 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("cd examples/judge/openenv", "tests/readers/protocols.py", "\"uvicorn\", \"server:app\""),
     ("pip install grpo_2048-*.whl ./examples/judge/verifiers", "Makefile", "./examples/judge/verifiers"),
     ("grpo-2048 eval --suite humaneval", "tests/it/models.rs", "\"--suite\", \"mbpp\""),
-    ("make train TRAIN_FLAGS=\"--seed 1 --steps 60", "tests/readers/shown.py", "docs/using.md"),
     // Blocks.
     ("held out, after step 0: score 2609", "tests/readers/shown.py", "README.md"),
     ("\"\"\"You guess a number", "tests/it/script_games.rs", "docs/games.md"),
