@@ -162,9 +162,9 @@ wheel-test: wheel ## Install the wheel into an empty environment and use it, as 
 trl-trial: wheel target/trl/installed ## Two steps of TRL by the lines of docs/judge.md and docs/turns.md, and verl's tool (needs python3 and PyPI: 3 GB, with torch)
 	target/trl/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-index target/wheels/*.whl
 	rm -rf target/trl/reader && mkdir target/trl/reader
-	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 python tests/readers/trl_trial.py target/trl/reader
+	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_trial.py target/trl/reader
 	rm -rf target/trl/turns && mkdir target/trl/turns
-	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 python tests/readers/trl_turns.py target/trl/turns
+	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_turns.py target/trl/turns
 	PATH=$(CURDIR)/target/trl/bin:$$PATH python tests/readers/protocols.py verl
 
 target/trl/installed:
