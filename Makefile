@@ -169,9 +169,9 @@ wheel-test: wheel ## Install the wheel into an empty environment and use it, as 
 trl-trial: wheel target/trl/installed ## Two steps of TRL by the lines of docs/judge.md and docs/turns.md, and verl's tool (needs python3 and PyPI: 3 GB, with torch)
 	target/trl/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-index target/wheels/*.whl
 	rm -rf target/trl/reader && mkdir target/trl/reader
-	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 python tests/readers/trl_trial.py target/trl/reader
+	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_trial.py target/trl/reader
 	rm -rf target/trl/turns && mkdir target/trl/turns
-	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 python tests/readers/trl_turns.py target/trl/turns
+	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_turns.py target/trl/turns
 	PATH=$(CURDIR)/target/trl/bin:$$PATH python tests/readers/protocols.py verl
 
 target/trl/installed:
@@ -214,6 +214,7 @@ numpy-guest: ## Rebuild the interpreter with numpy from sandbox/numpy (needs pyt
 numpy-tests: tools ## All of numpy's own tests, in the sandbox and here, with python3 of 3.11 or later (needs PyPI; ten minutes)
 	sandbox/tests/numpy/expected.sh target/numpy-tests
 	NUMPY_TESTS=$(CURDIR)/target/numpy-tests/expected $(CARGO) test --release --workspace --locked --test numpy -- --ignored --nocapture
+	$(CARGO) test --release --workspace --locked --lib a_verdict_with_numpy -- --ignored
 
 builtin-model: build ## Retrain the built-in model from its seed
 	$(BIN) sft --output-dir models/builtin-retrained

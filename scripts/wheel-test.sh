@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the wheel of `make wheel` into an empty environment and uses it: a first verdict with nothing compiled yet, the program,
-# the Python package, and the examples for TRL, verl and verifiers, with the package and with the program alone.
+# the Python package, and the examples for TRL, verl and verifiers, with the package and with the program
+# alone, as an archive brings it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,5 +34,7 @@ PY
 python tests/readers/judge_package.py
 python tests/readers/judge_examples.py
 pip uninstall --quiet --yes grpo-2048
-mkdir "$empty/program" && install -m 755 target/release/grpo-2048 "$empty/program"
+# The program without the package, from an archive that install.sh of the same release fetches.
+BIN=target/release/grpo-2048 RELEASES=file://$PWD/target/dist scripts/release.sh > /dev/null
+HOME=$empty sh target/dist/install.sh --to "$empty/program"
 PATH=$empty/program:$PATH python tests/readers/judge_examples.py

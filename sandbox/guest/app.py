@@ -26,6 +26,7 @@ import types
 import chance
 import library
 import streams
+import system
 import values
 
 # The name of the file that a program's lines are counted in.

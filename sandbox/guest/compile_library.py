@@ -36,6 +36,8 @@ def without_world(source):
     """The same, in which what comes from outside has a stand-in: enough to be defined with, and of no other use."""
     source = re.sub(r"^import (socket|subprocess)$", r"import _no_world as \1", source, flags=re.MULTILINE)
     source = re.sub(r"^(import os, urllib.parse), urllib.request$", r"\1", source, flags=re.MULTILINE)
+    # `Timer.autorange` counts loops until they take 0.2 s, and here they take the one reading of the clock.
+    source = source.replace("if time_taken >= 0.2:", "if time_taken > 0:")
     return re.sub(r"^from socketserver import ", "from _no_world import ", source, flags=re.MULTILINE)
 
 

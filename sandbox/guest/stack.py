@@ -201,7 +201,9 @@ def charge(module):
             body = function.charged(results[signature], number(stack_pointer))
         bodies.append(number(len(body)) + body)
     new = number(len(bodies)) + b"".join(bodies)
-    content = [section(kind, new if kind == CODE_SECTION else content) for kind, content in sections]
+    # Nobody reads the names of functions after this.
+    kept = [(kind, content) for kind, content in sections if kind != CUSTOM_SECTION or Reader(content).name() != "name"]
+    content = [section(kind, new if kind == CODE_SECTION else content) for kind, content in kept]
     return MODULE_HEADER + b"".join(content), len(through)
 
 

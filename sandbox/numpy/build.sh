@@ -1,23 +1,29 @@
 #!/usr/bin/env bash
 # Rebuilds sandbox/artifact/numpy.wasm.xz: the guest of ../guest with numpy, cross-compiled from its source package. Needs python3
-# with venv, PyPI, patch and xz; 10 minutes on two cores.
+# with venv, PyPI, patch, cc and xz, on Linux and x86-64; 10 minutes on two cores.
 #
-# The modules of numpy are the same bytes on every machine (modules.sha256). The component is not: its hash order differs from
-# build to build, as that of ../guest does, so it is committed and verdicts are tied to it.
+# The same sources give the same bytes: the modules of numpy (modules.sha256), and the component (../guest/frozen.c).
 set -euo pipefail
 cd "$(dirname "$0")"
 here=$PWD guest=$PWD/../guest artifact=$PWD/../artifact
 version=2.4.6 sum=f3a3570c4a2a16746ac2c31a7c7c7b0c186b95ce902e33db6f28094ed7387dda
 
-for tool in python3 patch xz sha256sum; do
+for tool in python3 patch xz sha256sum cc; do
     command -v "$tool" >/dev/null || { echo "error: $tool not found; it is needed to rebuild the guest" >&2; exit 2; }
 done
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+[ "$(uname -sm)" = "Linux x86_64" ] || { echo "error: found $(uname -sm); the guest is rebuilt on Linux x86_64" >&2; exit 2; }
+
+# What a component is made of lies in memory, as in ../guest/build.sh.
+work=$(mktemp -d) memory=$(mktemp -d -p /dev/shm)
+trap 'rm -rf "$work" "$memory"' EXIT
+mkdir "$memory/temporary"
+cc -shared -fPIC -O1 -o "$memory/frozen.so" "$guest/frozen.c"
 export WORK=$work PATH=$work/venv/bin:$PATH
 python3 -m venv "$work/venv"
-pip install --quiet componentize-py==0.25.1 ziglang==0.15.2 cython==3.1.6 ninja==1.13.2
+python3 -m venv "$memory/venv"
+"$memory/venv/bin/pip" install --quiet componentize-py==0.25.1
+pip install --quiet ziglang==0.15.2 cython==3.1.6 ninja==1.13.2
 
 # The source package alone: pip asks its build backend for a name before it hands over the file, so this one has a name.
 site=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
@@ -65,31 +71,32 @@ sed "s|@WORK@|$work|; s|@ZIG@|$zig|" target.ini > "$work/target.ini"
 ) > "$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; exit 1; }
 
 componentize() { # DIRECTORY MODULE OUTPUT
-    (cd "$1" && componentize-py --wit-path wit --world program componentize --stub-wasi --python-path . --output "$3" "$2")
+    (cd "$1" && env -i PATH=/usr/bin:/bin TMPDIR="$memory/temporary" LD_PRELOAD="$memory/frozen.so" "$memory/venv/bin/componentize-py" \
+        --wit-path wit --world program componentize --stub-wasi --python-path . --output "$3" "$2")
 }
 
 # Python is compiled by the interpreter that will run it, which leaves what it compiled; its components are not used.
-mkdir "$work/library" "$work/compiled" "$work/guest"
-cp -r "$guest"/{compile_library.py,refused.py,snapshot.py,replacements,wit} "$work/library"
-pip install --quiet --no-deps --no-compile --require-hashes --target "$work/library/packages" -r "$guest/packages.txt"
-componentize "$work/library" compile_library "$work/library.wasm"
+mkdir "$memory/library" "$memory/compiled" "$memory/guest"
+cp -r "$guest"/{compile_library.py,refused.py,snapshot.py,replacements,wit} "$memory/library"
+pip install --quiet --no-deps --no-compile --require-hashes --target "$memory/library/packages" -r "$guest/packages.txt"
+componentize "$memory/library" compile_library "$work/library.wasm"
 
-python package.py "$work/installed/lib/python3.14/site-packages/numpy" "$work/package"
-cp -r "$work/package" "$work/compiled/numpy"
-find "$work/compiled" -name '*.so' -delete
-cp -r guest/compile_numpy.py "$guest/wit" "$work/compiled"
-componentize "$work/compiled" compile_numpy "$work/compiled.wasm"
+python package.py "$work/installed/usr/lib/python3.14/site-packages/numpy" "$memory/package"
+cp -r "$memory/package" "$memory/compiled/numpy"
+find "$memory/compiled" -name '*.so' -delete
+cp -r guest/compile_numpy.py "$guest/wit" "$memory/compiled"
+componentize "$memory/compiled" compile_numpy "$work/compiled.wasm"
 
-cp -r "$guest"/{app.py,chance.py,clock.py,library.py,refused.py,snapshot.py,streams.py,values.py,wit} guest/with_numpy.py \
-    "$work/library/library.bin" "$work/compiled/numpy" "$work/guest"
-(cd "$work/package" && find . -name '*.so' | LC_ALL=C sort | tee "$work/modules" | tar -cf - -T - | tar -xf - -C "$work/guest/numpy")
-(cd "$work/package" && xargs sha256sum < "$work/modules") > "$work/modules.sha256"
+cp -r "$guest"/{app.py,chance.py,clock.py,library.py,refused.py,snapshot.py,streams.py,system.py,values.py,wit} guest/with_numpy.py \
+    "$memory/library/library.bin" "$memory/compiled/numpy" "$memory/guest"
+(cd "$memory/package" && find . -name '*.so' | LC_ALL=C sort | tee "$work/modules" | tar -cf - -T - | tar -xf - -C "$memory/guest/numpy")
+(cd "$memory/package" && xargs sha256sum < "$work/modules") > "$work/modules.sha256"
 if [ "${1:-}" = --new-modules ]; then
     cp "$work/modules.sha256" modules.sha256
 else
     diff modules.sha256 "$work/modules.sha256" || { echo "error: other modules than modules.sha256 names" >&2; exit 1; }
 fi
-componentize "$work/guest" with_numpy "$work/numpy.wasm"
+componentize "$memory/guest" with_numpy "$work/numpy.wasm"
 python3 "$guest/stack.py" "$work/numpy.wasm"
 
 (cd "$work" && sha256sum numpy.wasm) > "$artifact/numpy.wasm.sha256"

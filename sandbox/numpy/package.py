@@ -47,7 +47,8 @@ def without_documentation(source, are_texts):
 
 
 def main(installed, target):
-    for folder, _, names in os.walk(installed):
+    for folder, inner, names in os.walk(installed):
+        inner.sort()
         inside = os.path.relpath(folder, installed)
         for name in sorted(names):
             path = os.path.normpath(f"{inside}/{name}")

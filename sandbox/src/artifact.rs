@@ -6,17 +6,23 @@ use crate::HostError;
 pub(crate) struct Artifact {
     compressed: &'static [u8],
     checksum_line: &'static str,
+    /// Linear memory that it takes before a program does, with room for a rebuilt guest.
+    pub(crate) taken_bytes: u64,
 }
 
 /// CPython and its library.
 pub(crate) const PROGRAM: Artifact = Artifact {
     compressed: include_bytes!("../artifact/program.wasm.xz"),
     checksum_line: include_str!("../artifact/program.wasm.sha256"),
+    taken_bytes: 20 << 20,
 };
 
 /// The same with numpy.
-pub(crate) const NUMPY: Artifact =
-    Artifact { compressed: grpo_sandbox_numpy::COMPRESSED, checksum_line: grpo_sandbox_numpy::CHECKSUM_LINE };
+pub(crate) const NUMPY: Artifact = Artifact {
+    compressed: grpo_sandbox_numpy::COMPRESSED,
+    checksum_line: grpo_sandbox_numpy::CHECKSUM_LINE,
+    taken_bytes: 29 << 20,
+};
 
 /// Sha256 of the component, in hexadecimal. A verdict depends on it.
 pub const SHA256: &str = PROGRAM.sha256();
@@ -24,7 +30,7 @@ pub const SHA256: &str = PROGRAM.sha256();
 /// Compressed size in bytes.
 pub const WASM_BYTES: usize = PROGRAM.compressed.len();
 
-/// Sha256 of the component with numpy. The verdict of a program that says `numpy` depends on it, and no other.
+/// Sha256 of the component with numpy. The verdict of a program that has numpy depends on it, and no other.
 pub const NUMPY_SHA256: &str = NUMPY.sha256();
 
 impl Artifact {

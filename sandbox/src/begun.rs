@@ -25,7 +25,8 @@ impl Begun {
     /// The program in the compiled tier; `None` if it is left to the interpreter.
     pub fn compiled(&self, tiers: &Tiers) -> Result<Option<CompiledSession>, Unloaded> {
         let Some(program) = tiers.program(&self.source)? else { return Ok(None) };
-        let reason = match program.start(self.seed, &gas_limits(&self.limits, self.ending, &self.source)) {
+        let taken = self.interpreter.taken_bytes;
+        let reason = match program.start(self.seed, &gas_limits(&self.limits, self.ending, self.source.len(), taken)) {
             Ok(session) => return Ok(Some(session)),
             Err(Stop::OutOfGas { scope }) if self.ending == Ending::Counted => {
                 let fuel = self.limits.call_fuel.min(self.limits.game_fuel);

@@ -1,4 +1,4 @@
-//! The two interpreters: one with numpy for programs that say its name, one without for all others.
+//! The two interpreters: one with numpy for programs that say its name or are to have it, one without for all others.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,15 +19,18 @@ impl Interpreters {
         Interpreters { plain: Arc::new(plain), numpy: Mutex::default(), cache: cache.to_owned() }
     }
 
-    pub(crate) fn plain(&self) -> &Interpreter {
+    /// Whether a program has been run with numpy.
+    pub(crate) fn has_opened_numpy(&self) -> bool {
+        self.numpy.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// The interpreter without numpy.
+    pub(crate) fn plain(&self) -> &Arc<Interpreter> {
         &self.plain
     }
 
-    /// The interpreter for a program.
-    pub(crate) fn of(&self, source: &str) -> Result<Arc<Interpreter>, HostError> {
-        if !says_numpy(source) {
-            return Ok(Arc::clone(&self.plain));
-        }
+    /// The interpreter with numpy.
+    pub(crate) fn with_numpy(&self) -> Result<Arc<Interpreter>, HostError> {
         // Opening changes nothing before it has succeeded, so a panic in it leaves nothing half done.
         let mut opened = self.numpy.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(numpy) = &*opened {
@@ -40,8 +43,8 @@ impl Interpreters {
     }
 }
 
-/// Whether a program gets the interpreter with numpy: by its text alone, so that the choice is the same everywhere. One
-/// that hides the word has no numpy.
+/// Whether a program gets the interpreter with numpy by its text, so that the choice is the same everywhere. One that
+/// hides the word has no numpy, unless it is given it.
 pub(crate) fn says_numpy(source: &str) -> bool {
     source.contains("numpy")
 }

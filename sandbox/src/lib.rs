@@ -64,7 +64,7 @@ pub use tiers::TierChoice;
 use begun::Begun;
 use engine::Interpreter;
 use interpreted::Interpreted;
-use interpreters::Interpreters;
+use interpreters::{Interpreters, says_numpy};
 use tiers::{Ending, Tiers};
 
 /// Fuel that one second of a reference core burns on Python search code. This defines "a second" in limits.
@@ -110,6 +110,8 @@ pub struct ScriptRun {
 pub struct Sandbox {
     interpreters: std::sync::Arc<Interpreters>,
     tiers: Tiers,
+    /// Whether every program has numpy.
+    numpy: bool,
 }
 
 impl Sandbox {
@@ -119,6 +121,7 @@ impl Sandbox {
         Ok(Sandbox {
             interpreters: std::sync::Arc::new(Interpreters::new(Interpreter::open(cache, on_compile)?, cache)),
             tiers: Tiers::new(TierChoice::Auto, CHECK_ONE_IN),
+            numpy: false,
         })
     }
 
@@ -137,6 +140,25 @@ impl Sandbox {
     /// The same sandbox without compiled code.
     pub fn interpreting(&self) -> Sandbox {
         self.with_tiers(TierChoice::Interpreter, 0)
+    }
+
+    /// The same sandbox, in which every program has numpy, not only one whose text says `numpy`.
+    pub fn with_numpy(&self) -> Sandbox {
+        Sandbox { numpy: true, ..self.clone() }
+    }
+
+    /// Whether a program has been run in the interpreter with numpy, here or in a clone: then verdicts depend on
+    /// [`NUMPY_SHA256`] too.
+    pub fn has_opened_numpy(&self) -> bool {
+        self.interpreters.has_opened_numpy()
+    }
+
+    /// The interpreter for a program.
+    fn interpreter(&self, source: &str) -> Result<std::sync::Arc<Interpreter>, HostError> {
+        match self.numpy || says_numpy(source) {
+            true => self.interpreters.with_numpy(),
+            false => Ok(std::sync::Arc::clone(self.interpreters.plain())),
+        }
     }
 
     /// The same sandbox, in which the compiled tier reads another text than the interpreter: for tests of what follows
@@ -180,7 +202,7 @@ impl Sandbox {
     }
 
     fn begin(&self, source: &str, seed: u64, limits: &Limits, ending: Ending) -> Result<Session, Unloaded> {
-        let interpreter = self.interpreters.of(source)?;
+        let interpreter = self.interpreter(source)?;
         Session::load(&self.tiers, Begun { interpreter, source: source.to_owned(), seed, limits: *limits, ending })
     }
 
@@ -193,7 +215,7 @@ impl Sandbox {
             Failure::Program(fault) => Ok(fault),
             Failure::Host(error) => Err(error),
         };
-        let interpreter = self.interpreters.of(source)?;
+        let interpreter = self.interpreter(source)?;
         let mut session = match Interpreted::compile(&interpreter, source, limits) {
             Ok(session) => session,
             Err(Unloaded { failure, fuel }) => return Ok(ScriptRun { printed: Err(fault(failure)?), fuel }),

@@ -55,6 +55,36 @@ const RECURSIONS: &[(&str, &str)] = &[
     ("pattern", "re.compile('(' * levels + ')' * levels)"),
 ];
 
+/// Recursions in the C of numpy, and sums whose order could be the processor's.
+const NUMPY: &[(&str, &str)] = &[
+    ("array of lists", "numpy.array(nested(levels), dtype=object)"),
+    (
+        "object in object",
+        "x = None\nfor i in range(levels):\n    a = numpy.empty(1, object)\n    a[0] = x\n    x = a\ndel x, a",
+    ),
+    (
+        "repr of objects",
+        "x = None\nfor i in range(levels):\n    a = numpy.empty(1, object)\n    a[0] = x\n    x = a\nrepr(x)",
+    ),
+    ("frompyfunc", "def g(n): return n and 1 + f(n - 1)\nf = numpy.frompyfunc(g, 1, 1)\nf(levels)"),
+    ("comparison", COMPARISON),
+    ("dtype in dtype", "t = numpy.dtype(int)\nfor i in range(min(levels, 20000)): t = numpy.dtype([('a', t)])"),
+    ("array protocol", "class A:\n    def __array__(self, *a, **k): return numpy.asarray(A())\nnumpy.asarray(A())"),
+    (
+        "sums",
+        "x = numpy.random.default_rng(1).normal(size=(60, 60))\nreturn repr((x.sum(), (x @ x).sum(), numpy.sin(x).mean()))",
+    ),
+    (
+        "linear algebra",
+        "x = numpy.random.default_rng(1).normal(size=(30, 30))\nreturn repr((numpy.linalg.inv(x).sum(), \
+     numpy.linalg.eigvals(x).sum(), numpy.fft.fft(x).sum(), numpy.exp(x).sum(), (x ** 0.3 > 1).sum()))",
+    ),
+];
+
+const COMPARISON: &str = "class A:\n    def __init__(self, n): self.n = n\n    def __lt__(self, other):\n        \
+                          numpy.sort(numpy.array([A(self.n - 1), A(self.n - 1)], object))\n        return False\n\
+                          numpy.sort(numpy.array([A(levels), A(levels)], object))";
+
 const SORT: &str = "class A:\n    def __init__(self, n): self.n = n\n    def __lt__(self, other):\n        \
                     [A(self.n - 1), A(self.n - 1)].sort()\n        return False\n[A(levels), A(levels)].sort()";
 const GETATTR: &str = "class A:\n    def __getattr__(self, name): return getattr(self, name + 'a')\nA().a";
@@ -85,8 +115,26 @@ fn verdict(sandbox: &Sandbox, source: &str, arguments: &str) -> (String, u64) {
     (format!("{called:?}{}", if machine { ", the machine's" } else { "" }), session.fuel_used())
 }
 
-#[test]
-fn a_verdict_does_not_depend_on_the_processor() {
+/// Name, source and arguments of a program.
+type Run = (String, String, String);
+
+fn hostile() -> impl Iterator<Item = Run> {
+    fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile")).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let board = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]";
+        (path.display().to_string(), fs::read_to_string(path).unwrap(), board.to_owned())
+    })
+}
+
+/// Programs that go as deep as each of `levels`.
+fn deep(kinds: &[(&str, &str)], levels: &[u32]) -> Vec<Run> {
+    let run =
+        |(name, body): &(&str, &str), levels| (format!("{name} {levels}"), recursing(body), format!("[{levels}]"));
+    kinds.iter().flat_map(|kind| levels.iter().map(move |levels| run(kind, levels))).collect()
+}
+
+/// The same verdicts and fuel on this processor and on the oldest of its architecture.
+fn is_the_same_on_both(runs: impl Iterator<Item = Run>) {
     let here = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
     let here = here.interpreting();
     let dir = tempfile::tempdir().unwrap();
@@ -94,17 +142,8 @@ fn a_verdict_does_not_depend_on_the_processor() {
     oldest.target("x86_64-unknown-linux-gnu").unwrap();
     let interpreter = Interpreter::with(&oldest, dir.path(), || ()).unwrap();
     let oldest = Sandbox { interpreters: Arc::new(Interpreters::new(interpreter, dir.path())), ..here.clone() };
-    let hostile = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile")).unwrap().map(|entry| {
-        let path = entry.unwrap().path();
-        let board = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]";
-        (path.display().to_string(), fs::read_to_string(path).unwrap(), board.to_owned())
-    });
-    let recursions = RECURSIONS.iter().flat_map(|(name, body)| {
-        [LEVELS / 40, LEVELS / 8, LEVELS]
-            .map(|levels| (format!("{name} {levels}"), recursing(body), format!("[{levels}]")))
-    });
     let mut wrong = Vec::new();
-    for (name, source, arguments) in recursions.chain(hostile) {
+    for (name, source, arguments) in runs {
         let found = [&here, &oldest].map(|sandbox| verdict(sandbox, &source, &arguments));
         println!("{name}: {:.100} {}", found[0].0, found[0].1);
         if found[0] != found[1] || found[0].0.ends_with("the machine's") {
@@ -112,4 +151,20 @@ fn a_verdict_does_not_depend_on_the_processor() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_verdict_does_not_depend_on_the_processor() {
+    is_the_same_on_both(deep(RECURSIONS, &[LEVELS / 40, LEVELS / 8, LEVELS]).into_iter().chain(hostile()));
+}
+
+/// In the interpreter with numpy: its own recursions, those of Python again, since they go through other machine code, and
+/// all hostile programs.
+#[test]
+#[ignore = "compiles the interpreter with numpy for the oldest processor; `make numpy-tests` runs it"]
+fn a_verdict_with_numpy_does_not_depend_on_the_processor() {
+    let all = [deep(NUMPY, &[LEVELS / 40, LEVELS]), deep(RECURSIONS, &[LEVELS / 40, LEVELS]), hostile().collect()];
+    let with_numpy =
+        |(name, source, arguments)| (format!("numpy: {name}"), format!("import numpy\n{source}"), arguments);
+    is_the_same_on_both(all.into_iter().flatten().map(with_numpy));
 }

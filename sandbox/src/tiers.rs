@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use grpo_sandbox_compiled::{self as compiled, CompiledProgram, CompiledTier, NotCompiled, Outside, TierError};
 
-use crate::interpreters::says_numpy;
 use crate::{HostError, Limits};
 
 /// What runs the functions of a program. Whole programs ([`Sandbox::run`](crate::Sandbox::run)) are always
@@ -135,19 +134,16 @@ const TEXT_BYTE_FUEL: u64 = 5_000;
 /// The interpreter needs at most this many times the memory for the same values.
 const MEMORY_RATIO: u64 = 4;
 
-/// Memory of the interpreter and its library, of that with numpy, and what it needs to compile a byte of a source.
-const INTERPRETER_BYTES: u64 = 20 << 20;
-const NUMPY_BYTES: u64 = 29 << 20;
+/// Memory that the interpreter needs to compile a byte of a source.
 const SOURCE_BYTE_MEMORY: u64 = 200;
 
-/// The budgets of compiled code, for a program.
-pub(crate) fn gas_limits(limits: &Limits, ending: Ending, source: &str) -> compiled::GasLimits {
+/// The budgets of compiled code, for a source of so many bytes and an interpreter that takes `taken` of the memory.
+pub(crate) fn gas_limits(limits: &Limits, ending: Ending, source_bytes: usize, taken: u64) -> compiled::GasLimits {
     let gas = |fuel: u64| match ending {
         Ending::Exact => fuel / FUEL_RATIO,
         Ending::Counted => scaled(fuel, GAS, FUEL),
     };
-    let interpreter = if says_numpy(source) { NUMPY_BYTES } else { INTERPRETER_BYTES };
-    let taken = interpreter + SOURCE_BYTE_MEMORY * source.len() as u64;
+    let taken = taken + SOURCE_BYTE_MEMORY * source_bytes as u64;
     let memory_bytes = limits.memory_bytes.min(crate::MEMORY_MAX).saturating_sub(taken) / MEMORY_RATIO;
     compiled::GasLimits { game_gas: gas(limits.game_fuel), call_gas: gas(limits.call_fuel), memory_bytes }
 }

@@ -10,6 +10,16 @@ function testsOf(sample) {
 const passedAll = (sample) => Boolean(sample.tests) && sample.tests.passed === sample.tests.tests;
 const failureOf = (sample) => sample.reason || (sample.tests && sample.tests.failed ? `test ${sample.tests.failed.test}: ${sample.tests.failed.reason}` : "all tests passed");
 
+// What a task asked for. Its words are the end of the prompt, behind those that open every chat.
+function asked(run, task) {
+  const prompt = run.tasks.prompts[task];
+  if (!prompt) return [];
+  const told = el("pre", { class: "told asked", tabindex: "0" }, prompt);
+  const show = () => { told.scrollTop = told.scrollHeight; };
+  setTimeout(show);
+  return [el("details", { open: true, ontoggle: show }, el("summary", {}, `What was asked, ${whole(prompt.length)} characters`), told)];
+}
+
 // A step's programs as a table; the chosen one beside it.
 function attempts(run) {
   const samples = run.samples.filter((sample) => sample.tests || sample.place === "each");
@@ -19,7 +29,7 @@ function attempts(run) {
   const choose = (sample, row) => {
     chosenSample = `${sample.step} ${samples.indexOf(sample)}`;
     place.querySelectorAll("tr").forEach((one) => { one.classList.toggle("chosen", one === row); });
-    code.replaceChildren(el("h3", {}, sample.style),
+    code.replaceChildren(el("h3", {}, sample.style), ...asked(run, sample.style),
       el("p", { class: "small" }, el("strong", { class: passedAll(sample) ? "good" : "bad" }, failureOf(sample))),
       el("p", { class: "soft small" }, `Reward ${number(sample.reward, 3)}, ${advantageOf(sample)}.`),
       source(sample.source, `step-${sample.step}.py`));

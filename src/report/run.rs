@@ -157,14 +157,15 @@ impl RunReader {
         }
         let (members, note) = self.members()?;
         notes.extend(note);
+        let samples = samples(&summaries);
         Ok(RunView {
             name: self.name.clone(),
             path: self.path.display().to_string(),
-            samples: samples(&summaries),
+            tasks: AskedTasks::of(&self.entries(), &samples),
+            samples,
             scores: summaries.into_iter().cloned().collect(),
             hall_of_fame: members.into_iter().map(|member| self.famous(member)).collect(),
             failures: Failures::of(&self.entries()),
-            tasks: AskedTasks::of(&self.entries()),
             completions: None,
             launches: self.launches()?,
             configuration: configuration.unwrap_or_default(),

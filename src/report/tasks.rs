@@ -1,9 +1,10 @@
-//! Which tasks a run never solved, and which it always did.
+//! What was asked in a run: which tasks it never solved, which it always did, and the prompts of those that the page shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::completions::ShownSample;
 use super::log::LogEntry;
 
 /// Maximum number of tasks in a list.
@@ -18,6 +19,8 @@ pub struct AskedTasks {
     pub never: TaskList,
     /// Those of which every completion did.
     pub always: TaskList,
+    /// The prompt of each task of which a program is among the samples, as it was asked last.
+    pub prompts: BTreeMap<String, String>,
 }
 
 /// Some of the tasks.
@@ -30,8 +33,8 @@ pub struct TaskList {
 }
 
 impl AskedTasks {
-    /// Of the completions of steps.
-    pub fn of(steps: &[&[LogEntry]]) -> AskedTasks {
+    /// Of the completions of steps, and the prompts of `samples`.
+    pub fn of(steps: &[&[LogEntry]], samples: &[ShownSample]) -> AskedTasks {
         let mut asked: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for entry in steps.iter().copied().flatten() {
             let (completions, solved) = asked.entry(&entry.style).or_default();
@@ -51,6 +54,15 @@ impl AskedTasks {
             count: asked.len(),
             never: listed(&|_, solved| solved == 0),
             always: listed(&|completions, solved| solved == completions),
+            prompts: prompts(steps, samples),
         }
     }
+}
+
+fn prompts(steps: &[&[LogEntry]], samples: &[ShownSample]) -> BTreeMap<String, String> {
+    let shown: BTreeSet<&str> = samples.iter().map(|sample| sample.style.as_str()).collect();
+    // A prompt stands at the first of the completions that share it.
+    let asked = steps.iter().copied().flatten().filter(|entry| !entry.prompt.is_empty());
+    let asked = asked.filter(|entry| shown.contains(entry.style.as_str()));
+    asked.map(|entry| (entry.style.clone(), entry.prompt.clone())).collect()
 }

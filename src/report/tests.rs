@@ -313,7 +313,8 @@ fn attempt(task: &str, passed: Option<u32>) -> Value {
             "ending": if passed == 5 { "passed" } else { "wrong_answer" }, "fuel": 9, "tests": {"tests": 5, "passed": passed, "answered": 5, "constant": 1,
             "failed": {"test": 2, "reason": "add(1, 2) gave 4, expected 3"}}}]}),
     };
-    json!({"step": 1, "style": task, "prompt": "Add.\n```python\ndef add(a, b):", "completion": "\n    return 4\n```",
+    let asked = if task == "add" { "Add" } else { "Twice" };
+    json!({"step": 1, "style": task, "prompt": format!("{asked}.\n```python\ndef add(a, b):"), "completion": "\n    return 4\n```",
         "reward": 0.5, "advantage": 0.0, "evaluation": evaluation})
 }
 
@@ -333,6 +334,11 @@ fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
     assert_eq!((failed.test, failed.reason.as_str()), (2, "add(1, 2) gave 4, expected 3"));
     assert_eq!(view.samples[0].source, "def add(a, b):\n    return 4\n");
     assert!(view.samples.iter().all(|sample| sample.games.is_empty()));
+    let asked: Vec<&str> = view.tasks.prompts.keys().map(String::as_str).collect();
+    assert_eq!(
+        (asked, view.tasks.prompts["twice"].as_str()),
+        (vec!["add", "twice"], "Twice.\n```python\ndef add(a, b):")
+    );
     // Nothing passed all five tests; a task that is solved once leaves the list.
     let names = |list: &TaskList| list.tasks.clone();
     assert_eq!(names(&view.tasks.never), [("add".to_owned(), 2), ("twice".to_owned(), 2)]);
@@ -434,6 +440,6 @@ fn tasks_that_were_never_or_always_solved_are_listed() {
     };
     fs::write(run.join("completions/step_00001.jsonl"), lines(&[("hard", 0), ("some", 5), ("easy", 5)])).unwrap();
     fs::write(run.join("completions/step_00002.jsonl"), lines(&[("hard", 4), ("some", 4), ("easy", 5)])).unwrap();
-    let AskedTasks { count, never, always } = view(&run).tasks;
+    let AskedTasks { count, never, always, .. } = view(&run).tasks;
     assert_eq!((count, never.tasks, always.tasks), (3, vec![("hard".to_owned(), 2)], vec![("easy".to_owned(), 2)]));
 }

@@ -86,3 +86,36 @@ fn references_import_the_library_and_numpy_and_are_judged_alike_by_one_worker_an
     assert_eq!(judged[0], judged[1]);
     assert!(judged[0].contains("\"passed\"") && judged[0].contains("\"wrong_answer\""), "{}", judged[0]);
 }
+
+/// A task that compares types, the same without, and one whose programs have numpy whatever they say.
+const ARRAYS: &str = r#"{"id":"typed","prompt":"Double.","entry_point":"f","array_types":true,"inputs":["([1, 2],)","([3],)","([],)"],"tests":[{"args":"([7],)","expected":"('int64', (1,), [14])"}],"reference":"import numpy\ndef f(xs):\n    return 2 * numpy.array(xs, int)"}
+{"id":"plain","prompt":"Double.","entry_point":"f","inputs":["([1, 2],)","([3],)","([],)"],"reference":"def f(xs):\n    return [2 * x for x in xs]"}
+{"id":"given","prompt":"Double.","entry_point":"f","modules":["numpy"],"inputs":["([1, 2],)","([3],)","([],)"],"reference":"def f(xs):\n    return [2 * x for x in xs]"}
+"#;
+
+#[test]
+fn the_types_and_shapes_of_arrays_are_compared_where_a_task_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("tasks.jsonl"), ARRAYS).unwrap();
+    let hides = "m = __import__('num' + 'py')\n\ndef f(xs):\n    return 2 * m.array(xs, int)\n";
+    for (name, text) in [
+        ("int.py", "import numpy\n\ndef f(xs):\n    return 2 * numpy.array(xs, int)\n"),
+        ("float.py", "import numpy\n\ndef f(xs):\n    return 2.0 * numpy.array(xs, float)\n"),
+        ("rows.py", "import numpy\n\ndef f(xs):\n    return 2 * numpy.array(xs, int).reshape(-1, 1)\n"),
+        ("hides.py", hides),
+    ] {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    let passed = |task: &str| {
+        let mut command = cargo_bin_cmd!("grpo-2048");
+        let flags = ["--env", "tasks.jsonl", "--task", task, "--json", "int.py", "float.py", "rows.py", "hides.py"];
+        let output = command.current_dir(dir.path()).arg("score").args(flags).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let programs: Vec<&str> = text.lines().filter(|line| line.contains(".py")).collect();
+        assert_eq!(programs.len(), 4, "{text}{}", String::from_utf8_lossy(&output.stderr));
+        programs.iter().map(|line| line.contains("\"succeeded\"")).collect::<Vec<_>>()
+    };
+    assert_eq!(passed("typed"), [true, false, false, true], "numpy is there for what compares its types");
+    assert_eq!(passed("plain"), [true, true, false, false]);
+    assert_eq!(passed("given"), [true, true, false, true]);
+}

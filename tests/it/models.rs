@@ -122,6 +122,32 @@ const TASKS: &str = r#"{"id": "add", "group": "numbers", "prompt": "Add.", "entr
 {"id": "half", "prompt": "Halve.", "entry_point": "half", "tests": [{"args": "(4,)", "expected": "2"}], "split": "held_out"}
 "#;
 
+/// Tasks whose references import what is not a part of the interpreter's first snapshot, and numpy; the first compares the
+/// types of arrays, and the last gives numpy to programs that do not say it.
+const LIBRARIES: &str = r#"{"id":"column_sums","prompt":"Write `column_sums(m)`.","entry_point":"column_sums","array_types":true,"inputs":["([[1, 2], [3, 4]],)","([[3037000500, 0], [1, 9]],)"],"tests":[{"args":"([[100000, 1]],)","expected":"('int64', (2,), [100000, 1])"}],"reference":"import numpy as np\n\ndef column_sums(m):\n    return np.array(m).sum(axis=0)"}
+{"id":"rows","prompt":"Write `rows(text)`.","entry_point":"rows","tests":[{"args":"('b,a\\n2,1',)","expected":"[['a', 'b'], ['1', '2']]"},{"args":"('',)","expected":"[]"},{"args":"('x',)","expected":"[['x']]"}],"reference":"import csv\nimport io\nimport unittest\n\nfrom sortedcontainers import SortedList\n\ndef rows(text):\n    return [list(SortedList(row)) for row in csv.reader(io.StringIO(text))]"}
+{"id":"mean","prompt":"Write `mean(xs)`.","entry_point":"mean","tolerance":1e-9,"modules":["numpy"],"tests":[{"args":"([1, 2],)","expected":"1.5"},{"args":"([4],)","expected":"4.0"},{"args":"([1, 2, 6],)","expected":"3.0"}],"reference":"def mean(xs):\n    return __import__('num' + 'py').mean(xs)"}
+"#;
+
+#[test]
+fn a_model_is_trained_on_tasks_whose_references_import_the_library_and_numpy() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    fs::write(dir.join("tasks.jsonl"), LIBRARIES).unwrap();
+    run(dir, &["check", "--env", "tasks.jsonl"]);
+    let short: Vec<&str> = SHORT.iter().copied().filter(|flag| *flag != "--sequential").collect();
+    let checked = ["--env", "tasks.jsonl", "--model", "base", "--set", "train.preflight=true"];
+    for (name, workers) in [("one", "1"), ("eight", "8")] {
+        run(dir, &[&["train"], &short[..], &checked, &["--output-dir", name, "--parallel-rewards", workers]].concat());
+    }
+    let completions = |run: &str| fs::read_to_string(dir.join(run).join("completions/step_00001.jsonl")).unwrap();
+    assert_eq!(completions("one"), completions("eight"));
+    let certificate: Value = serde_json::from_slice(&done(dir, &["verify", "one", "--json"]).stdout).unwrap();
+    assert_eq!(certificate["equal"], certificate["completions"]);
+    assert_eq!(certificate["numpy_interpreter_sha256"], grpo_sandbox::NUMPY_SHA256, "{certificate}");
+}
+
 #[test]
 fn what_is_said_of_tasks_is_in_the_words_of_tasks() {
     let place = tempfile::tempdir().unwrap();

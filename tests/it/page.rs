@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::chat_model::{CHATML, write_model};
 use crate::program::done;
 
 /// A script that runs before those of the page and writes exceptions, violations of the content security policy and
@@ -154,4 +155,34 @@ fn a_run_that_has_only_begun_and_runs_beside_each_other_are_built_too() {
     let sections = "say([...document.querySelectorAll('h2')].map((one) => one.textContent).slice(0, 4).join(', '));";
     let said = in_browser(&scratch.path().join("report.html"), sections);
     assert_eq!(said, ["Compared, Differing settings, Learning curves, One run in detail"]);
+}
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
+fn of_a_task_the_page_says_what_was_asked_what_was_written_and_why_it_failed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    write_model(&dir.join("M"), Some(CHATML));
+    let task = r#"{"id": "add", "prompt": "Write `add(a, b)`.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}]}"#;
+    std::fs::write(dir.join("tasks.jsonl"), task).unwrap();
+    let small =
+        ["train", "--env", "tasks.jsonl", "--model", "M", "--output-dir", "run", "--steps", "1", "--groups", "1"];
+    let quick = ["--num-generations", "4", "--max-completion-length", "12", "--set", "train.preflight=false"];
+    done(dir, &[&small[..], &quick, &["--set", "train.eval_samples=0"]].concat());
+    // Random weights write no program, so the log gets one.
+    let log = dir.join("run/completions/step_00001.jsonl");
+    let wrong = serde_json::json!({"step": 1, "style": "add", "prompt": "Write `add(a, b)`.\n```python\ndef add(a, b):",
+        "completion": "\n    return 4\n```", "reward": 0.0, "advantage": 0.0, "evaluation": {"verdict": "played", "games":
+        [{"task": 0, "score": 0.0, "ending": "wrong_answer", "fuel": 9, "tests": {"tests": 1, "passed": 0, "answered": 1,
+        "constant": 0, "failed": {"test": 1, "reason": "add(1, 2) gave 4, expected 3"}}}]}});
+    std::fs::write(log, format!("{wrong}\n")).unwrap();
+    done(dir, &["report", "run"]);
+    let said = in_browser(
+        &dir.join("run/report.html"),
+        "const beside = document.querySelector('.attempts .beside'), asked = beside.querySelector('pre.told');
+         say('asked', asked.textContent.includes('Write `add(a, b)`.'), beside.querySelector('details').open);
+         say('wrote', beside.querySelectorAll('pre .l').length > 0, 'why', beside.querySelector('strong.bad').textContent);
+         say('last', [...document.querySelectorAll('th')].some((one) => one.textContent === 'last step'));",
+    );
+    assert_eq!(said, ["asked true true", "wrote true why test 1: add(1, 2) gave 4, expected 3", "last true"]);
 }

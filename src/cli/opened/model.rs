@@ -63,8 +63,19 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
         other => {
             let adapter = Path::new(&config.model.adapter);
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
-            let hint = hint.or_else(|| adapter_hint(adapter)).or_else(|| base_hint(adapter, &config.model.model));
+            let hint = hint.or_else(|| adapter_hint(adapter));
+            let base = base_of(adapter).filter(|base| *base != config.model.model);
+            let hint = hint.or_else(|| base.as_ref().map(|base| format!("say --model {base}")));
             let message = match &other {
+                // Tensors of another model say nothing to who took the wrong one.
+                PolicyError::WrongShape { .. } | PolicyError::MissingTensor { .. } if base.is_some() => {
+                    format!(
+                        "--adapter {}: belongs to {}; found {flag} {}",
+                        adapter.display(),
+                        base.unwrap_or_default(),
+                        config.model.model
+                    )
+                }
                 PolicyError::File { path, .. } if !adapter.as_os_str().is_empty() && path.starts_with(adapter) => {
                     format!("--adapter {}: {other}", adapter.display())
                 }
@@ -82,12 +93,11 @@ fn named_once(model: &str, error: &str) -> String {
     if is_named { error.to_owned() } else { format!("{model}: {error}") }
 }
 
-/// A hint where the adapter in `dir` was trained on another model than `model`.
-fn base_hint(dir: &Path, model: &str) -> Option<String> {
+/// The model that the adapter in `dir` was trained on, as the adapter names it.
+fn base_of(dir: &Path) -> Option<String> {
     let text = std::fs::read_to_string(dir.join(ADAPTER_CONFIG)).ok()?;
     let settings: serde_json::Value = serde_json::from_str(&text).ok()?;
-    let base = settings.get("base_model_name_or_path")?.as_str().filter(|base| *base != model)?;
-    Some(format!("this adapter belongs to {base}; say --model {base}"))
+    Some(settings.get("base_model_name_or_path")?.as_str()?.to_owned())
 }
 
 /// A hint where `dir` holds no adapter.
@@ -190,11 +200,28 @@ mod tests {
     #[test]
     fn an_adapter_that_was_trained_on_another_model_names_it() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(base_hint(dir.path(), "builtin"), None, "no adapter");
-        let config = r#"{"peft_type": "LORA", "base_model_name_or_path": "models/smollm2.gguf"}"#;
-        std::fs::write(dir.path().join(ADAPTER_CONFIG), config).unwrap();
-        let hint = base_hint(dir.path(), "builtin").unwrap();
-        assert_eq!(hint, "this adapter belongs to models/smollm2.gguf; say --model models/smollm2.gguf");
-        assert_eq!(base_hint(dir.path(), "models/smollm2.gguf"), None);
+        let mut config = Config::preset("llm").unwrap();
+        config.model.model = "builtin".into();
+        config.model.adapter = dir.path().display().to_string();
+        let told = |config: &Config| {
+            let error = PolicyError::WrongShape { name: "q_proj".into(), found: vec![2], expected: vec![3] };
+            let CliError::User { message, hint } = model_error("--model", config, error) else { panic!("a user's") };
+            (message, hint.unwrap_or_default())
+        };
+        assert!(told(&config).1.starts_with("expected a PEFT adapter"), "no adapter");
+        let text = r#"{"peft_type": "LORA", "base_model_name_or_path": "models/smollm2.gguf"}"#;
+        std::fs::write(dir.path().join(ADAPTER_CONFIG), text).unwrap();
+        let (message, hint) = told(&config);
+        assert!(message.ends_with(": belongs to models/smollm2.gguf; found --model builtin"), "{message}");
+        assert_eq!(hint, "say --model models/smollm2.gguf");
+        config.model.model = "models/smollm2.gguf".into();
+        assert!(told(&config).0.contains("has shape [2]"), "its own model");
+    }
+
+    #[test]
+    fn a_model_is_named_once() {
+        assert_eq!(named_once("/m", "model `/m`: no such file"), "/m: no such file");
+        assert_eq!(named_once("a/b", "a/b (revision main): offline"), "a/b (revision main): offline");
+        assert_eq!(named_once("m", "model.safetensors: torn"), "m: model.safetensors: torn");
     }
 }

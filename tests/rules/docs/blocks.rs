@@ -26,12 +26,20 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("cd examples/judge/openenv", "tests/readers/protocols.py", "\"uvicorn\", \"server:app\""),
     ("pip install grpo_2048-*.whl ./examples/judge/verifiers", "Makefile", "./examples/judge/verifiers"),
     ("grpo-2048 eval --suite humaneval", "tests/it/models.rs", "\"--suite\", \"mbpp\""),
-    ("make train TRAIN_FLAGS=\"--seed 1 --steps 60", "tests/readers/shown.py", "docs/using.md"),
     // Blocks.
     ("held out, after step 0: score 2609", "tests/readers/shown.py", "README.md"),
     ("\"\"\"You guess a number", "tests/it/script_games.rs", "docs/games.md"),
     ("from grpo_sandbox import Judge\n\njudge = Judge(env=\"tasks.jsonl\"", "tests/readers/judge_package.py", "shown("),
-    ("from datasets import load_dataset", "tests/readers/trl_trial.py", "docs/judge.md"),
+    (
+        "from datasets import load_dataset\nfrom grpo_sandbox import Judge",
+        "tests/readers/trl_trial.py",
+        "docs/judge.md",
+    ),
+    (
+        "from datasets import load_dataset\nfrom grpo_sandbox import Conversation",
+        "tests/readers/trl_turns.py",
+        "docs/turns.md",
+    ),
     ("from openenv.core import GenericEnvClient", "tests/readers/protocols.py", "docs/protocols.md"),
     ("runs/train-001/\n", "tests/rules/docs/running.rs", "docs/runs.md"),
     ("pandas.read_json(", "tests/readers/check.py", "docs/runs.md"),

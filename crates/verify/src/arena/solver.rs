@@ -1,6 +1,10 @@
 //! A program that is asked for the answers to a task's tests, by the task or by its checker.
 
+use std::borrow::Cow;
+
 use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session, Unloaded};
+
+use serde_json::json;
 
 use super::Rules;
 use super::play::{Unplayed, unplayed};
@@ -11,14 +15,20 @@ use crate::program::Program;
 /// What a program's `random` is seeded with: a task is no game of chance.
 const SEED: u64 = 0;
 
+/// What calls a function so that arrays and scalars of numpy come out with their types and shapes.
+const TYPED: &str = include_str!("typed.py");
+const CALL_TYPED: &str = "__call_typed";
+
 /// What a program answers to one test, or how it fails.
 pub(super) type Answered = Result<Answer, Fault>;
 
 /// A program, loaded as often as it must be.
 pub(super) struct Solver<'a> {
-    pub sandbox: &'a Sandbox,
+    pub sandbox: Sandbox,
     pub task: &'a Task,
     program: &'a Program,
+    /// What is loaded: the program, and what writes its arrays with their types where the task compares them.
+    source: Cow<'a, str>,
     limits: Limits,
     session: Option<Session>,
     /// Fuel of instances that are gone.
@@ -27,7 +37,12 @@ pub(super) struct Solver<'a> {
 
 impl<'a> Solver<'a> {
     pub fn new(sandbox: &'a Sandbox, rules: &Rules, program: &'a Program, task: &'a Task) -> Self {
-        Solver { sandbox, task, program, limits: rules.of_task(task), session: None, spent: 0 }
+        let sandbox = if task.numpy { sandbox.with_numpy() } else { sandbox.clone() };
+        let source = match task.array_types {
+            true => format!("{}\n\n{TYPED}", program.source()).into(),
+            false => program.source().into(),
+        };
+        Solver { sandbox, task, program, source, limits: rules.of_task(task), session: None, spent: 0 }
     }
 
     /// The limits of the task.
@@ -63,7 +78,9 @@ impl<'a> Solver<'a> {
     /// Calls a function of the program. A fault in loading a new instance is a fault of the call; so is a text that stands
     /// for no value, since a program may have taken over what writes its values.
     pub fn call(&mut self, function: &str, arguments: &str) -> Result<Result<Value, Fault>, Unplayed> {
+        let typed = self.task.array_types;
         let called = match self.session() {
+            Ok(session) if typed => session.call(CALL_TYPED, &format!("[{},{arguments}]", json!(function))),
             Ok(session) => session.call(function, arguments),
             Err(Unplayed::Faulted { fault, .. }) => return Ok(Err(fault)),
             Err(other) => return Err(other),
@@ -83,8 +100,8 @@ impl<'a> Solver<'a> {
             // An instance that is gone met a limit in the interpreter. Nothing says that compiled code fares better on the
             // next test, and then it would be given up test after test.
             let interpreting = (self.spent > 0).then(|| self.sandbox.interpreting());
-            let sandbox = interpreting.as_ref().unwrap_or(self.sandbox);
-            match sandbox.load_exact(self.program.source(), SEED, &self.limits()) {
+            let sandbox = interpreting.as_ref().unwrap_or(&self.sandbox);
+            match sandbox.load_exact(&self.source, SEED, &self.limits()) {
                 Ok(session) => self.session = Some(session),
                 Err(unloaded) => {
                     self.spent += unloaded.fuel;

@@ -1,6 +1,6 @@
 //! The instructions for a policy that solves tasks.
 
-use super::{Directory, Function, Kind, Split, Task, Tasks};
+use super::{Directory, Function, Kind, Module, Split, Task, Tasks};
 use crate::environment::{Briefing, Case, Ending, Example, Outcome, Request, TestsTrace, Trace};
 
 /// System text of every chat, unless the author gives another.
@@ -14,7 +14,9 @@ const SCRIPT: (&str, &str) =
 
 impl Tasks {
     /// The same tasks with the name and the texts of their directory.
-    pub fn described(self, directory: &Directory) -> Tasks {
+    pub fn described(mut self, directory: &Directory) -> Tasks {
+        let numpy = directory.modules.contains(&Module::Numpy);
+        self.tasks.iter_mut().for_each(|task| task.numpy |= numpy);
         let example = directory.example.as_ref();
         let example =
             example.map(|example| Example { request: example.request.clone(), program: example.program.clone() });

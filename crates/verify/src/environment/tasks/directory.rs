@@ -17,6 +17,8 @@ pub struct Directory {
     pub system: Option<String>,
     /// A worked example, shown before every request.
     pub example: Option<Example>,
+    /// What the programs of all its tasks can import though their text does not say so.
+    pub modules: Vec<Module>,
     /// Its `env.toml`.
     pub path: PathBuf,
 }
@@ -28,6 +30,14 @@ pub enum RulesFile {
     Tasks(PathBuf),
     /// A game in Python.
     Game(PathBuf),
+}
+
+/// A module that `modules` may name; what else there is needs no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Module {
+    /// numpy
+    Numpy,
 }
 
 /// Why an `env.toml` was refused.
@@ -44,7 +54,7 @@ pub enum DirectoryError {
         message: String,
     },
     /// A text for a game, which belongs in the game's own file.
-    #[error("{path}: found `{key}` beside `game`; expected `game` alone: a game's words are in its own file")]
+    #[error("{path}: found `{key}` beside `game`; expected `game` alone: a game says all else in its own file")]
     WordsOfGame { path: PathBuf, key: &'static str },
     /// A file that is named and does not exist.
     #[error("{path}: `{key}` names {named}, which is no file; expected the path of a file, from where {path} is")]
@@ -71,6 +81,8 @@ struct File {
     game: Option<PathBuf>,
     system: Option<String>,
     example: Option<Pair>,
+    #[serde(default)]
+    modules: Vec<Module>,
 }
 
 #[derive(Deserialize)]
@@ -83,7 +95,7 @@ struct Pair {
 /// Name of the file that describes an environment, in its directory.
 pub const DIRECTORY_FILE: &str = "env.toml";
 
-const KEYS: [&str; 5] = ["name", "tasks", "game", "system", "example"];
+const KEYS: [&str; 6] = ["name", "tasks", "game", "system", "example", "modules"];
 
 impl Directory {
     /// Reads `env.toml` of a directory, but not the rules.
@@ -102,6 +114,7 @@ impl Directory {
                     ("name", file.name.is_some()),
                     ("system", file.system.is_some()),
                     ("example", file.example.is_some()),
+                    ("modules", !file.modules.is_empty()),
                 ];
                 if let Some((key, _)) = words.into_iter().find(|(_, given)| *given) {
                     return Err(DirectoryError::WordsOfGame { path, key });
@@ -114,7 +127,8 @@ impl Directory {
         let own = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         let own = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let example = file.example.map(|Pair { request, program }| Example { request, program });
-        Ok(Directory { name: file.name.unwrap_or(own), rules, system: file.system, example, path })
+        let (name, system, modules) = (file.name.unwrap_or(own), file.system, file.modules);
+        Ok(Directory { name, rules, system, example, modules, path })
     }
 
     /// Refuses a directory whose `env.toml` names a file that does not exist.

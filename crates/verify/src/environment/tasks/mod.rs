@@ -24,7 +24,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub use directory::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile};
+pub use directory::{DIRECTORY_FILE, Directory, DirectoryError, Module, RulesFile};
 pub use error::{Problem, TasksError};
 pub use honeypot::{NoHoneypot, honeypot};
 pub use suites::{Known, Suite, SuiteRows};

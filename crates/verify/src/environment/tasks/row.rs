@@ -8,24 +8,8 @@ use super::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, e
 use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
 
-const KEYS: [&str; 16] = [
-    "id",
-    "prompt",
-    "entry_point",
-    "tests",
-    "inputs",
-    "reference",
-    "checker",
-    "literal",
-    "opening",
-    "shown",
-    "tolerance",
-    "tuples_are_lists",
-    "split",
-    "group",
-    "seconds",
-    "honeypot",
-];
+const KEYS: &str = "id prompt entry_point tests inputs reference checker literal opening shown tolerance \
+                    tuples_are_lists array_types split group seconds honeypot modules";
 /// Keys of a test.
 const CALL: [&str; 2] = ["args", "expected"];
 /// Key of a test that expects an exception, in place of a value.
@@ -42,7 +26,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
         return Err(vec![RowFault(format!("found {}; expected a JSON object", named(value)))]);
     };
     let mut row = Row { dict, fewest: None, faults: Vec::new() };
-    row.know(dict, &KEYS, "");
+    row.know(dict, &KEYS.split_whitespace().collect::<Vec<_>>(), "");
     let id = row.id();
     let prompt = row.prompt();
     let reference = row.text("reference");
@@ -59,10 +43,15 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
         tests: Vec::new(),
         shown: row.shown(),
         equality: row.equality(),
+        array_types: row.truth("array_types"),
+        numpy: row.numpy(),
         seconds: row.number("seconds", "a number above 0, at most 60", |s| s > 0.0 && s <= SECONDS_MAX),
         reference,
         constant: OnceLock::new(),
     };
+    if task.array_types && task.kind == Kind::Script {
+        row.fault("array_types", "without an `entry_point`; what a whole program prints has no type");
+    }
     row.tests(&mut task);
     if row.faults.is_empty() { Ok(task) } else { Err(row.faults) }
 }
@@ -191,6 +180,16 @@ impl Row<'_> {
                 false
             }
         }
+    }
+
+    /// Whether `modules` names numpy, the one module that it may name.
+    fn numpy(&mut self) -> bool {
+        let modules = self.list("modules");
+        if let Some(other) = modules.iter().find(|module| !matches!(module, Value::Str(name) if name == "numpy")) {
+            let found = named(other);
+            self.fault("modules", format!("found {found}; expected `numpy`: what else there is needs no key"));
+        }
+        !modules.is_empty()
     }
 
     fn kind(&mut self, reference: Option<&str>) -> Kind {

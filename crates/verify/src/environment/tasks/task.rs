@@ -39,6 +39,10 @@ pub struct Task {
     pub shown: usize,
     /// How values are compared; for a script's output only the tolerance counts.
     pub equality: Equality,
+    /// Whether types and shapes of numpy's arrays are compared too, not their items alone.
+    pub array_types: bool,
+    /// Whether programs have numpy though their text does not say so.
+    pub numpy: bool,
     /// Seconds of the reference machine for all tests together, if the task sets a limit.
     pub seconds: Option<f64>,
     /// A program that passes.

@@ -317,6 +317,14 @@ fn bad_lines_are_named_with_what_is_allowed() {
             "tolerance: found int 1; expected a number from 0 to below 1",
         ),
         (
+            &with("\"tests\"", "\"modules\":[\"numpy\",\"scipy\"],\"tests\""),
+            "modules: found str 'scipy'; expected `numpy`: what else there is needs no key",
+        ),
+        (
+            &with("\"tests\"", "\"array_types\":\"yes\",\"tests\""),
+            "array_types: found str 'yes'; expected true or false",
+        ),
+        (
             &with("\"tests\"", "\"tuples_are_lists\":1,\"tests\""),
             "tuples_are_lists: found int 1; expected true or false",
         ),
@@ -423,11 +431,12 @@ fn a_directory_names_its_rules_and_its_words() {
         fs::write(dir.path().join("env.toml"), text).unwrap();
         Directory::open(dir.path())
     };
-    let whole = "name = \"sums\"\ntasks = \"tasks.jsonl\"\nsystem = \"Be brief.\"\n[example]\nrequest = \"r\"\nprogram = \"p\"\n";
+    let whole = "name = \"sums\"\ntasks = \"tasks.jsonl\"\nsystem = \"Be brief.\"\nmodules = [\"numpy\"]\n[example]\nrequest = \"r\"\nprogram = \"p\"\n";
     let example = Some(Example { request: "r".into(), program: "p".into() });
     let rules = RulesFile::Tasks(dir.path().join("tasks.jsonl"));
     let path = dir.path().join("env.toml");
-    let expected = Directory { name: "sums".into(), rules, system: Some("Be brief.".into()), example, path };
+    let (name, system, modules) = ("sums".into(), Some("Be brief.".into()), vec![Module::Numpy]);
+    let expected = Directory { name, rules, system, example, modules, path };
     assert_eq!(open(whole).unwrap(), expected);
     let game = open("game = \"game.py\"").unwrap();
     assert_eq!(game.rules, RulesFile::Game(dir.path().join("game.py")));
@@ -436,6 +445,8 @@ fn a_directory_names_its_rules_and_its_words() {
         ("", "found neither; expected either `tasks = \"tasks.jsonl\"` or `game = \"game.py\"`"),
         ("tasks = \"a\"\ngame = \"b\"", "found both"),
         ("game = \"a\"\nsystem = \"b\"", "found `system` beside `game`"),
+        ("game = \"a\"\nmodules = [\"numpy\"]", "found `modules` beside `game`"),
+        ("tasks = \"a\"\nmodules = [\"pandas\"]", "unknown variant `pandas`, expected `numpy`"),
         ("taks = \"a\"", "did you mean `tasks`?"),
         ("tasks = 7", "line 1"),
         ("tasks = \"a\"\n[example]\nrequest = \"r\"", "missing field `program`"),

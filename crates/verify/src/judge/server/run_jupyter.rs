@@ -76,10 +76,10 @@ pub(super) fn cell_runner(sandbox: Sandbox, limits: Limits) -> Box<CellRunner> {
     Box::new(move |cells| {
         let memory_bytes = cells.memory_bytes.unwrap_or(u64::MAX).min(limits.memory_bytes);
         let limits = Limits { game_fuel: cells.fuel, call_fuel: cells.cell_fuel, memory_bytes };
-        // The interpreter with numpy is opened for a source that names it.
+        // All cells share an interpreter: that with numpy, if one of them names it.
         let numpy = cells.sources.iter().any(|source| source.contains("numpy"));
-        let driver = if numpy { format!("{CELLS}# numpy\n") } else { CELLS.to_owned() };
-        let mut session = match sandbox.load(&driver, SEED, &limits) {
+        let sandbox = if numpy { sandbox.with_numpy() } else { sandbox.clone() };
+        let mut session = match sandbox.load(CELLS, SEED, &limits) {
             Ok(session) => session,
             Err(unloaded) => {
                 let fault = program(unloaded.failure)?;

@@ -76,7 +76,8 @@ impl Service {
         let items = match items {
             Ok(items) => items,
             Err(error) => {
-                let words = format!("{error}; expected {{\"id\": \"...\", \"completion\": \"...\"}} or a list of them");
+                let found = if error.is_eof() { "the body ends too early".to_owned() } else { error.to_string() };
+                let words = format!("{found}; expected {{\"id\": \"...\", \"completion\": \"...\"}} or a list of them");
                 return Response::error(400, &words);
             }
         };

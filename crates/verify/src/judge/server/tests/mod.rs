@@ -146,6 +146,7 @@ fn what_is_no_request_is_told_so() {
     let told = |answer: (u16, Value)| (answer.0, answer.1["error"].as_str().unwrap().to_owned());
     for (path, body, status, words) in [
         ("/judge", "nonsense", 400, "expected ident at line 1 column 2; expected {\"id\""),
+        ("/judge", "{\"id\": ", 400, "the body ends too early; expected {\"id\""),
         ("/judge", "[{\"id\": \"a\"}]", 400, "missing field `completion`"),
         ("/run_code", "{\"code\": \"1\"}", 400, "missing field `language`"),
         ("/elsewhere", "", 404, "POST /judge"),
