@@ -115,26 +115,34 @@ fn verdict(sandbox: &Sandbox, source: &str, arguments: &str) -> (String, u64) {
     (format!("{called:?}{}", if machine { ", the machine's" } else { "" }), session.fuel_used())
 }
 
-/// Name, source and arguments of a program.
-type Run = (String, String, String);
+/// A program that is run on both processors.
+struct ProcessorTrial {
+    name: String,
+    source: String,
+    /// The arguments of its function, as JSON.
+    arguments: String,
+}
 
-fn hostile() -> impl Iterator<Item = Run> {
+fn hostile() -> impl Iterator<Item = ProcessorTrial> {
     fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile")).unwrap().map(|entry| {
         let path = entry.unwrap().path();
-        let board = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]";
-        (path.display().to_string(), fs::read_to_string(path).unwrap(), board.to_owned())
+        let arguments = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]".to_owned();
+        ProcessorTrial { name: path.display().to_string(), source: fs::read_to_string(path).unwrap(), arguments }
     })
 }
 
 /// Programs that go as deep as each of `levels`.
-fn deep(kinds: &[(&str, &str)], levels: &[u32]) -> Vec<Run> {
-    let run =
-        |(name, body): &(&str, &str), levels| (format!("{name} {levels}"), recursing(body), format!("[{levels}]"));
-    kinds.iter().flat_map(|kind| levels.iter().map(move |levels| run(kind, levels))).collect()
+fn deep(kinds: &[(&str, &str)], levels: &[u32]) -> Vec<ProcessorTrial> {
+    let tried = |(name, body): &(&str, &str), levels| ProcessorTrial {
+        name: format!("{name} {levels}"),
+        source: recursing(body),
+        arguments: format!("[{levels}]"),
+    };
+    kinds.iter().flat_map(|kind| levels.iter().map(move |levels| tried(kind, levels))).collect()
 }
 
 /// The same verdicts and fuel on this processor and on the oldest of its architecture.
-fn is_the_same_on_both(runs: impl Iterator<Item = Run>) {
+fn is_the_same_on_both(programs: impl Iterator<Item = ProcessorTrial>) {
     let here = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
     let here = here.interpreting();
     let dir = tempfile::tempdir().unwrap();
@@ -143,7 +151,7 @@ fn is_the_same_on_both(runs: impl Iterator<Item = Run>) {
     let interpreter = Interpreter::with(&oldest, dir.path(), || ()).unwrap();
     let oldest = Sandbox { interpreters: Arc::new(Interpreters::new(interpreter, dir.path())), ..here.clone() };
     let mut wrong = Vec::new();
-    for (name, source, arguments) in runs {
+    for ProcessorTrial { name, source, arguments } in programs {
         let found = [&here, &oldest].map(|sandbox| verdict(sandbox, &source, &arguments));
         println!("{name}: {:.100} {}", found[0].0, found[0].1);
         if found[0] != found[1] || found[0].0.ends_with("the machine's") {
@@ -164,7 +172,10 @@ fn a_verdict_does_not_depend_on_the_processor() {
 #[ignore = "compiles the interpreter with numpy for the oldest processor; `make numpy-tests` runs it"]
 fn a_verdict_with_numpy_does_not_depend_on_the_processor() {
     let all = [deep(NUMPY, &[LEVELS / 40, LEVELS]), deep(RECURSIONS, &[LEVELS / 40, LEVELS]), hostile().collect()];
-    let with_numpy =
-        |(name, source, arguments)| (format!("numpy: {name}"), format!("import numpy\n{source}"), arguments);
+    let with_numpy = |ProcessorTrial { name, source, arguments }| ProcessorTrial {
+        name: format!("numpy: {name}"),
+        source: format!("import numpy\n{source}"),
+        arguments,
+    };
     is_the_same_on_both(all.into_iter().flatten().map(with_numpy));
 }
