@@ -6,7 +6,7 @@ use ruff_text_size::Ranged;
 use super::cases::{Cases, name_in};
 use super::checker::Target;
 use super::draft::{Draft, Row, unfenced};
-use super::{asserts, checker, crux_eval};
+use super::{asserts, checker, crux_eval, evalplus};
 use crate::environment::tasks::source;
 use crate::environment::value::Value;
 
@@ -20,7 +20,7 @@ pub(super) struct Format {
 
 /// The first format whose fields a row has is taken.
 const FORMATS: [Format; 14] = [
-    Format { name: "EvalPlus", fields: &["entry_point", "base_input", "canonical_solution"], convert: evalplus },
+    Format { name: "EvalPlus", fields: &["entry_point", "base_input", "canonical_solution"], convert: evalplus::draft },
     Format { name: "HumanEval", fields: &["entry_point", "canonical_solution", "test"], convert: human_eval },
     Format { name: "MBPP", fields: &["test_list", "code"], convert: mbpp },
     Format { name: "CRUXEval", fields: &CRUX_EVAL, convert: crux_eval::outputs },
@@ -64,38 +64,6 @@ pub(super) fn unknown() -> String {
     format!("fields of no known set; there are: {}", known.collect::<Vec<_>>().join("; "))
 }
 
-fn evalplus(row: &Row) -> Result<Draft, String> {
-    let name = row.need("entry_point")?;
-    let prompt = row.need("prompt")?;
-    let reference = format!("{prompt}{}", row.need("canonical_solution")?);
-    source::signature_of(&reference, name).map_err(|why| format!("canonical solution: {why}"))?;
-    if name == "find_zero" {
-        return Err("any root is right, which needs a checker; HumanEval's own row converts to one".into());
-    }
-    let mut inputs = Vec::new();
-    for key in ["base_input", "plus_input"] {
-        match row.get(key).map(|_| row.json(key)).transpose()? {
-            Some(Value::List(items)) => inputs.extend(items.iter().map(Value::to_string)),
-            None => {}
-            Some(other) => return Err(format!("a {} in `{key}`", other.kind())),
-        }
-    }
-    let tolerance = match row.get("atol") {
-        Some(Value::Float(float)) => *float,
-        _ => 0.0,
-    };
-    Ok(Draft {
-        prompt: completion_of(prompt),
-        entry_point: Some(name.to_owned()),
-        opening: source::header_of(prompt, name),
-        inputs,
-        reference: Some(reference),
-        tolerance,
-        shows_none: true,
-        ..Draft::default()
-    })
-}
-
 fn human_eval(row: &Row) -> Result<Draft, String> {
     let (name, prompt, test) = (row.need("entry_point")?, row.need("prompt")?, row.need("test")?);
     let reference = format!("{prompt}{}", row.need("canonical_solution")?);
@@ -122,7 +90,7 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
 }
 
 /// The prompt of a task that asks to complete a function.
-fn completion_of(prompt: &str) -> String {
+pub(super) fn completion_of(prompt: &str) -> String {
     format!("Complete this function:\n\n```python\n{}\n```", prompt.trim())
 }
 

@@ -8,6 +8,7 @@ mod cases;
 mod checker;
 mod crux_eval;
 mod draft;
+mod evalplus;
 mod formats;
 #[cfg(test)]
 mod tests;
