@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import os
 import shutil
 import tempfile
@@ -40,7 +41,7 @@ def shown(path):
 assert [answer["reward"] for answer in shown("docs/judge.md")] == [1.0]
 [answer] = shown("python/README.md")
 told = block("python/README.md", "from grpo_sandbox import Judge").splitlines()[-1]
-assert repr([answer])[:-2].startswith(told.removeprefix("# ").removesuffix(", ...}]")), (told, answer)
+assert json.dumps([answer])[:-2].startswith(told.removeprefix("# ").removesuffix(", ...}]")), (told, answer)
 
 items = [f"def add(a, b):\n    return a + b if a < {n} else b" for n in range(-900, 900, 300)]
 answers = [Judge(env=TASKS, workers=workers).judge(items, ["add"] * len(items)) for workers in (0, 1, 4)]
