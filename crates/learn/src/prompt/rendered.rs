@@ -40,7 +40,7 @@ pub struct Earlier {
 /// Text given to the policy, with its token ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// Index in [`PromptSet::prompts`].
+    /// Index in [`PromptSet::prompts`](super::PromptSet::prompts).
     pub id: u32,
     /// Name of the style or task.
     pub style: String,
