@@ -7,8 +7,16 @@ use glob::Pattern;
 use walkdir::WalkDir;
 
 /// Folders of git, of builds and of runs.
-const NOT_OURS: &[&str] =
-    &[".git", "target", "runs", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "tensor/emulator/target"];
+const NOT_OURS: &[&str] = &[
+    ".git",
+    "target",
+    "runs",
+    "python/data",
+    "fuzz/target",
+    "fuzz/corpus",
+    "fuzz/artifacts",
+    "tensor/emulator/target",
+];
 
 pub struct Tree {
     files: BTreeSet<String>,
