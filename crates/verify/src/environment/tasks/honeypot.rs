@@ -49,6 +49,8 @@ pub fn honeypot(task: &Task, seed: Seed) -> Result<String, NoHoneypot> {
     task.equality.tuples_are_lists.then(|| put("tuples_are_lists", json!(true)));
     task.group.as_ref().map(|group| put("group", json!(group)));
     task.seconds.map(|seconds| put("seconds", json!(seconds)));
+    task.array_types.then(|| put("array_types", json!(true)));
+    task.numpy.then(|| put("modules", json!(["numpy"])));
     put("honeypot", json!(true));
     let text = Json::Object(line).to_string();
     // The line is parsed again, so that no file is written which this program would refuse.
@@ -91,7 +93,7 @@ mod tests {
     use crate::environment::tasks::task::Split;
 
     const TASKS: [&str; 4] = [
-        r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}, {"args": "('a', 1)", "raises": "TypeError"}]}"#,
+        r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "modules": ["numpy"], "array_types": true, "seconds": 2, "group": "sums", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}, {"args": "('a', 1)", "raises": "TypeError"}]}"#,
         r#"{"id": "echo", "prompt": "Echo.", "shown": 1, "tests": [{"stdin": "[1, 2]", "stdout": "1"}, {"stdin": "[3]", "stdout": "3"}]}"#,
         r#"{"id": "age", "prompt": "Age.", "entry_point": "age", "tolerance": 0.5, "tests": [{"args": "(-1,)", "raises": "ValueError"}]}"#,
         r#"{"id": "all", "prompt": "Ask.", "entry_point": "f", "checker": "def check():\n    yield ('f', 1)\n    return True"}"#,
@@ -115,7 +117,8 @@ mod tests {
     fn a_honeypot_asks_what_its_task_asks_and_expects_what_nobody_can_answer() {
         for (task, trap) in tasks(&TASKS[..3]).iter().zip(trapped(1)) {
             assert_eq!((trap.words(), trap.opening(), trap.entry()), (task.words(), task.opening(), task.entry()));
-            assert_eq!(trap.equality, task.equality);
+            assert_eq!((&trap.equality, trap.seconds, &trap.group), (&task.equality, task.seconds, &task.group));
+            assert_eq!((trap.numpy, trap.array_types), (task.numpy, task.array_types));
             assert!(trap.is_honeypot && trap.split == Split::Train && !trap.hidden().is_empty(), "{trap:?}");
             assert_eq!(trap.id, format!("{} (honeypot)", task.id));
             // No answer that any test of the task expects is right in a hidden test of the honeypot.
