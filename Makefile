@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: test-times suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page packages wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: fuel-and-time test-times suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page packages wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -77,7 +77,7 @@ workflows: target/wheel/installed ## Check .github/workflows against GitHub's sc
 
 proofs: build ## What takes hours: every boundary, ten thousand edges of budgets, mutants, generated programs, a soak
 	$(MAKE) tier-exhaustive
-	$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture ten_thousand_programs
+	$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture ten_thousand_programs no_program_of_the_corpus
 	$(MAKE) fuzz-tier TIER_SECONDS=3600
 	$(MAKE) soak
 	$(MAKE) packages
@@ -108,6 +108,9 @@ bench-generate: tools ## What generation costs here, beside PyTorch where BENCH_
 
 bench-train: tools ## What an update costs here, likewise
 	$(BENCH)
+
+fuel-and-time: build ## How fuel ranks programs, beside the time that they take in this machine's python3
+	python3 scripts/fuel-and-time.py $(BIN)
 
 fuzz: ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz)
 	scripts/fuzz.sh $(FUZZ_SECONDS)
