@@ -10,14 +10,22 @@ function testsOf(sample) {
 const passedAll = (sample) => Boolean(sample.tests) && sample.tests.passed === sample.tests.tests;
 const failureOf = (sample) => sample.reason || (sample.tests && sample.tests.failed ? `test ${sample.tests.failed.test}: ${sample.tests.failed.reason}` : "all tests passed");
 
-// What a task asked for. Its words are the end of the prompt, behind those that open every chat.
+// How many characters all prompts begin with: what opens every chat, and the worked example. Whole lines of them.
+function opening(prompts) {
+  if (prompts.length < 2) return 0;
+  const [first, ...others] = prompts;
+  let same = 0;
+  while (same < first.length && others.every((other) => other[same] === first[same])) same += 1;
+  return first.lastIndexOf("\n", same - 1) + 1;
+}
+
+// What a task asked for: its own words, and behind a click those that stand before every task.
 function asked(run, task) {
   const prompt = run.tasks.prompts[task];
   if (!prompt) return [];
-  const told = el("pre", { class: "told asked", tabindex: "0" }, prompt);
-  const show = () => { told.scrollTop = told.scrollHeight; };
-  setTimeout(show);
-  return [el("details", { open: true, ontoggle: show }, el("summary", {}, `What was asked, ${whole(prompt.length)} characters`), told)];
+  const told = (text) => el("pre", { class: "told asked", tabindex: "0" }, text), before = opening(Object.values(run.tasks.prompts));
+  return [el("details", { open: true }, el("summary", {}, "What was asked"), told(prompt.slice(before))),
+    before ? el("details", {}, el("summary", {}, `What stands before every task, ${whole(before)} characters`), told(prompt.slice(0, before))) : null].filter(Boolean);
 }
 
 // A step's programs as a table; the chosen one beside it.
@@ -52,7 +60,7 @@ function attempts(run) {
   const list = el("select", { onchange: () => fill(steps[list.selectedIndex]) }, steps.map((step) => el("option", {}, summary(step))));
   list.selectedIndex = Math.max(0, steps.indexOf(Number((chosenSample || "").split(" ")[0])));
   fill(steps[list.selectedIndex]);
-  return { node: el("div", { class: "card" }, el("div", { class: "controls" }, el("label", {}, "Step ", list)), el("div", { class: "attempts" }, place, code)), watch: () => {} };
+  return { node: el("div", { class: "card", id: "attempts" }, el("div", { class: "controls" }, el("label", {}, "Step ", list)), el("div", { class: "attempts" }, place, code)), watch: () => {} };
 }
 
 // Games of a file of Python: what they came to, and what the program was shown last.

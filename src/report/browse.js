@@ -33,14 +33,15 @@ const shownEntry = (run, entry) => [
 function failures(run) {
   const { completions, failed, late, late_failed, late_steps, reasons, rarer } = run.failures;
   if (!completions) return null;
-  const last = late_steps === 1 ? "last step" : `last ${whole(late_steps)} steps`;
-  const words = `${whole(failed)} of ${whole(completions)} completions failed (${share(failed / completions)}); of ${whole(late)} in the ${last}, ${whole(late_failed)} did (${share(late_failed / late)}).`;
+  // Of a short run the last steps are all there are.
+  const last = late === completions ? [] : [late_steps === 1 ? "last step" : `last ${whole(late_steps)} steps`];
+  const words = `${whole(failed)} of ${whole(completions)} completions failed (${share(failed / completions)})${last.map((steps) => `; of ${whole(late)} in the ${steps}, ${whole(late_failed)} did (${share(late_failed / late)})`).join("")}.`;
   if (!failed) return section("Why programs failed", el("p", {}, `None of ${whole(completions)} completions failed.`));
   const beside = el("div", { class: "beside tall", tabindex: "0", role: "region", "aria-label": "examples" });
-  const rows = reasons.map((one) => ({ numeric: [1, 2, 3], cells: [reasonWords(run, one), whole(one.count), share(one.count / completions), whole(one.late)],
+  const rows = reasons.map((one) => ({ numeric: [1, 2, 3], cells: [reasonWords(run, one), whole(one.count), share(one.count / completions), ...last.map(() => whole(one.late))],
     show: () => one.examples.flatMap((entry) => shownEntry(run, entry)) }));
   return section("Why programs failed", el("p", { class: "soft small" }, words, " Names are left out of reasons, so that one kind of mistake is counted once; choose one to see its newest programs."),
-    el("div", { class: "card attempts" }, el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "reasons" }, chooser(["what a program does", "programs", "of all", last], rows, beside),
+    el("div", { class: "card attempts" }, el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "reasons" }, chooser(["what a program does", "programs", "of all", ...last], rows, beside),
       rarer ? el("p", { class: "soft small" }, `And ${whole(rarer)} for rarer reasons.`) : null), beside));
 }
 

@@ -73,11 +73,11 @@ function range(run, key, show) {
 }
 
 function tilesOfTasks(run) {
-  const tile = (pair, words) => (pair[0] === null ? null : el("div", { class: "tile" }, el("strong", {}, [...new Set(pair.map((value) => percent(value)))].join(" → ")), el("span", {}, words)));
-  const evaluated = (key) => { const there = known(evaluation(run, key)); return there.length ? [there[0], there[there.length - 1]] : [null, null]; };
-  const count = known(evaluation(run, "eval_tasks/count"));
+  const tile = (pair, words) => (pair[0] === null ? null : el("div", { class: "tile" }, el("strong", {}, pair.map((value) => percent(value)).join(" → ")), el("span", {}, words)));
+  const evaluated = (key) => { const there = known(evaluation(run, key)); return there.length > 1 ? [there[0], there[there.length - 1]] : [there[0] ?? null]; };
+  const asked = known(evaluation(run, "eval_tasks/count")).pop();
   return el("div", { class: "tiles" },
-    tile(evaluated("eval_tasks/frac_passed"), `held-out tasks solved${count.length ? ` (pass@1 of ${count[count.length - 1]})` : ""}`),
+    tile(evaluated("eval_tasks/frac_passed"), `held-out tasks solved${asked ? `: pass@1 of ${whole(asked)} task${asked === 1 ? "" : "s"}` : ""}`),
     tile(evaluated("eval_tasks/frac_tests"), "held-out tests passed"),
     tile(ends(column(run, "tasks/frac_passed")), "training tasks solved, first and last steps"),
     tile(ends(column(run, "tasks/frac_tests")), "training tests passed"),
@@ -160,17 +160,27 @@ function smoother() {
   return el("div", { class: "controls smoother" }, el("label", { class: "grow" }, "Smoothing ", slide), told);
 }
 
+// Links to the parts of the page, which is long on a telephone: what programs were written stands below all curves.
+function contents() {
+  const links = [...main.querySelectorAll("h2")].map((part, at) => {
+    part.id = `part-${at}`;
+    return el("a", { href: `#${part.id}` }, part.textContent);
+  });
+  document.getElementById("contents").replaceChildren(...links);
+}
+
 function build({ runs, follow, version }) {
   charts.length = 0;
   const at = window.scrollY;
   const detail = details(runs);
-  main.replaceChildren(heading(runs, follow),
+  main.replaceChildren(heading(runs, follow), el("nav", { id: "contents", class: "small", "aria-label": "parts of this page" }),
     ...(runs.length === 1 ? [tiles(runs[0])] : [section("Compared", el("div", { class: "card" }, comparison(runs), el("p", { class: "soft small" }, `First and last: means over ${WINDOW} steps; held-out: first and last evaluation.`))),
       section("Differing settings", el("div", { class: "card" }, differences(runs)))]),
     section("Learning curves", smoother(), el("div", { class: "charts" }, curves(runs).filter(Boolean))),
     detail.node, everything(runs) || "",
     el("footer", { class: "soft small" }, `grpo-2048 ${version}. Thin lines are single steps, thick ones means over as many as Smoothing says.`));
   detail.fill();
+  contents();
   drawAll();
   window.scrollTo(0, at);
 }

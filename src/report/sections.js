@@ -101,9 +101,9 @@ function coloured(layers, order) {
 }
 
 const VERDICTS = ["succeeded", "cut", "not compiled", "no function", "raised", "froze", "bad value", "wrong answer", "out of budget"];
-const ENDINGS = ["game over", "out of fuel", "move limit", "freeze", "bad move", "raised", "hung", "out of memory", "stack overflow"];
-
-const TASK_ENDINGS = ["passed", "bad value", "wrong answer", "raised", "hung", "out of fuel", "out of memory", "stack overflow"];
+// What is in both charts stands at one place of both lists, and so has one colour.
+const ENDINGS = ["game over", "out of fuel", "move limit", "hung", "raised", "freeze", "bad move", "out of memory", "stack overflow"];
+const TASK_ENDINGS = ["passed", "out of fuel", "out of memory", "stack overflow", "raised", "hung", "bad value", "wrong answer"];
 
 function shares(run) {
   const tasks = ofTasks(run), show = points(run);

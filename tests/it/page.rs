@@ -72,6 +72,8 @@ fn every_section_is_built_and_answers_its_reader() {
     let said = in_browser(
         &run.join("report.html"),
         "say('sections', [...document.querySelectorAll('h2')].map((one) => one.textContent).join(', '));
+         const links = [...document.querySelectorAll('#contents a')];
+         say('linked', links.length, links.every((one) => document.querySelector(one.getAttribute('href')).textContent === one.textContent));
          say('named', [...document.querySelectorAll('svg')].every((one) => document.getElementById(one.getAttribute('aria-labelledby'))?.textContent));
          say('repeated', [...document.querySelectorAll('svg')].filter((one) => { const labels = [...one.querySelectorAll('text[text-anchor=end]')].map((text) => text.textContent); return new Set(labels).size < labels.length || labels.includes('-0'); }).length);
          say('facts', [...document.querySelectorAll('.facts dt')].map((one) => one.textContent).join(', '));
@@ -109,6 +111,7 @@ fn every_section_is_built_and_answers_its_reader() {
     );
     let expected = [
         "sections Learning curves, In detail, Programs and their games, Why programs failed, Groups, All completions, Hall of fame, Configuration, Any metric",
+        "linked 9 true",
         "named true",
         "repeated 0",
         "facts Begun, Ended, Steps and evaluations took, Machine, Tensors, Program, Command",
@@ -171,18 +174,29 @@ fn of_a_task_the_page_says_what_was_asked_what_was_written_and_why_it_failed() {
     done(dir, &[&small[..], &quick, &["--set", "train.eval_samples=0"]].concat());
     // Random weights write no program, so the log gets one.
     let log = dir.join("run/completions/step_00001.jsonl");
-    let wrong = serde_json::json!({"step": 1, "style": "add", "prompt": "Write `add(a, b)`.\n```python\ndef add(a, b):",
+    let wrong = |task: &str| {
+        serde_json::json!({"step": 1, "style": task, "prompt": format!("Answer in Python.\nWrite `{task}(a, b)`."),
         "completion": "\n    return 4\n```", "reward": 0.0, "advantage": 0.0, "evaluation": {"verdict": "played", "games":
         [{"task": 0, "score": 0.0, "ending": "wrong_answer", "fuel": 9, "tests": {"tests": 1, "passed": 0, "answered": 1,
-        "constant": 0, "failed": {"test": 1, "reason": "add(1, 2) gave 4, expected 3"}}}]}});
-    std::fs::write(log, format!("{wrong}\n")).unwrap();
+        "constant": 0, "failed": {"test": 1, "reason": "add(1, 2) gave 4, expected 3"}}}]}})
+    };
+    std::fs::write(log, format!("{}\n{}\n", wrong("add"), wrong("sub"))).unwrap();
     done(dir, &["report", "run"]);
     let said = in_browser(
         &dir.join("run/report.html"),
-        "const beside = document.querySelector('.attempts .beside'), asked = beside.querySelector('pre.told');
-         say('asked', asked.textContent.includes('Write `add(a, b)`.'), beside.querySelector('details').open);
+        "const beside = document.querySelector('.attempts .beside'), [asked, before] = beside.querySelectorAll('details');
+         say('asked', asked.querySelector('pre').textContent, asked.open);
+         say('before', before.querySelector('pre').textContent, before.open);
          say('wrote', beside.querySelectorAll('pre .l').length > 0, 'why', beside.querySelector('strong.bad').textContent);
-         say('last', [...document.querySelectorAll('th')].some((one) => one.textContent === 'last step'));",
+         say('reasons', [...document.querySelectorAll('.attempts thead')].pop().textContent);",
     );
-    assert_eq!(said, ["asked true true", "wrote true why test 1: add(1, 2) gave 4, expected 3", "last true"]);
+    assert_eq!(
+        said,
+        [
+            "asked Write `add(a, b)`. true",
+            "before Answer in Python.\n false",
+            "wrote true why test 1: add(1, 2) gave 4, expected 3",
+            "reasons what a program doesprogramsof all"
+        ]
+    );
 }
