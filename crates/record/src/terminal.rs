@@ -74,11 +74,8 @@ impl TerminalSink {
         if self.console.progress() != Progress::Bar {
             return;
         }
-        let columns = usize::from(console::Term::stderr().size().1);
-        let template = format!("{{prefix}} {{bar:{}.cyan/white.dim}} {{wide_msg}}", bar_columns(columns));
-        let run = ProgressStyle::with_template(&template).expect("a fixed template").progress_chars("━╸─");
         let step = ProgressStyle::with_template("  {spinner} {wide_msg}").expect("a fixed template");
-        let run = self.console.add(ProgressBar::new(header.max_steps as u64).with_style(run));
+        let run = self.console.add(ProgressBar::new(header.max_steps as u64).with_style(run_style()));
         let step = self.console.add(ProgressBar::new_spinner().with_style(step));
         run.set_position(header.resumed_from as u64);
         run.set_prefix(format!("step {}/{}", header.resumed_from, header.max_steps));
@@ -91,6 +88,8 @@ impl TerminalSink {
         let next = std::mem::take(&mut self.next);
         self.phase = if next.step == step { next } else { Phase::begin(step) };
         if let Some(bars) = &self.bars {
+            // Terminals are resized while a run goes on.
+            bars.run.set_style(run_style());
             bars.run.set_prefix(format!("step {step}/{}", self.max_steps));
             bars.step.set_message("drawing prompts");
         }
@@ -224,6 +223,13 @@ impl Drop for TerminalSink {
             bars.run.finish_and_clear();
         }
     }
+}
+
+/// The bar of the run, as wide as the terminal leaves room for now.
+fn run_style() -> ProgressStyle {
+    let columns = usize::from(console::Term::stderr().size().1);
+    let template = format!("{{prefix}} {{bar:{}.cyan/white.dim}} {{wide_msg}}", bar_columns(columns));
+    ProgressStyle::with_template(&template).expect("a fixed template").progress_chars("━╸─")
 }
 
 /// Columns of the bar of the run: what the longest line beside it leaves free, 6 to 40.
