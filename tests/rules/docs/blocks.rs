@@ -66,7 +66,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
 /// What is shown and run by nothing: how it begins, and why.
 const NOT_RUN: &[(&str, &str)] = &[
     // Commands.
-    ("make train", "a quarter of an hour; `grpo-2048 demo` is the same in a minute"),
+    ("make train", "a quarter of an hour; tests/readers/shown.py compares its lines with those of `grpo-2048 demo`"),
     ("make llm", "four CPU hours, and a model from PyPI"),
     ("make smollm2", "a model from PyPI"),
     ("INSTA_UPDATE=always", "writes files of the checkout"),
