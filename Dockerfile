@@ -3,7 +3,7 @@
 FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc g++ make && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
-# What `--version` names: --build-arg COMMIT="$(git describe --always)".
+# What `--version` names: --build-arg COMMIT="$(git describe --always --abbrev=12)".
 ARG COMMIT=
 ENV GRPO_2048_COMMIT=$COMMIT
 COPY . .
@@ -26,10 +26,11 @@ RUN apt-get update && apt-get install -y --no-install-recommends openmpi-bin ope
 RUN printf '%s\n' 'Host *' '  Port 2222' '  StrictHostKeyChecking no' '  UserKnownHostsFile /dev/null' '  LogLevel ERROR' \
     > /etc/ssh/ssh_config.d/mpi.conf \
     && printf '%s\n' 'Port 2222' 'HostKey /work/.ssh/id_rsa' 'PidFile /work/sshd.pid' 'StrictModes no' > /etc/ssh/sshd_mpi
-USER grpo
+USER 1000
 CMD ["/usr/sbin/sshd", "-De", "-f", "/etc/ssh/sshd_mpi"]
 
 FROM program
-USER grpo
+# By its number, which Kubernetes can tell from root.
+USER 1000
 ENTRYPOINT ["grpo-2048"]
 CMD ["doctor"]
