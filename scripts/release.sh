@@ -12,7 +12,7 @@ cargo=${CARGO:-cargo}
 version=$("$cargo" metadata --format-version 1 --no-deps --locked --offline |
     python3 -c 'import json, sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "grpo-2048"))')
 host=$("$cargo" -vV | sed -n 's/^host: //p')
-GRPO_2048_COMMIT=$(git describe --always --dirty --exclude "*" 2>/dev/null || true)
+GRPO_2048_COMMIT=$(git describe --always --abbrev=12 --dirty --exclude "*" 2>/dev/null || true)
 CARGO_TARGET_DIR=$PWD/target
 export GRPO_2048_COMMIT CARGO_TARGET_DIR
 epoch=$(git log -1 --format=%ct 2>/dev/null || echo 0)
@@ -40,7 +40,7 @@ pack() {
     tar -C target/dist --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner -cf - "$name" | gzip -n -9 > "$out.tar.gz"
     (cd target/dist && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
     # The oldest C library that it starts with.
-    echo "$name needs glibc $(objdump -T "$out/grpo-2048" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | cut -d_ -f2)"
+    echo "$name needs glibc $(readelf -W --version-info "$out/grpo-2048" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | cut -d_ -f2)"
     ls -l "$out.tar.gz"
     cat "$out.tar.gz.sha256"
 }

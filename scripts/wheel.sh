@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 cargo=${CARGO:-cargo}
 tools=target/wheel/bin
-GRPO_2048_COMMIT=$(git describe --always --dirty --exclude "*" 2>/dev/null || true)
+GRPO_2048_COMMIT=$(git describe --always --abbrev=12 --dirty --exclude "*" 2>/dev/null || true)
 CARGO_TARGET_DIR=$PWD/target
 export GRPO_2048_COMMIT CARGO_TARGET_DIR
 
@@ -41,5 +41,6 @@ else
         rustup target add "$target" > /dev/null
         pack --zig --target "$target" --compatibility manylinux_2_28
     done
+    scripts/wheel-check.py target/wheels/*.whl
 fi
 ls -l target/wheels
