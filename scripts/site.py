@@ -15,7 +15,7 @@ OUT = ROOT / "target" / "site"
 SOURCE = OUT / "source"
 # The pages in their order: heading, then documents.
 PAGES = {
-    "Start": ["README.md", "docs/using.md", "docs/tasks.md", "docs/suites.md", "docs/games.md", "docs/turns.md", "docs/judge.md", "docs/protocols.md", "docs/audit.md", "docs/faq.md"],
+    "Start": ["README.md", "docs/using.md", "docs/tasks.md", "docs/suites.md", "docs/games.md", "docs/turns.md", "docs/evolve.md", "docs/judge.md", "docs/protocols.md", "docs/audit.md", "docs/faq.md"],
     "Training": ["docs/algorithm.md", "docs/losses.md", "docs/runs.md", "docs/trackers.md", "docs/models.md", "docs/precision.md"],
     "Larger": ["docs/gpu.md", "docs/overlap.md", "docs/vllm.md", "docs/scale.md"],
     "From elsewhere": ["docs/trl.md", "python/README.md"],

@@ -14,6 +14,7 @@ mod check_grader;
 mod cli;
 mod differences;
 mod evaluation;
+mod evolve;
 #[cfg(target_os = "linux")]
 mod install;
 mod judge;

@@ -50,6 +50,8 @@ pub enum Purpose {
     Turn = 23,
     /// What the hidden tests of a honeypot expect.
     Honeypot = 24,
+    /// A round of a search at test time; number 0: its boards.
+    Evolution = 25,
 }
 
 /// A 64-bit seed.

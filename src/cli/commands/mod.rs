@@ -7,6 +7,7 @@ mod corpus;
 mod demo;
 mod doctor;
 mod eval;
+mod evolve;
 mod export;
 mod export_completions;
 mod judge;
@@ -74,6 +75,7 @@ enum Commands {
     Train(Box<train::TrainArgs>),
     Sft(sft::SftArgs),
     Eval(eval::EvalArgs),
+    Evolve(evolve::EvolveArgs),
     Score(score::ScoreArgs),
     Judge(judge::JudgeArgs),
     Play(play::PlayArgs),
@@ -104,6 +106,7 @@ impl Cli {
             Commands::Train(args) => args.run(console, commit),
             Commands::Sft(args) => args.run(console),
             Commands::Eval(args) => args.run(console),
+            Commands::Evolve(args) => args.run(console),
             Commands::Monitor(args) => args.run(console),
             Commands::Score(args) => args.run(console),
             Commands::Judge(args) => args.run(console),

@@ -72,6 +72,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("INSTA_UPDATE=always", "writes files of the checkout"),
     ("grpo-2048 export --run latest --output-dir adapter --push", "needs an account of the Hugging Face Hub"),
     ("grpo-2048 monitor", "needs a GPU"),
+    ("grpo-2048 evolve", "a model whose programs work; tests/it/evolve.rs searches"),
     ("grpo-2048 train --preset search --steps 100", "days: the protocol of a figure"),
     ("grpo-2048 train --model a/checkpoint-100", "days: the protocol of a figure"),
     ("grpo-2048 train --model b/checkpoint-60", "days: the protocol of a figure"),

@@ -1,0 +1,299 @@
+//! The programs of a search: islands of the best in each cell, and from which of them new programs are asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::settings::Settings;
+
+/// Weight of what has hardly been tried, beside what has been reached (PUCT's `c`; 1 in TTT-Discover's sampler).
+const EXPLORATION: f64 = 1.0;
+
+/// A program that was written in the search, and what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its number, in the order of the search.
+    pub id: usize,
+    /// Digest of its syntax tree, in hexadecimal.
+    pub digest: String,
+    /// Its Python source.
+    pub source: String,
+    /// The program that its author was shown to improve; none if it was written without one.
+    pub parent: Option<usize>,
+    /// The island that it was written for, from 0.
+    pub island: usize,
+    /// The round that wrote it, from 1.
+    pub round: usize,
+    /// What it earned on the boards of the search, or on the tests of its task.
+    pub reward: f64,
+    /// Mean points of a game, or share of tests passed.
+    pub score: f64,
+    /// Mean fuel of a game, or of all tests.
+    pub fuel: u64,
+    /// How often a group was asked to improve it.
+    pub asked: usize,
+    /// The largest reward of it and of all programs that descend from it.
+    pub reached: f64,
+}
+
+/// Programs of about the same length and cost. Only the best of a cell stays on an island (MAP-Elites: Mouret and Clune 2015).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cell {
+    /// Half octaves of its length in characters.
+    pub length: u32,
+    /// Octaves of its fuel.
+    pub fuel: u32,
+}
+
+impl Cell {
+    fn of(candidate: &Candidate) -> Cell {
+        let chars = candidate.source.len().max(1) as f64;
+        Cell { length: (2.0 * chars.log2()) as u32, fuel: candidate.fuel.max(1).ilog2() }
+    }
+}
+
+/// A cell's best program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Elite {
+    cell: Cell,
+    id: usize,
+}
+
+/// Everything that a search has found so far. It follows from the settings and the model's answers alone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Database {
+    /// Number of rounds that are in it.
+    pub rounds: usize,
+    /// Completions that were no program, failed, or repeated one that is known.
+    pub failed: usize,
+    pub repeated: usize,
+    candidates: Vec<Candidate>,
+    /// The best of each cell, by island.
+    islands: Vec<Vec<Elite>>,
+}
+
+/// What a group of completions is asked to improve, and what else it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lineage {
+    pub island: usize,
+    pub parent: Option<usize>,
+    pub inspirations: Vec<usize>,
+}
+
+/// A program that was just judged.
+#[derive(Debug, Clone)]
+pub struct JudgedProgram {
+    pub digest: String,
+    pub source: String,
+    pub reward: f64,
+    pub score: f64,
+    pub fuel: u64,
+}
+
+impl Database {
+    pub(super) fn new(islands: usize) -> Database {
+        Database { islands: vec![Vec::new(); islands], ..Database::default() }
+    }
+
+    /// All programs, in the order of the search.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.candidates
+    }
+
+    /// The programs of an island, the best of each cell, best first.
+    pub fn island(&self, island: usize) -> Vec<&Candidate> {
+        let mut members: Vec<&Candidate> =
+            self.islands[island].iter().map(|elite| &self.candidates[elite.id]).collect();
+        members.sort_by(|a, b| better(a, b));
+        members.dedup_by_key(|member| member.id);
+        members
+    }
+
+    /// All programs, best first: by reward, then by fuel, then the earlier.
+    pub fn ranked(&self) -> Vec<&Candidate> {
+        let mut ranked: Vec<&Candidate> = self.candidates.iter().collect();
+        ranked.sort_by(|a, b| better(a, b));
+        ranked
+    }
+
+    /// What group number `group` of the next round is asked to improve. `taken`: the first ancestors of what the groups
+    /// before it were asked, which are left to them while there are others.
+    pub(super) fn lineage(&self, group: usize, settings: &Settings, taken: &mut BTreeSet<usize>) -> Lineage {
+        let island = (self.rounds + group) % self.islands.len();
+        let members = self.island(island);
+        let free: Vec<usize> =
+            (0..members.len()).filter(|place| !taken.contains(&self.first_ancestor(members[*place].id))).collect();
+        let open = if free.is_empty() { (0..members.len()).collect() } else { free };
+        let scores = self.puct(&members);
+        let best = open.into_iter().max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));
+        let Some(place) = best else { return Lineage { island, ..Lineage::default() } };
+        let parent = members[place].id;
+        taken.insert(self.first_ancestor(parent));
+        let others = members.iter().map(|member| member.id).filter(|id| *id != parent);
+        Lineage { island, parent: Some(parent), inspirations: others.take(settings.inspirations).collect() }
+    }
+
+    /// The value of asking for better programs than each of `members`, which are ranked: the best that was reached from
+    /// it, and more if it ranks high and was asked for rarely (PUCT, with the priors of TTT-Discover: rank weights).
+    fn puct(&self, members: &[&Candidate]) -> Vec<f64> {
+        let asked: usize = members.iter().map(|member| member.asked).sum();
+        let reached = || members.iter().map(|member| member.reached);
+        let scale = reached().fold(f64::MIN, f64::max) - reached().fold(f64::MAX, f64::min);
+        let count = members.len();
+        let ranks = (count * (count + 1) / 2) as f64;
+        let value = |(rank, member): (usize, &&Candidate)| {
+            let prior = (count - rank) as f64 / ranks;
+            let curiosity = (1.0 + asked as f64).sqrt() / (1.0 + member.asked as f64);
+            member.reached + EXPLORATION * scale * prior * curiosity
+        };
+        members.iter().enumerate().map(value).collect()
+    }
+
+    fn first_ancestor(&self, mut id: usize) -> usize {
+        while let Some(parent) = self.candidates[id].parent {
+            id = parent;
+        }
+        id
+    }
+
+    /// Notes that a group was asked to improve a program.
+    pub(super) fn note_asked(&mut self, lineage: &Lineage) {
+        if let Some(parent) = lineage.parent {
+            self.candidates[parent].asked += 1;
+        }
+    }
+
+    /// Takes a program in; one that is known, whatever its names and comments, is only counted.
+    pub(super) fn take_in(&mut self, judged: JudgedProgram, lineage: &Lineage, round: usize) {
+        if self.candidates.iter().any(|candidate| candidate.digest == judged.digest) {
+            self.repeated += 1;
+            return;
+        }
+        let JudgedProgram { digest, source, reward, score, fuel } = judged;
+        let (id, island, parent) = (self.candidates.len(), lineage.island, lineage.parent);
+        let reached = reward;
+        self.candidates.push(Candidate {
+            id,
+            digest,
+            source,
+            parent,
+            island,
+            round,
+            reward,
+            score,
+            fuel,
+            asked: 0,
+            reached,
+        });
+        let mut ancestor = parent;
+        while let Some(id) = ancestor {
+            let known = &mut self.candidates[id];
+            known.reached = known.reached.max(reward);
+            ancestor = known.parent;
+        }
+        self.settle_in(island, id);
+    }
+
+    /// Gives a program its cell on an island, if it is better than what has it.
+    fn settle_in(&mut self, island: usize, id: usize) {
+        let cell = Cell::of(&self.candidates[id]);
+        let candidates = &self.candidates;
+        match self.islands[island].iter_mut().find(|elite| elite.cell == cell) {
+            Some(elite) if better(&candidates[id], &candidates[elite.id]).is_lt() => elite.id = id,
+            Some(_) => {}
+            None => self.islands[island].push(Elite { cell, id }),
+        }
+    }
+
+    /// The best program of each island settles on the next one too.
+    pub(super) fn migrate(&mut self) {
+        let count = self.islands.len();
+        let best: Vec<Option<usize>> =
+            (0..count).map(|island| self.island(island).first().map(|best| best.id)).collect();
+        for (island, id) in best.into_iter().enumerate() {
+            if let Some(id) = id {
+                self.settle_in((island + 1) % count, id);
+            }
+        }
+    }
+
+    /// Programs by the island and the cell that they hold, for other programs' readers.
+    pub fn cells(&self) -> BTreeMap<usize, Vec<(Cell, usize)>> {
+        let of = |elites: &Vec<Elite>| elites.iter().map(|elite| (elite.cell, elite.id)).collect();
+        self.islands.iter().map(of).enumerate().collect()
+    }
+}
+
+/// The better one first: by reward, then by fuel, then by age.
+fn better(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+    b.reward.total_cmp(&a.reward).then(a.fuel.cmp(&b.fuel)).then(a.id.cmp(&b.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings { rounds: 4, islands: 2, inspirations: 2, migration: 2, boards: 1 }
+    }
+
+    fn judged(name: &str, reward: f64, fuel: u64) -> JudgedProgram {
+        let source = format!("def strategy(board):\n    return '{name}'\n");
+        JudgedProgram { digest: name.into(), source, reward, score: reward, fuel }
+    }
+
+    fn on(island: usize, parent: Option<usize>) -> Lineage {
+        Lineage { island, parent, inspirations: Vec::new() }
+    }
+
+    #[test]
+    fn the_best_of_a_cell_stays_and_known_programs_are_counted() {
+        let mut database = Database::new(2);
+        database.take_in(judged("a", 0.2, 1000), &on(0, None), 1);
+        database.take_in(judged("b", 0.3, 1001), &on(0, None), 1);
+        database.take_in(judged("b", 0.3, 1001), &on(1, None), 1);
+        database.take_in(judged("c", 0.1, 9000), &on(0, None), 1);
+        let members: Vec<usize> = database.island(0).iter().map(|member| member.id).collect();
+        assert_eq!((members, database.repeated), (vec![1, 2], 1));
+        assert!(database.island(1).is_empty());
+    }
+
+    #[test]
+    fn a_descendant_makes_its_ancestors_worth_asking() {
+        let mut database = Database::new(1);
+        let settings = Settings { islands: 1, ..settings() };
+        database.take_in(judged("a", 0.2, 1 << 10), &on(0, None), 1);
+        database.take_in(judged("b", 0.3, 1 << 12), &on(0, None), 1);
+        let first = database.lineage(0, &settings, &mut BTreeSet::new());
+        assert_eq!((first.parent, first.inspirations.as_slice()), (Some(1), &[0][..]));
+        // Asked often without a better program, the other one comes up.
+        (0..8).for_each(|_| database.note_asked(&first));
+        assert_eq!(database.lineage(0, &settings, &mut BTreeSet::new()).parent, Some(1));
+        database.take_in(judged("c", 0.9, 1 << 10), &on(0, Some(0)), 2);
+        // It takes the cell of its parent, whose best descendant counts for it.
+        assert_eq!(database.candidates()[0].reached, 0.9);
+        let members: Vec<usize> = database.island(0).iter().map(|member| member.id).collect();
+        assert_eq!(members, [2, 1]);
+        assert_eq!(database.lineage(0, &settings, &mut BTreeSet::new()).parent, Some(2));
+    }
+
+    #[test]
+    fn groups_of_a_round_are_asked_of_different_lineages() {
+        let mut database = Database::new(1);
+        let settings = Settings { islands: 1, ..settings() };
+        database.take_in(judged("a", 0.5, 1 << 10), &on(0, None), 1);
+        database.take_in(judged("b", 0.4, 1 << 12), &on(0, Some(0)), 1);
+        database.take_in(judged("c", 0.1, 1 << 14), &on(0, None), 1);
+        let mut taken = BTreeSet::new();
+        let asked: Vec<_> = (0..3).map(|group| database.lineage(group, &settings, &mut taken).parent).collect();
+        assert_eq!(asked, [Some(0), Some(2), Some(0)]);
+    }
+
+    #[test]
+    fn the_best_moves_to_the_next_island() {
+        let mut database = Database::new(2);
+        database.take_in(judged("a", 0.5, 1000), &on(0, None), 1);
+        database.migrate();
+        assert_eq!(database.island(1)[0].id, 0);
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a search failed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::prompt::PromptError;
+use crate::train::TrainError;
+
+/// Why a search failed.
+#[derive(Debug, Error)]
+pub enum EvolveError {
+    /// Sampling or judging failed.
+    #[error(transparent)]
+    Step(#[from] TrainError),
+    /// The model cannot read the prompts.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The directory has a search with other settings.
+    #[error("{} is of another search: {found}", path.display())]
+    OtherSearch {
+        /// The file with its settings.
+        path: PathBuf,
+        /// Its settings.
+        found: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl EvolveError {
+    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> EvolveError {
+        let path = path.to_owned();
+        move |source| EvolveError::File { path, source }
+    }
+}

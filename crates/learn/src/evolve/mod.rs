@@ -1,0 +1,249 @@
+//! Search at test time: a language model reads programs with what they came to, and writes better ones.
+//!
+//! Takes a policy, an arena, and one game or one task; gives a database of programs and the best of them. Each round asks
+//! P groups of G completions, a group for a parent that islands and PUCT choose ([`Database`]). All programs play the same
+//! boards, and the best is chosen and reported on others. Nothing depends on the number of workers, because a round's
+//! programs are taken in in their order. Does not know updates: the weights stay as they are.
+
+mod database;
+mod error;
+mod saved;
+mod settings;
+mod shown;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::arena::{Arena, Start};
+use crate::config::Config;
+use crate::environment::{Briefing, Request};
+use crate::evaluation::{self, HeldOut, REPORT, Sample, Single};
+use crate::metrics::Event;
+use crate::parallel::Peers;
+use crate::policy::Policy;
+use crate::program::Program;
+use crate::prompt::{Prompt, PromptKind, PromptSet};
+use crate::rollout::{GroupRequest, Servers};
+use crate::seed::{Purpose, Seed};
+use crate::train::TrainError;
+use crate::train::episode::Episode;
+use crate::train::scoring::{Draw, Stage, boards};
+
+use database::JudgedProgram;
+pub use database::{Candidate, Cell, Database, Lineage};
+pub use error::EvolveError;
+pub use settings::Settings;
+
+/// The best programs of a search, which held-out games choose from.
+const FINALISTS: usize = 32;
+
+/// What a search works with.
+pub struct Search<'a> {
+    pub policy: &'a Policy,
+    /// Sample in place of the policy, if there are any.
+    pub servers: Option<&'a Servers>,
+    pub arena: &'a Arena,
+    pub config: &'a Config,
+    /// One process.
+    pub peers: Peers,
+    pub settings: Settings,
+    /// How the model reads its prompts.
+    pub kind: PromptKind,
+    /// The requests, all of the same game or task; groups ask them in turn.
+    pub requests: Vec<Request>,
+    /// Set when the search should end after the present round.
+    pub stop: &'a AtomicBool,
+}
+
+/// What came of a round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Programs that it added.
+    pub new: usize,
+    /// The best program so far, if there is one.
+    pub best: Option<Candidate>,
+}
+
+/// The best program of a search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discovery {
+    pub best: Candidate,
+    /// Its games on boards that nothing was chosen on; none of a task.
+    pub report: Option<Single>,
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// All rounds were made; none if no completion was a program that works.
+    Done(Option<Discovery>),
+    /// It was stopped after a round, and goes on with the same settings.
+    Stopped,
+}
+
+impl Search<'_> {
+    /// Searches, or goes on with the search in `dir`. `told` hears of every round, also of those made earlier.
+    pub fn run(
+        &self,
+        dir: &Path,
+        observer: &mut dyn FnMut(Event<'_>),
+        told: &mut dyn FnMut(&Round),
+    ) -> Result<Ended, EvolveError> {
+        let fingerprint = self.fingerprint();
+        let known = saved::read(dir, &fingerprint)?;
+        let mut database = known.unwrap_or_else(|| Database::new(self.settings.islands));
+        while database.rounds < self.settings.rounds {
+            if self.stop.load(Ordering::SeqCst) {
+                return Ok(Ended::Stopped);
+            }
+            let round = self.round(&mut database, observer)?;
+            saved::write(dir, &fingerprint, &database)?;
+            told(&round);
+        }
+        let found = self.settle(&database)?;
+        if let Some(found) = &found {
+            saved::write_best(dir, &database, &found.best)?;
+        }
+        Ok(Ended::Done(found))
+    }
+
+    /// Everything that the search follows from, but for the number of its rounds and of workers.
+    fn fingerprint(&self) -> String {
+        let Config { environment, model, rollout, sandbox, reward, train, .. } = self.config;
+        let Settings { islands, inspirations, migration, boards, rounds: _ } = self.settings;
+        let requests: Vec<&str> = self.requests.iter().map(|request| request.style.as_str()).collect();
+        format!(
+            "islands {islands}, inspirations {inspirations}, migration {migration}, boards {boards}, {requests:?}, seed {}, \
+             salt {:?}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}",
+            train.seed, train.board_salt
+        )
+    }
+
+    fn round(&self, database: &mut Database, observer: &mut dyn FnMut(Event<'_>)) -> Result<Round, EvolveError> {
+        let (groups, size) = (self.config.rollout.groups, self.config.rollout.num_generations);
+        let number = database.rounds + 1;
+        let mut taken = BTreeSet::new();
+        let lineages: Vec<Lineage> =
+            (0..groups).map(|group| database.lineage(group, &self.settings, &mut taken)).collect();
+        let prompts = self.prompts(database, &lineages)?;
+        let seed = Seed::root(self.config.train.seed).child(Purpose::Evolution, number as u64);
+        let requests = GroupRequest::all(&prompts, size, seed);
+        let boards = self.boards();
+        let draw = Draw { boards: &boards, step: number };
+        let (episodes, _) = self.stage().episodes(&requests, draw, observer)?;
+        let before = database.candidates().len();
+        lineages.iter().for_each(|lineage| database.note_asked(lineage));
+        for (place, episode) in episodes.into_items().into_iter().enumerate() {
+            match judged(&episode) {
+                Some(judged) => database.take_in(judged, &lineages[place / size], number),
+                None => database.failed += 1,
+            }
+        }
+        database.rounds = number;
+        if self.settings.migration > 0 && number.is_multiple_of(self.settings.migration) {
+            database.migrate();
+        }
+        let new = database.candidates().len() - before;
+        Ok(Round { number, new, best: database.ranked().first().map(|best| (*best).clone()) })
+    }
+
+    fn stage(&self) -> Stage<'_> {
+        let Search { policy, servers, arena, config, peers, .. } = self;
+        Stage { policy, servers: *servers, arena, config, peers, turns: None }
+    }
+
+    /// The boards of the search: the same in every round, so that equal programs have equal rewards.
+    fn boards(&self) -> Vec<Seed> {
+        let train = &self.config.train;
+        let seed = Seed::root(train.seed).child(Purpose::Evolution, 0).salted(&train.board_salt);
+        boards(seed, Purpose::Game, self.settings.boards)
+    }
+
+    /// The prompt of each group, with as many inspirations as the model's context has room for.
+    fn prompts(&self, database: &Database, lineages: &[Lineage]) -> Result<Vec<Prompt>, EvolveError> {
+        let room = longest_prompt(self.policy, self.config);
+        let labels = self.arena.environment().labels();
+        let system = self.arena.environment().briefing().system;
+        let mut prompts = Vec::with_capacity(lineages.len());
+        for (group, lineage) in lineages.iter().enumerate() {
+            let asked = &self.requests[(database.rounds * lineages.len() + group) % self.requests.len()];
+            let alone = Lineage { island: lineage.island, ..Lineage::default() };
+            let shown = (0..=lineage.inspirations.len()).rev().map(|most| (lineage, most)).chain([(&alone, 0)]);
+            let mut fitting = None;
+            for (lineage, most) in shown {
+                let request = shown::request(asked, database, lineage, most, labels);
+                let briefing = Briefing { system: system.clone(), requests: vec![request] };
+                let set = PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?;
+                let prompt = set.prompts()[0].clone();
+                let fits = prompt.ids.len() <= room;
+                fitting = Some(prompt);
+                if fits {
+                    break;
+                }
+            }
+            prompts.extend(fitting);
+        }
+        Ok(prompts)
+    }
+
+    /// The best program: of a game by held-out boards, on others of which its score is estimated.
+    fn settle(&self, database: &Database) -> Result<Option<Discovery>, EvolveError> {
+        let ranked = database.ranked();
+        if self.arena.environment().has_tests() {
+            return Ok(ranked.first().map(|best| Discovery { best: (*best).clone(), report: None }));
+        }
+        let finalists = &ranked[..ranked.len().min(FINALISTS)];
+        let held_out = HeldOut::salted(&self.config.train.board_salt);
+        let mut samples = self.first_games(finalists, held_out.selection(1))?;
+        let chosen = evaluation::choose_best(self.arena, &held_out, &mut samples, &mut |_, _| ());
+        let Some(halving) = chosen.map_err(TrainError::from)? else { return Ok(None) };
+        let mut games = vec![0; samples.len()];
+        games[halving.winner] = REPORT;
+        let played = evaluation::play_report(self.arena, &held_out, &mut samples, &games, &mut |_, _| ());
+        played.map_err(TrainError::from)?;
+        let best = finalists[halving.winner].clone();
+        let report = Single::new(&format!("program {}", best.id), &samples[halving.winner].report);
+        Ok(Some(Discovery { best, report: Some(report) }))
+    }
+
+    fn first_games(&self, finalists: &[&Candidate], boards: &[Seed]) -> Result<Vec<Sample>, EvolveError> {
+        let programs = || finalists.iter().map(|candidate| self.arena.program(&candidate.source, boards[0].into()));
+        let played = self.arena.evaluate_all(programs().map(|program| (program, boards)), &mut |_, _| ());
+        let sample = |(program, selection): (Result<Program, _>, _)| Sample {
+            style: String::new(),
+            program,
+            reward: 0.0,
+            tokens: 0,
+            cut: false,
+            surprise: 0.0,
+            turns: Vec::new(),
+            selection,
+            report: Vec::new(),
+        };
+        Ok(programs().zip(played.map_err(TrainError::from)?).map(sample).collect())
+    }
+}
+
+/// Number of tokens of the longest prompt that leaves room for a completion.
+pub fn longest_prompt(policy: &Policy, config: &Config) -> usize {
+    policy.decoder().config().max_position_embeddings.saturating_sub(config.rollout.max_completion_length)
+}
+
+/// A program that works, as the database takes it in; none if it failed or earned nothing.
+fn judged(episode: &Episode) -> Option<JudgedProgram> {
+    let turn = episode.answer();
+    let program = turn.program.as_ref().ok()?;
+    let (evaluation, reward) = (&turn.evaluation, f64::from(episode.reward.value));
+    let works = matches!(evaluation.start, Start::Played) && reward > 0.0;
+    let fuel = evaluation.games.iter().map(|game| game.fuel).sum::<u64>() / evaluation.games.len().max(1) as u64;
+    works.then(|| JudgedProgram {
+        digest: program.digest_text(),
+        source: program.source().to_owned(),
+        reward,
+        score: evaluation.mean_score(),
+        fuel,
+    })
+}

@@ -1,0 +1,110 @@
+//! The files of a search: its database, from which it goes on, the best program, and the database in the form of OpenEvolve.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::database::{Candidate, Cell, Database};
+use super::error::EvolveError;
+use crate::files;
+use crate::train::run_dir::BEST;
+
+const STATE: &str = "evolve.json";
+/// The directory that OpenEvolve's visualiser opens.
+const OPEN_EVOLVE: &str = "openevolve";
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    /// The settings that must be equal to go on.
+    settings: String,
+    database: Database,
+}
+
+/// The database of a search that was stopped; none in a new directory.
+pub(super) fn read(dir: &Path, settings: &str) -> Result<Option<Database>, EvolveError> {
+    let path = dir.join(STATE);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(&path).map_err(EvolveError::file(&path))?;
+    let state: State = serde_json::from_str(&text).map_err(|error| EvolveError::file(&path)(error.into()))?;
+    match state.settings == settings {
+        true => Ok(Some(state.database)),
+        false => Err(EvolveError::OtherSearch { path, found: state.settings }),
+    }
+}
+
+/// Writes the state of the search and the best program so far.
+pub(super) fn write(dir: &Path, settings: &str, database: &Database) -> Result<(), EvolveError> {
+    fs::create_dir_all(dir).map_err(EvolveError::file(dir))?;
+    let state = json!({ "settings": settings, "database": database });
+    write_json(&dir.join(STATE), &state)?;
+    match database.ranked().first() {
+        Some(best) => write_text(&dir.join(BEST), &best.source),
+        None => Ok(()),
+    }
+}
+
+/// Writes the program that was chosen at the end, and the database as OpenEvolve has it.
+pub(super) fn write_best(dir: &Path, database: &Database, best: &Candidate) -> Result<(), EvolveError> {
+    write_text(&dir.join(BEST), &best.source)?;
+    let programs = dir.join(OPEN_EVOLVE).join("programs");
+    fs::create_dir_all(&programs).map_err(EvolveError::file(&programs))?;
+    for candidate in database.candidates() {
+        write_json(&programs.join(format!("{}.json", name(candidate.id))), &program(candidate))?;
+    }
+    let cells = database.cells();
+    let names = |island: &Vec<(_, usize)>| island.iter().map(|(_, id)| name(*id)).collect::<Vec<_>>();
+    let map = |island: &Vec<(Cell, usize)>| -> Value {
+        island.iter().map(|(cell, id)| (format!("{}-{}", cell.length, cell.fuel), json!(name(*id)))).collect()
+    };
+    let ranked = database.ranked();
+    let metadata = json!({
+        "island_feature_maps": cells.values().map(map).collect::<Vec<_>>(),
+        "islands": cells.values().map(names).collect::<Vec<_>>(),
+        "archive": ranked.iter().take(100).map(|candidate| name(candidate.id)).collect::<Vec<_>>(),
+        "best_program_id": name(best.id),
+        "island_best_programs": (0..cells.len())
+            .map(|island| database.island(island).first().map(|best| name(best.id)))
+            .collect::<Vec<_>>(),
+        "last_iteration": database.rounds,
+        "current_island": 0,
+        "island_generations": vec![database.rounds; cells.len()],
+        "last_migration_generation": 0,
+        "feature_stats": {},
+    });
+    write_json(&dir.join(OPEN_EVOLVE).join("metadata.json"), &metadata)
+}
+
+fn name(id: usize) -> String {
+    format!("program-{id:05}")
+}
+
+/// A program as OpenEvolve writes one; its time stamp is the round, because a clock would make two searches differ.
+fn program(candidate: &Candidate) -> Value {
+    json!({
+        "id": name(candidate.id),
+        "code": candidate.source,
+        "language": "python",
+        "parent_id": candidate.parent.map(name),
+        "generation": candidate.round,
+        "timestamp": candidate.round as f64,
+        "iteration_found": candidate.round,
+        "metrics": { "combined_score": candidate.reward, "score": candidate.score, "fuel": candidate.fuel },
+        "complexity": candidate.source.len() as f64,
+        "diversity": 0.0,
+        "metadata": { "island": candidate.island, "reached": candidate.reached },
+        "artifacts_json": null,
+    })
+}
+
+fn write_json(path: &Path, value: &Value) -> Result<(), EvolveError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| EvolveError::file(path)(error.into()))?;
+    write_text(path, &text)
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), EvolveError> {
+    files::write_whole(path, text.as_bytes()).map_err(EvolveError::file(path))
+}

@@ -1,0 +1,72 @@
+//! What a group of completions is shown: the request, and programs with what they came to.
+
+use crate::environment::{Labels, Request};
+
+use super::database::{Candidate, Database, Lineage};
+
+/// The request of a group. With `inspirations` fewer of them are shown, if a model's context has no room.
+pub(super) fn request(
+    asked: &Request,
+    database: &Database,
+    lineage: &Lineage,
+    inspirations: usize,
+    labels: Labels,
+) -> Request {
+    let Some(parent) = lineage.parent else { return asked.clone() };
+    let known = database.candidates();
+    let mut words = asked.words.clone();
+    for (number, id) in lineage.inspirations.iter().take(inspirations).rev().enumerate() {
+        let opening = if number == 0 { "\n\nEarlier programs, and what they came to." } else { "" };
+        words += &format!("{opening}\n\n{}", told(&known[*id], labels));
+    }
+    words += &format!("\n\nImprove this program.\n\n{}", told(&known[parent], labels));
+    words += "\n\nWrite the whole program again, so that it comes to more.";
+    // What is to be improved is example enough, and its form is that of the answer.
+    Request { words, example: None, ..asked.clone() }
+}
+
+fn told(candidate: &Candidate, labels: Labels) -> String {
+    let result = match labels {
+        Labels::Tests => format!("It passes {:.0}% of the tests", 100.0 * candidate.score),
+        _ => format!("It scores {:.0} points a game", candidate.score),
+    };
+    let millions = candidate.fuel as f64 / 1e6;
+    format!("```python\n{}\n```\n{result}, with {millions:.0} million instructions.", candidate.source.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::database::JudgedProgram;
+    use super::*;
+
+    fn asked() -> Request {
+        Request {
+            style: "chance".into(),
+            example: None,
+            words: "Write `strategy(board)`.".into(),
+            opening: "def strategy(board".into(),
+            task: None,
+            held_out: false,
+            honeypot: false,
+        }
+    }
+
+    #[test]
+    fn the_program_to_improve_comes_last_and_the_best_of_the_others_before_it() {
+        let mut database = Database::new(1);
+        for (name, reward) in [("x", 0.1), ("y", 0.2), ("z", 0.3)] {
+            let (digest, source) = (name.to_owned(), format!("def strategy(board):\n    return '{name}'\n"));
+            let judged = JudgedProgram { digest, source, reward, score: 1000.0 * reward, fuel: 2_400_000 };
+            database.take_in(judged, &Lineage::default(), 1);
+        }
+        let lineage = Lineage { island: 0, parent: Some(0), inspirations: vec![2, 1] };
+        let words = request(&asked(), &database, &lineage, 2, Labels::Board).words;
+        let place = |text: &str| words.find(text).unwrap_or_else(|| panic!("{text} in {words}"));
+        assert!(place("return 'y'") < place("It scores 200 points a game, with 2 million instructions."));
+        assert!(place("It scores 200") < place("return 'z'") && place("return 'z'") < place("Improve this program."));
+        assert!(place("Improve this program.") < place("return 'x'"));
+        assert!(words.ends_with("Write the whole program again, so that it comes to more."));
+        assert!(!request(&asked(), &database, &lineage, 0, Labels::Board).words.contains("Earlier"));
+        assert_eq!(request(&asked(), &database, &Lineage::default(), 2, Labels::Board), asked());
+    }
+}

@@ -1,0 +1,251 @@
+//! `grpo-2048 evolve`: what is the best program that this model finds, shown its own?
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, text_path};
+use crate::cli::opened::{arena, interrupt, model, runs};
+use crate::cli::said::{CliError, output};
+use crate::config::Config;
+use crate::environment::{Environment, Request};
+use crate::evolve::{self, Candidate, Discovery, Ended, EvolveError, Round, Search, Settings};
+use crate::metrics::{Console, Event, Progress};
+use crate::parallel::Peers;
+use crate::plural::counted;
+use crate::policy::Policy;
+use crate::prompt::PromptKind;
+use crate::rollout::Servers;
+
+/// Search for one good program with a language model that is shown programs and what they came to
+///
+/// A round asks --groups times for --num-generations programs, each time to improve one that was found before, with others
+/// beside it; the weights stay as they are. Islands keep the best program of each length and cost, and what is improved next
+/// follows from how good a program is, what came of it, and how often it was asked. All programs play the same boards; at
+/// the end held-out boards choose the best, and others tell its score. The search does not depend on the number of workers,
+/// and goes on where it was when the same command is given again. docs/evolve.md tells how it works.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  grpo-2048 evolve --model Qwen/Qwen2.5-Coder-7B-Instruct --device cuda
+  grpo-2048 evolve --env examples/snake.py --model M --rounds 50
+  grpo-2048 evolve --env tasks.jsonl --task clamp --model M \\
+                   --set reward.fuel_bonus=1        the fastest that passes
+  grpo-2048 score runs/evolve/best.py               how good is what it found?")]
+pub struct EvolveArgs {
+    #[command(flatten)]
+    flags: Flags,
+    /// A Hugging Face id, a local directory in its layout, or a .gguf file
+    #[arg(long, value_name = "M", help_heading = "Model")]
+    model: Option<String>,
+    /// Branch, tag or commit of a Hugging Face model
+    #[arg(long, value_name = "R", help_heading = "Model")]
+    revision: Option<String>,
+    /// PEFT adapter to put on the model, or the run that trained it
+    #[arg(long, value_name = "DIR", help_heading = "Model", value_parser = text_path())]
+    adapter: Option<PathBuf>,
+    /// Send prompts as plain text, without the model's chat template
+    #[arg(long, help_heading = "Model")]
+    raw_prompt: bool,
+    /// "auto", "cpu", "cuda" or "cuda:N"
+    #[arg(long, value_name = "D", help_heading = "Model")]
+    device: Option<String>,
+    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    #[arg(long, value_name = "E", help_heading = "Programs")]
+    env: Option<String>,
+    /// The task to solve, by its id; needless where there is one
+    #[arg(long, value_name = "ID", help_heading = "Programs")]
+    task: Option<String>,
+    /// Boards that every program plays
+    #[arg(id = "boards", long = "games", value_name = "K", default_value_t = 8, help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    games: u32,
+    /// Rounds
+    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Search", value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Programs to improve in a round (P)
+    #[arg(long, value_name = "P", help_heading = "Search")]
+    groups: Option<u32>,
+    /// Completions for each of them (G)
+    #[arg(long, value_name = "G", help_heading = "Search")]
+    num_generations: Option<u32>,
+    /// Populations that keep apart
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Search", value_parser = clap::value_parser!(u32).range(1..=64))]
+    islands: u32,
+    /// Rounds after which the best of each island settles on the next one too; 0: never
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Search")]
+    migration: u32,
+    /// Programs that are shown beside the one to improve
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Search", value_parser = clap::value_parser!(u32).range(0..=16))]
+    inspirations: u32,
+    /// Longest completion, in tokens
+    #[arg(long, value_name = "T", help_heading = "Search")]
+    max_completion_length: Option<u32>,
+    /// Softmax temperature of sampling
+    #[arg(long, value_name = "F", help_heading = "Search")]
+    temperature: Option<f64>,
+    /// Servers of vLLM that write the completions, such as http://localhost:8000; several: commas between them
+    #[arg(long, value_name = "URL", value_delimiter = ',', help_heading = "Search")]
+    rollouts: Option<Vec<String>>,
+    /// Root of all chance
+    #[arg(long, value_name = "S", help_heading = "Search")]
+    seed: Option<u32>,
+    /// Where to write; a search that was stopped there goes on
+    #[arg(
+        id = "written_to",
+        long = "output-dir",
+        value_name = "DIR",
+        default_value = "runs/evolve",
+        help_heading = "Search"
+    )]
+    output_dir: PathBuf,
+    /// One JSON object with the best program, instead of words
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    #[command(flatten)]
+    workers: WorkerArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+impl EvolveArgs {
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
+        let flags = runs::with_trained_adapter(&self.flags, console)?;
+        let config = self.source.resolve(&flags, console)?;
+        self.fits(&config)?;
+        model::check_files("--model", &config)?;
+        let arena = arena::open(&config, console)?;
+        let requests = self.requests(arena.environment())?;
+        let stop = interrupt::stop_flag(console, "stopping after this round; the same command goes on from there")?;
+        let device = model::device(&config.model.device, console)?;
+        let policy = model::policy_shown(&config, &device, console)?;
+        let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
+        if kind == PromptKind::Builtin {
+            return Err(CliError::user_hint(
+                format!("--model {}: it reads the names of styles, and no programs", config.model.model),
+                "name a language model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
+            ));
+        }
+        let servers = self.servers(&config, &policy)?;
+        let (policy, servers, arena, config, stop) = (&policy, servers.as_ref(), &arena, &config, &*stop);
+        let (peers, settings) = (Peers::alone(), self.settings());
+        let search = Search { policy, servers, arena, config, peers, settings, kind, requests, stop };
+        let ended = self.search(&search, console)?;
+        match ended {
+            Ended::Stopped => Err(CliError::Interrupted),
+            Ended::Done(None) => Err(CliError::user_hint(
+                format!("no program of {} earned anything", counted(self.rounds as usize, "round")),
+                format!("see what it writes: grpo-2048 eval --model {}", config.model.model),
+            )),
+            Ended::Done(Some(found)) => self.tell(&found),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            rounds: self.rounds as usize,
+            islands: self.islands as usize,
+            inspirations: self.inspirations as usize,
+            migration: self.migration as usize,
+            boards: self.games as usize,
+        }
+    }
+
+    /// Refuses turns, of which a search makes one a round.
+    fn fits(&self, config: &Config) -> Result<(), CliError> {
+        match config.rollout.turns {
+            0 | 1 => Ok(()),
+            turns => Err(CliError::user_hint(
+                format!("rollout.turns: found {turns}, expected 1"),
+                "each round shows what came of the rounds before",
+            )),
+        }
+    }
+
+    /// The servers that write instead of the model, if the configuration names some.
+    fn servers(&self, config: &Config, policy: &Policy) -> Result<Option<Servers>, CliError> {
+        let servers = Servers::open(&config.rollout, evolve::longest_prompt(policy, config)).map_err(CliError::user)?;
+        Ok(servers.map(|mut servers| {
+            servers.keep_adapters_in(&self.output_dir);
+            servers
+        }))
+    }
+
+    /// The requests of the game, or of the task.
+    fn requests(&self, environment: &Environment) -> Result<Vec<Request>, CliError> {
+        let requests = environment.briefing().requests;
+        let Some(tasks) = environment.tasks() else {
+            return match &self.task {
+                Some(task) => Err(CliError::user(format!("--task {task}: {} has no tasks", environment.name()))),
+                None => Ok(requests),
+            };
+        };
+        let honest = requests.into_iter().filter(|request| !request.honeypot);
+        let asked: Vec<Request> = match &self.task {
+            Some(task) => honest.filter(|request| request.style == *task).collect(),
+            None => honest.collect(),
+        };
+        match (asked.len(), &self.task) {
+            (1, _) => Ok(asked),
+            (0, Some(task)) => {
+                Err(CliError::user(format!("--task {task}: {} has no such task", tasks.path().display())))
+            }
+            (count, _) => {
+                let message = format!("{} has {}", tasks.path().display(), counted(count, "task"));
+                let first = asked.first().map_or("ID", |request| request.style.as_str());
+                Err(CliError::user_hint(message, format!("a search is for one of them: --task {first}")))
+            }
+        }
+    }
+
+    fn search(&self, search: &Search<'_>, console: &Console) -> Result<Ended, CliError> {
+        let count = search.config.rollout.groups * search.config.rollout.num_generations;
+        let tried = search.arena.environment().labels().tried();
+        let bar = console.count(count, "programs");
+        let (mut written, mut done) = (0, 0);
+        let mut observer = |event: Event<'_>| {
+            match event {
+                Event::Decoding { finished, .. } => written = finished,
+                Event::Scored { done: scored, .. } => done = scored,
+                _ => return,
+            }
+            bar.show(done, &format!("{tried}, {written} written"));
+        };
+        let rounds = self.rounds;
+        let mut told = |round: &Round| {
+            let best = round.best.as_ref().map_or_else(|| "nothing works yet".into(), result);
+            console.print(&format!("round {}/{rounds}  {} new  best {best}", round.number, round.new));
+        };
+        if console.progress() == Progress::Plain {
+            console.print(&format!("{} of {} each", counted(rounds as usize, "round"), counted(count, "program")));
+        }
+        search.run(&self.output_dir, &mut observer, &mut told).map_err(|error| match error {
+            EvolveError::OtherSearch { .. } => {
+                CliError::user_hint(error, "name another --output-dir, or give the settings that it has")
+            }
+            EvolveError::Prompt(_) => CliError::user(error),
+            other => CliError::run(other),
+        })
+    }
+
+    fn tell(&self, found: &Discovery) -> Result<(), CliError> {
+        let path = self.output_dir.join("best.py");
+        if self.json {
+            return output::json(&serde_json::json!({ "best": found.best, "report": found.report }));
+        }
+        let reported = found.report.as_ref().map(|report| {
+            let estimate = report.mean_score;
+            let (low, high) = (estimate.interval.low, estimate.interval.high);
+            format!("on other boards: {:.0} points a game ({low:.0} to {high:.0})\n", estimate.value)
+        });
+        let lines = format!("best: {}\n{}", result(&found.best), reported.unwrap_or_default());
+        output::print(&format!("{lines}{}\n", path.display()))
+    }
+}
+
+/// What a program came to in the search.
+fn result(best: &Candidate) -> String {
+    let Candidate { id, round, reward, score, fuel, .. } = best;
+    format!(
+        "program {id} of round {round}: score {score:.4}, reward {reward:.4}, {:.1} million instructions",
+        *fuel as f64 / 1e6
+    )
+}

@@ -1,0 +1,167 @@
+//! Search at test time: what is found follows from the settings alone, and what a model is shown is what was found.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use candle_core::Device;
+use grpo_2048::arena::{Arena, Rules, Workers};
+use grpo_2048::config::Config;
+use grpo_2048::environment::Environment;
+use grpo_2048::evolve::{Discovery, Ended, Search, Settings};
+use grpo_2048::parallel::Peers;
+use grpo_2048::policy::Policy;
+use grpo_2048::prompt::PromptKind;
+use grpo_2048::rollout::Servers;
+use grpo_2048::seed::Seed;
+use grpo_sandbox::Sandbox;
+use serde_json::Value;
+
+use crate::chat_model::{CHATML, write_model};
+use crate::program::refused;
+use crate::served::{Served, honest};
+
+static SANDBOX: LazyLock<Sandbox> =
+    LazyLock::new(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap());
+
+const SETTINGS: Settings = Settings { rounds: 3, islands: 2, inspirations: 2, migration: 2, boards: 1 };
+
+/// Searches in `dir` with the built-in model, whose programs work though it reads none; `stop_after`: the round after
+/// which the search is stopped.
+fn search(dir: &Path, workers: usize, stop_after: Option<usize>) -> Ended {
+    searched(dir, workers, stop_after, Vec::new())
+}
+
+/// The same with the model on servers, if some are named.
+fn searched(dir: &Path, workers: usize, stop_after: Option<usize>, servers: Vec<String>) -> Ended {
+    let mut config = Config::preset("builtin").unwrap();
+    (config.rollout.servers, config.model.lora_r) = (servers, 4);
+    (config.rollout.groups, config.rollout.num_generations) = (2, 4);
+    config.sandbox.game_seconds = 0.02;
+    let policy = Policy::load(&config.model, Seed::root(0), &Device::Cpu).unwrap();
+    let arena = Arena::new(SANDBOX.clone(), Environment::Game2048, Rules::of(&config), Workers::new(workers)).unwrap();
+    let requests = arena.environment().briefing().requests;
+    let stop = AtomicBool::new(false);
+    let mut servers = Servers::open(&config.rollout, 64).unwrap();
+    servers.iter_mut().for_each(|servers| servers.keep_adapters_in(dir));
+    let search = Search {
+        policy: &policy,
+        servers: servers.as_ref(),
+        arena: &arena,
+        config: &config,
+        peers: Peers::alone(),
+        settings: SETTINGS,
+        kind: PromptKind::Builtin,
+        requests,
+        stop: &stop,
+    };
+    let ended =
+        search.run(dir, &mut |_| (), &mut |round| stop.store(stop_after == Some(round.number), Ordering::SeqCst));
+    ended.unwrap()
+}
+
+fn found(ended: Ended) -> Discovery {
+    match ended {
+        Ended::Done(Some(found)) => found,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut paths = vec![dir.to_owned()];
+    let mut files = Vec::new();
+    while let Some(path) = paths.pop() {
+        match path.is_dir() {
+            true => paths.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path())),
+            false => files.push((path.strip_prefix(dir).unwrap().display().to_string(), fs::read(&path).unwrap())),
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_search_finds_the_same_with_any_number_of_workers_and_where_it_was_stopped() {
+    let dirs: Vec<_> = (0..4).map(|_| tempfile::tempdir().unwrap()).collect();
+    let first = found(search(dirs[0].path(), 1, None));
+    assert_eq!(found(search(dirs[1].path(), 2, None)), first);
+    assert_eq!(found(search(dirs[2].path(), 8, None)), first);
+    assert_eq!(search(dirs[3].path(), 2, Some(1)), Ended::Stopped);
+    assert_eq!(found(search(dirs[3].path(), 8, None)), first);
+    let expected = files(dirs[0].path());
+    assert!(expected.len() > 8, "{:?}", expected.iter().map(|(name, _)| name).collect::<Vec<_>>());
+    for dir in &dirs[1..] {
+        assert!(files(dir.path()) == expected, "files of {} differ", dir.path().display());
+    }
+    assert!(first.report.is_some_and(|report| report.mean_score.value > 0.0));
+}
+
+/// The server writes the same for the same request, as vLLM does if it is started to.
+#[test]
+fn a_search_on_servers_repeats_if_these_do() {
+    let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let served = Served::start(honest);
+    let expected = found(searched(first.path(), 1, None, vec![served.url.clone()]));
+    assert_eq!(found(searched(second.path(), 8, None, vec![served.url.clone()])), expected);
+    assert!(served.loaded().len() >= 1);
+}
+
+#[test]
+fn programs_descend_from_those_of_earlier_rounds_and_openevolve_reads_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let best = found(search(dir.path(), 8, None)).best;
+    let state: Value = serde_json::from_slice(&fs::read(dir.path().join("evolve.json")).unwrap()).unwrap();
+    let candidates = state["database"]["candidates"].as_array().unwrap();
+    let parents: Vec<usize> = candidates.iter().filter_map(|one| Some(one["parent"].as_u64()? as usize)).collect();
+    assert!(!parents.is_empty());
+    for candidate in candidates.iter().filter(|one| !one["parent"].is_null()) {
+        let parent = &candidates[candidate["parent"].as_u64().unwrap() as usize];
+        assert!(parent["round"].as_u64() < candidate["round"].as_u64());
+        assert!(parent["reached"].as_f64() >= candidate["reward"].as_f64(), "{parent} {candidate}");
+    }
+    let digests: BTreeSet<&str> = candidates.iter().map(|one| one["digest"].as_str().unwrap()).collect();
+    assert_eq!(digests.len(), candidates.len());
+
+    let read = |path: String| -> Value {
+        serde_json::from_slice(&fs::read(dir.path().join("openevolve").join(path)).unwrap()).unwrap()
+    };
+    let metadata = read("metadata.json".into());
+    let id = metadata["best_program_id"].as_str().unwrap();
+    let program = read(format!("programs/{id}.json"));
+    assert_eq!(program["code"].as_str().unwrap(), best.source);
+    assert_eq!(fs::read_to_string(dir.path().join("best.py")).unwrap(), best.source);
+    let named = metadata["islands"].as_array().unwrap().iter().flat_map(|island| island.as_array().unwrap());
+    named.for_each(|name| drop(read(format!("programs/{}.json", name.as_str().unwrap()))));
+}
+
+#[test]
+fn what_a_search_cannot_use_is_refused_with_a_hint() {
+    let dir = tempfile::tempdir().unwrap();
+    write_model(&dir.path().join("m"), Some(CHATML));
+    let tasks = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/tasks/micro.jsonl");
+    for (arguments, expected) in [
+        (&["evolve"][..], "it reads the names of styles, and no programs"),
+        (&["evolve", "--model", "m", "--env", tasks], "--task "),
+        (&["evolve", "--model", "m", "--env", tasks, "--task", "nothing"], "has no such task"),
+        (&["evolve", "--model", "m", "--task", "add"], "2048 has no tasks"),
+        (&["evolve", "--model", "m", "--set", "rollout.turns=2"], "rollout.turns: found 2, expected 1"),
+    ] {
+        let said = refused(dir.path(), arguments);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_language_model_is_asked_round_after_round_and_another_search_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    write_model(&dir.path().join("m"), Some(CHATML));
+    let more = ["--groups", "1", "--num-generations", "2", "--max-completion-length", "8", "--rounds", "2"];
+    let arguments = [&["evolve", "--model", "m"][..], &more].concat();
+    // Random weights write nothing that works.
+    let said = refused(dir.path(), &arguments);
+    assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
+    let said = refused(dir.path(), &[&arguments[..], &["--islands", "3"]].concat());
+    assert!(said.contains("is of another search: islands 4,") && said.contains("another --output-dir"), "{said}");
+}
