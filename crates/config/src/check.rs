@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 use super::{
     ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ImportanceSamplingLevel, LossType, ModelConfig,
-    PromptDraw, RewardConfig, RolloutConfig, SandboxConfig, SftConfig, StepsAhead, TrainConfig, TurnsReward,
+    PromptDraw, RewardConfig, RolloutConfig, SandboxConfig, ScaleRewards, SftConfig, StepsAhead, TrainConfig,
+    TurnsReward,
 };
 
 /// The modules that may have adapters; the first name means all others.
@@ -34,6 +35,7 @@ impl Config {
         reward(&self.reward)?;
         grpo(&self.grpo)?;
         loss(&self.grpo)?;
+        entropic(self)?;
         train(&self.train)?;
         guard(&self.guard)?;
         sft(&self.sft)
@@ -172,6 +174,14 @@ fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
 }
 
 /// The clipping limits of the loss, and which loss uses which.
+/// Refuses weights that grow with rewards where two completions are compared: the worse one would have none at all.
+fn entropic(config: &Config) -> Result<(), ConfigError> {
+    let learnt_from = config.grpo.learn_from_best + config.grpo.learn_from_worst;
+    let compared = if learnt_from == 0 { config.rollout.num_generations } else { learnt_from };
+    let fits = config.grpo.scale_rewards != ScaleRewards::Entropic || compared > 2;
+    require(fits, "grpo.scale_rewards", "entropic", "expected another where groups of two are learnt from")
+}
+
 fn loss(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     let GrpoConfig { loss_type, epsilon, epsilon_high, delta, .. } = *grpo;
     require((0.0..=1.0).contains(&epsilon), "grpo.epsilon", epsilon, "expected 0 to 1; 1 clips nothing from below")?;

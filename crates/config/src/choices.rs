@@ -209,6 +209,8 @@ pub enum ScaleRewards {
     Batch,
     /// The mean of the group's rewards, in which negative rewards count as 0.
     Mean,
+    /// None: weights grow exponentially with the reward, as steeply as a fixed divergence from equal weights allows.
+    Entropic,
     /// 1.
     None,
 }

@@ -97,8 +97,13 @@ fn losses_and_their_clips_that_do_not_go_together_are_refused_with_what_is_allow
     for assignments in accepted {
         assert_eq!(refusal(assignments), None, "{assignments:?}");
     }
-    let refused: [(&[&str], &str, &str); 14] = [
+    let refused: [(&[&str], &str, &str); 15] = [
         (&["grpo.loss_type=cispo"], "grpo.epsilon_high = 0.28: ", "5 is usual"),
+        (
+            &["grpo.scale_rewards=entropic", "grpo.learn_from_best=1", "grpo.learn_from_worst=1"],
+            "grpo.scale_rewards = entropic: ",
+            "groups of two",
+        ),
         (&[&cispo[..], &["grpo.delta=8"]].concat(), "grpo.delta = 8: expected 0", "\"dapo\", \"grpo\", \"dr_grpo\""),
         (&["grpo.loss_type=sapo", "grpo.delta=4"], "grpo.delta = 4: expected 0", "unclipped side"),
         (&["grpo.delta=1.28"], "grpo.delta = 1.28: expected 0", "here 1.28"),

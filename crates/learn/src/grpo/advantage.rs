@@ -8,7 +8,7 @@ use crate::stats;
 /// turns of all completions are compared with each other; a completion of one turn has one reward. The divisor is by
 /// `scale_rewards` the standard deviation (with `n - 1` degrees of freedom, as in TRL) of the group or of the whole
 /// batch, but at least `advantage_std_floor`; 1; or the mean of the group, for which negative rewards count as 0, so
-/// that advantages are from -1 to `n - 1`.
+/// that advantages are from -1 to `n - 1`. `Entropic` has no divisor: [`entropic`].
 ///
 /// A tied group has advantages of exactly zero, independent of rounding.
 ///
@@ -48,15 +48,48 @@ fn in_group(group: &[f32], of_batch: f64, config: &GrpoConfig) -> Vec<f32> {
     if is_tied(group, scale) {
         return vec![0.0; group.len()];
     }
+    if scale == ScaleRewards::Entropic {
+        return entropic(group);
+    }
     let group: Vec<f32> = group.iter().map(|reward| effective(*reward, scale)).collect();
     let centre = stats::mean(as_f64(&group));
     let divisor = match scale {
         ScaleRewards::Group => stats::deviation(as_f64(&group)).max(floor),
         ScaleRewards::Batch => of_batch.max(floor),
         ScaleRewards::Mean => centre,
-        ScaleRewards::None => 1.0,
+        ScaleRewards::Entropic | ScaleRewards::None => 1.0,
     };
     group.iter().map(|reward| ((f64::from(*reward) - centre) / divisor) as f32).collect()
+}
+
+/// The largest steepness of weights.
+const STEEPEST: f64 = 1e6;
+/// Halvings of the interval in which the steepness is searched for.
+const HALVINGS: usize = 60;
+
+/// Advantages for which the best counts: `exp(b r) / mean of exp(b r) over the others - 1`, with `b` so that the weights
+/// `exp(b r)`, made to sum to 1, have a divergence of ln 2 from equal ones; at most [`STEEPEST`], where so many are the
+/// best that no weights have it. At least three rewards, not all equal.
+///
+/// Source: the objective `entropic_adaptive_beta` of TTT-Discover (2026).
+fn entropic(group: &[f32]) -> Vec<f32> {
+    let best = as_f64(group).fold(f64::MIN, f64::max);
+    let weights = |b: f64| -> Vec<f64> { as_f64(group).map(|reward| (b * (reward - best)).exp()).collect() };
+    let divergence = |b: f64| -> f64 {
+        let weights = weights(b);
+        let sum: f64 = weights.iter().sum();
+        let shares = weights.iter().map(|weight| weight / sum).filter(|share| *share > 0.0);
+        shares.map(|share| share * (group.len() as f64 * share).ln()).sum()
+    };
+    let (mut low, mut high) = (0.0, STEEPEST);
+    for _ in 0..HALVINGS {
+        let middle = (low + high) / 2.0;
+        *(if divergence(middle) < std::f64::consts::LN_2 { &mut low } else { &mut high }) = middle;
+    }
+    let weights = weights(high);
+    let sum: f64 = weights.iter().sum();
+    let others = |weight: f64| (sum - weight) / (group.len() - 1) as f64;
+    weights.iter().map(|weight| (weight / others(*weight) - 1.0) as f32).collect()
 }
 
 /// Whether all rewards of a group count as equal, so that there is nothing to learn from it.
@@ -118,6 +151,23 @@ mod tests {
         check(ScaleRewards::Mean, 3, &[-0.1, 0.0, -0.06], &[0.0; 3]);
     }
 
+    /// Steepness and advantages were computed in Python by bisection: 2.5532449, 3.7522998, and the limit where two of
+    /// three are the best.
+    #[test]
+    fn entropic_advantages_are_those_of_the_paper() {
+        let check = |rewards: &[f32], expected: &[f32]| {
+            let found = of_one_turn(rewards.len(), rewards, ScaleRewards::Entropic);
+            assert!(found.iter().zip(expected).all(|(found, one)| (found - one).abs() < 1e-5), "{found:?}");
+        };
+        let (low, of_six) =
+            (-0.797_962_5, [-0.822_905_4, -0.738_045, -0.609_453_5, 10.043_021, -0.410_667_8, -0.738_045]);
+        check(&[1.0, 0.0, 0.0, 0.0], &[11.848_729, low, low, low]);
+        check(&[0.1, 0.2, 0.3, 0.9, 0.4, 0.2], &of_six);
+        check(&[1.0, 1.0, 0.0], &[1.0, 1.0, -1.0]);
+        // A shift or another unit of the rewards changes nothing.
+        check(&[3.0, 5.0, 7.0, 19.0, 9.0, 5.0], &of_six);
+    }
+
     #[test]
     fn a_group_is_tied_when_its_rewards_count_the_same() {
         for scale in [ScaleRewards::Group, ScaleRewards::Batch, ScaleRewards::None] {
@@ -129,7 +179,8 @@ mod tests {
 
     #[test]
     fn i11_a_tied_group_has_exactly_zero_advantage() {
-        for scale in [ScaleRewards::Group, ScaleRewards::Batch, ScaleRewards::Mean, ScaleRewards::None] {
+        use ScaleRewards::{Batch, Entropic, Group, Mean, None};
+        for scale in [Group, Batch, Mean, Entropic, None] {
             let mut rewards = vec![0.1f32; 8];
             rewards.extend([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0]);
             let found = of_one_turn(8, &rewards, scale);
