@@ -73,7 +73,8 @@ target/site-tools/installed:
 
 workflows: target/wheel/installed target/wheel/bin/hadolint ## Check .github/workflows and the Dockerfile for errors and unsafe steps (needs python3 and PyPI)
 	target/wheel/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	target/wheel/bin/zizmor --offline --no-progress --config .github/zizmor.yml .github/workflows
+	target/wheel/bin/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/action.yml
+	target/wheel/bin/zizmor --offline --no-progress --config .github/zizmor.yml .github
 	# Debian keeps no old versions of packages, so none are pinned.
 	target/wheel/bin/hadolint --ignore DL3008 Dockerfile
 

@@ -33,6 +33,7 @@ assert scores[-1] > 2 * scores[0]
 PY
 python tests/readers/judge_package.py
 python tests/readers/judge_examples.py
+python tests/readers/audit_action.py "${wheels[0]}"
 pip uninstall --quiet --yes grpo-2048
 # The program without the package, from an archive that install.sh of the same release fetches.
 BIN=target/release/grpo-2048 RELEASES=file://$PWD/target/dist scripts/release.sh > /dev/null

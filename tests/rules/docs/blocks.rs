@@ -65,6 +65,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
 
 /// What is shown and run by nothing: how it begins, and why.
 const NOT_RUN: &[(&str, &str)] = &[
+    ("- uses: actions/checkout", "GitHub alone runs it; tests/readers/audit_action.py runs the step that it uses"),
     // Commands.
     ("make train", "a quarter of an hour; tests/readers/shown.py compares its lines with those of `grpo-2048 demo`"),
     ("make llm", "four CPU hours, and a model from PyPI"),
