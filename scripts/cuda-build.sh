@@ -8,6 +8,9 @@ source scripts/cuda-env.sh
 binary=target/cuda/grpo-2048
 most_mib=60
 
+# What the compiler makes of the kernels, against the table that is kept; seconds, so it comes first.
+python3 scripts/gpu-census.py "$NVCC"
+
 # In one piece, the tensor library holds the text of its kernels once.
 "${CARGO:-cargo}" build --release --workspace --locked --features cuda --target-dir target/cuda \
     --config 'profile.release.package.candle-core.codegen-units = 1'

@@ -8,6 +8,13 @@
 // Query heads of one key head that a block serves.
 #define GROUP 8
 #define LARGEST_HEAD 256
+// Numbers from the scores of one slot to those of the next: a slot's are read 16 bytes at a time, and neighbouring slots
+// of one query lie in more banks than with GROUP.
+#define SCORES (GROUP + 4)
+// Slots of values, and pieces of a key, that a thread asks for before it uses the first: alone, every load would be waited
+// for as long as the memory takes to answer.
+#define VALUES_AHEAD 8
+#define KEYS_AHEAD 4
 
 struct Attend {
     u64 mixed;    // T (rows, queries, head)
@@ -28,30 +35,79 @@ struct Attend {
 // Scores of this block's queries over the slots `from..from + ATTEND_THREADS`, one thread per slot.
 template <typename T>
 __device__ __forceinline__ void score_slots(
-    float (*scores)[ATTEND_THREADS], const float (*query)[LARGEST_HEAD], const T* key, u32 head, bool seen) {
+    float (*scores)[SCORES], const float (*query)[LARGEST_HEAD], const T* key, u32 head, bool seen) {
     float sums[GROUP];
 #pragma unroll
     for (int g = 0; g < GROUP; g++) sums[g] = 0.0f;
     if (seen) {
-        for (u32 i = 0; i < head; i += 8) {
-            float k[8];
-            load8(k, key + i);
+        for (u32 first = 0; first < head; first += 8 * KEYS_AHEAD) {
+            Eight<T> pieces[KEYS_AHEAD];
 #pragma unroll
-            for (int g = 0; g < GROUP; g++) {
+            for (u32 ahead = 0; ahead < KEYS_AHEAD; ahead++)
+                if (first + 8 * ahead < head) read8(pieces[ahead], key + first + 8 * ahead);
 #pragma unroll
-                for (int j = 0; j < 8; j++) sums[g] += query[g][i + j] * k[j];
+            for (u32 ahead = 0; ahead < KEYS_AHEAD; ahead++) {
+                const u32 i = first + 8 * ahead;
+                if (i >= head) break;
+                float k[8];
+                widen8(k, pieces[ahead]);
+#pragma unroll
+                for (int g = 0; g < GROUP; g++) {
+#pragma unroll
+                    for (int j = 0; j < 8; j++) sums[g] += query[g][i + j] * k[j];
+                }
             }
         }
     }
 #pragma unroll
-    for (int g = 0; g < GROUP; g++) scores[g][threadIdx.x] = seen ? sums[g] : -INFINITY;
+    for (int g = 0; g < GROUP; g++) scores[threadIdx.x][g] = seen ? sums[g] : -INFINITY;
+}
+
+// Queries, scaled; zeros beyond those that are served and beyond the head.
+template <typename T>
+__device__ __forceinline__ void read_queries(
+    float (*query)[LARGEST_HEAD], const T* queries, u32 served, u32 head, float scale) {
+    constexpr u32 AHEAD = 8, PARTS = LARGEST_HEAD / ATTEND_THREADS;
+    for (u32 first = 0; first < GROUP * PARTS; first += AHEAD) {
+        float values[AHEAD];
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++) {
+            const u32 g = (first + j) / PARTS, d = (first + j) % PARTS * ATTEND_THREADS + threadIdx.x;
+            values[j] = g < served && d < head ? widen(queries[g * head + d]) * scale : 0.0f;
+        }
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++)
+            query[(first + j) / PARTS][(first + j) % PARTS * ATTEND_THREADS + threadIdx.x] = values[j];
+    }
+}
+
+__device__ __forceinline__ void add_slot(float (&mixed)[GROUP], const float (&weights)[SCORES], float value) {
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) mixed[g] += weights[g] * value;
+}
+
+// Adds to `mixed` the values of one dimension over the slots `begin`, `begin + step`, .. below `end`, in this order, by the
+// weights of each query. `weights` are those of the slot `tile` on.
+template <typename T>
+__device__ __forceinline__ void mix_slots(
+    float (&mixed)[GROUP], const float (*weights)[SCORES], const T* values, u32 head, u32 tile, u32 begin, u32 end,
+    u32 step) {
+    for (u32 s = begin; s < end; s += VALUES_AHEAD * step) {
+        T ahead[VALUES_AHEAD];
+#pragma unroll
+        for (u32 j = 0; j < VALUES_AHEAD; j++)
+            if (s + j * step < end) ahead[j] = values[(u64)(s + j * step) * head];
+#pragma unroll
+        for (u32 j = 0; j < VALUES_AHEAD; j++)
+            if (s + j * step < end) add_slot(mixed, weights[s + j * step - tile], widen(ahead[j]));
+    }
 }
 
 // Attention over one split of the slots (Dao et al. 2023, "Flash-Decoding"). Grid: rows * key heads, splits, groups of
 // GROUP query heads; ATTEND_THREADS threads.
 template <typename T> __device__ void attend(Attend p) {
     __shared__ float query[GROUP][LARGEST_HEAD];
-    __shared__ float scores[GROUP][ATTEND_THREADS];
+    __shared__ float scores[ATTEND_THREADS][SCORES];
     __shared__ float top[GROUP], total[GROUP], shrink[GROUP];
     const u32 row = blockIdx.x / p.key_heads, key_head = blockIdx.x % p.key_heads, thread = threadIdx.x;
     const u32 group = p.queries / p.key_heads, begin = blockIdx.z * GROUP;
@@ -62,10 +118,7 @@ template <typename T> __device__ void attend(Attend p) {
     const u64 start = ((u64)row * p.key_heads + key_head) * p.capacity * p.head;
     const T* keys = reinterpret_cast<const T*>(p.keys) + start;
     const T* values = reinterpret_cast<const T*>(p.values) + start;
-    for (u32 i = thread; i < GROUP * LARGEST_HEAD; i += blockDim.x) {
-        const u32 g = i / LARGEST_HEAD, d = i % LARGEST_HEAD;
-        query[g][d] = g < served && d < p.head ? widen(queries[g * p.head + d]) * p.scale : 0.0f;
-    }
+    read_queries(query, queries, served, p.head, p.scale);
     if (thread < GROUP) {
         top[thread] = -INFINITY;
         total[thread] = 0.0f;
@@ -88,12 +141,12 @@ template <typename T> __device__ void attend(Attend p) {
         // One warp per query: largest score so far, weights, and the factor by which older sums shrink.
         for (u32 g = thread / WARP; g < GROUP; g += ATTEND_THREADS / WARP) {
             float highest = -INFINITY;
-            for (u32 i = thread % WARP; i < ATTEND_THREADS; i += WARP) highest = fmaxf(highest, scores[g][i]);
+            for (u32 i = thread % WARP; i < ATTEND_THREADS; i += WARP) highest = fmaxf(highest, scores[i][g]);
             highest = fmaxf(warp_max(highest), top[g]);
             float sum = 0.0f;
             for (u32 i = thread % WARP; i < ATTEND_THREADS; i += WARP) {
-                const float weight = highest == -INFINITY ? 0.0f : expf(scores[g][i] - highest);
-                scores[g][i] = weight;
+                const float weight = highest == -INFINITY ? 0.0f : expf(scores[i][g] - highest);
+                scores[i][g] = weight;
                 sum += weight;
             }
             sum = warp_sum(sum);
@@ -111,11 +164,7 @@ template <typename T> __device__ void attend(Attend p) {
             if (d >= p.head || copy >= copies) break;
 #pragma unroll
             for (int g = 0; g < GROUP; g++) mixed[part][g] *= shrink[g];
-            for (u32 s = begin_slot + copy; s < end_slot; s += copies) {
-                const float value = widen(values[(u64)s * p.head + d]);
-#pragma unroll
-                for (int g = 0; g < GROUP; g++) mixed[part][g] += scores[g][s - tile] * value;
-            }
+            mix_slots(mixed[part], scores, values + d, p.head, tile, begin_slot + copy, end_slot, copies);
         }
         __syncthreads();
     }

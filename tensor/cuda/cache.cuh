@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "common.cuh"
+#include "vectors.cuh"
 
 struct Advance {
     u64 slot;  // u32
@@ -27,7 +27,7 @@ template <typename T> __device__ void fill_cache(FillCache p) {
     T* to = reinterpret_cast<T*>(p.to) + ((u64)blockIdx.x * p.key_heads + blockIdx.y) * p.capacity * p.head;
     const T* from =
         reinterpret_cast<const T*>(p.from) + ((u64)prompt * p.key_heads + blockIdx.y) * p.from_capacity * p.head;
-    for (u64 i = threadIdx.x; i < (u64)p.slots * p.head; i += blockDim.x) to[i] = from[i];
+    copy_numbers(to, from, (u64)p.slots * p.head);
 }
 
 struct MoveRows {
@@ -47,5 +47,5 @@ template <typename T> __device__ void move_rows(MoveRows p) {
     T* cache = reinterpret_cast<T*>(p.cache);
     const T* from = cache + ((u64)from_row * p.key_heads + blockIdx.y) * p.capacity * p.head;
     T* to = cache + ((u64)to_row * p.key_heads + blockIdx.y) * p.capacity * p.head;
-    for (u64 i = threadIdx.x; i < (u64)p.slots * p.head; i += blockDim.x) to[i] = from[i];
+    copy_numbers(to, from, (u64)p.slots * p.head);
 }

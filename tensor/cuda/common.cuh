@@ -25,17 +25,20 @@ __device__ __forceinline__ void narrow(float* out, float x) { *out = x; }
 __device__ __forceinline__ void narrow(__nv_bfloat16* out, float x) { *out = __float2bfloat16(x); }
 __device__ __forceinline__ void narrow(__half* out, float x) { *out = __float2half(x); }
 
-// Reads eight consecutive elements in one or two loads; `from` is aligned to eight elements.
-template <typename T> __device__ __forceinline__ void load8(float* out, const T* from) {
-    if (sizeof(T) == 2) {
-        const uint4 bits = *reinterpret_cast<const uint4*>(from);
-        const T* values = reinterpret_cast<const T*>(&bits);
+// Eight consecutive elements as they lie in memory, so that those of 16 bits take half the registers until they are used.
+template <typename T> struct Eight {
+    uint4 bits[sizeof(T) / 2];
+};
+
+// `from` is aligned to 16 bytes.
+template <typename T> __device__ __forceinline__ void read8(Eight<T>& out, const T* from) {
 #pragma unroll
-        for (int i = 0; i < 8; i++) out[i] = widen(values[i]);
-    } else {
+    for (u32 i = 0; i < sizeof(T) / 2; i++) out.bits[i] = reinterpret_cast<const uint4*>(from)[i];
+}
+
+template <typename T> __device__ __forceinline__ void widen8(float (&out)[8], const Eight<T>& eight) {
 #pragma unroll
-        for (int i = 0; i < 8; i++) out[i] = widen(from[i]);
-    }
+    for (int i = 0; i < 8; i++) out[i] = widen(reinterpret_cast<const T*>(eight.bits)[i]);
 }
 
 __device__ __forceinline__ float warp_sum(float x) {

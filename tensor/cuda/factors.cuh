@@ -38,8 +38,10 @@ template <typename T> __device__ void split_factors(SplitFactors p) {
         const float* from = in + (u64)block * p.in_block + i;
         T* to = out + (u64)block * p.out_block + i;
         const float x = p.in_rest ? *from + from[p.in_rest] : *from;
-        split(to, to + p.out_low, p.scale * x);
-        to[p.out_again] = *to;
+        T high;
+        split(&high, to + p.out_low, p.scale * x);
+        *to = high;
+        to[p.out_again] = high;
     }
     if (p.out_tail == 0) return;
     for (u32 block = threadIdx.x; block < p.blocks; block += blockDim.x) {

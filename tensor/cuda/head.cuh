@@ -34,28 +34,42 @@ __device__ __forceinline__ Running joined(Running a, Running b) {
     return {top, a.total + b.total, a.mean + b.mean};
 }
 
+// Pieces of four logits that a thread asks for before it uses the first.
+#define HEAD_AHEAD 2
+
+// Adds the first `count` of four logits.
+__device__ __forceinline__ void take(Running& mine, float (&values)[4], float scale, u32 count) {
+    float top = mine.top;
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+        values[j] = j < count ? values[j] * scale : -INFINITY;
+        top = fmaxf(top, values[j]);
+    }
+    if (top > mine.top) mine = raised(mine, top);
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+        if (j >= count) continue;
+        const float above = values[j] - mine.top, weight = expf(above);
+        mine.total += weight;
+        mine.mean += above * weight;
+    }
+}
+
 // Grid: rows; THREADS threads.
 extern "C" __global__ void score_logits(ScoreLogits p) {
     __shared__ Running of_warp[WARPS];
     const u64 row = blockIdx.x;
     const float* logits = reinterpret_cast<const float*>(p.logits) + row * p.stride;
     Running mine = {-INFINITY, 0.0f, 0.0f};
-    for (u32 i = threadIdx.x * 4; i < p.vocabulary; i += blockDim.x * 4) {
-        float values[4];
-        load<4>(values, logits + i);
-        float top = mine.top;
+    for (u32 first = threadIdx.x * 4; first < p.vocabulary; first += HEAD_AHEAD * blockDim.x * 4) {
+        float ahead[HEAD_AHEAD][4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            values[j] = i + j < p.vocabulary ? values[j] * p.scale : -INFINITY;
-            top = fmaxf(top, values[j]);
-        }
-        if (top > mine.top) mine = raised(mine, top);
+        for (u32 k = 0; k < HEAD_AHEAD; k++)
+            if (first + k * blockDim.x * 4 < p.vocabulary) load<4>(ahead[k], logits + first + k * blockDim.x * 4);
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            if (i + j >= p.vocabulary) continue;
-            const float above = values[j] - mine.top, weight = expf(above);
-            mine.total += weight;
-            mine.mean += above * weight;
+        for (u32 k = 0; k < HEAD_AHEAD; k++) {
+            const u32 i = first + k * blockDim.x * 4;
+            if (i < p.vocabulary) take(mine, ahead[k], p.scale, p.vocabulary - i);
         }
     }
     for (u32 offset = WARP / 2; offset > 0; offset /= 2) {
@@ -106,19 +120,25 @@ template <typename T> __device__ void logit_slopes(LogitSlopes p) {
     const float* slopes = reinterpret_cast<const float*>(p.slopes) + 2 * row;
     const float top = sums[0], logarithm = sums[1], entropy = sums[2], chosen = slopes[0], spread = slopes[1];
     const u32 target = reinterpret_cast<const u32*>(p.targets)[row];
-    for (u32 first = 0; first < p.vocabulary; first += blockDim.x * 4) {
-        const u32 i = first + threadIdx.x * 4;
-        const bool mine = i < p.vocabulary;
-        float values[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (mine) load<4>(values, logits + i);
-        __syncthreads();
-        if (!mine) continue;
+    for (u32 first = 0; first < p.vocabulary; first += HEAD_AHEAD * blockDim.x * 4) {
+        float ahead[HEAD_AHEAD][4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const float logp = values[j] * p.scale - top - logarithm;
-            float slope = expf(logp) * (-chosen - spread * (logp + entropy));
-            if (i + j == target) slope += chosen;
-            if (i + j < p.vocabulary) narrow(&out[i + j], p.scale * slope);
+        for (u32 k = 0; k < HEAD_AHEAD; k++) {
+            const u32 i = first + (k * blockDim.x + threadIdx.x) * 4;
+            if (i < p.vocabulary) load<4>(ahead[k], logits + i);
+        }
+        __syncthreads();
+#pragma unroll
+        for (u32 k = 0; k < HEAD_AHEAD; k++) {
+            const u32 i = first + (k * blockDim.x + threadIdx.x) * 4;
+#pragma unroll
+            for (u32 j = 0; j < 4; j++) {
+                if (i + j >= p.vocabulary) break;
+                const float logp = ahead[k][j] * p.scale - top - logarithm;
+                float slope = expf(logp) * (-chosen - spread * (logp + entropy));
+                if (i + j == target) slope += chosen;
+                narrow(&out[i + j], p.scale * slope);
+            }
         }
     }
 }

@@ -116,28 +116,35 @@ struct MoveHeads {
     u32 padding;
 };
 
-template <typename T, u32 N> __device__ __forceinline__ void move_token(const MoveHeads& p) {
+// Moves words of N numbers each.
+template <typename T, typename W, u32 N> __device__ __forceinline__ void move_token(const MoveHeads& p) {
     const u32 sequence = blockIdx.x / p.tokens, token = blockIdx.x % p.tokens, group = p.queries / p.key_heads;
     const u32 width = p.queries * p.head, of_group = group * p.head;
     T* together = reinterpret_cast<T*>(p.together) + (u64)blockIdx.x * width;
-    for (u32 i = threadIdx.x * N; i < width; i += blockDim.x * N) {
-        const u64 of_key_head = (u64)sequence * p.key_heads + i / of_group;
-        T* apart = reinterpret_cast<T*>(p.apart) + (of_key_head * p.tokens + token) * of_group + i % of_group;
-        float values[N];
-        if (p.apart_is_read) {
-            load<N>(values, apart);
-            store<N>(together + i, values);
-        } else {
-            load<N>(values, together + i);
-            store<N>(apart, values);
+    // Words that a thread asks for before it writes the first.
+    constexpr u32 AHEAD = 2;
+    for (u32 first = threadIdx.x * N; first < width; first += AHEAD * blockDim.x * N) {
+        W words[AHEAD];
+        T* to[AHEAD];
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++) {
+            const u32 i = first + k * blockDim.x * N;
+            const u64 of_key_head = (u64)sequence * p.key_heads + i / of_group;
+            T* apart = reinterpret_cast<T*>(p.apart) + (of_key_head * p.tokens + token) * of_group + i % of_group;
+            const T* from = p.apart_is_read ? apart : together + i;
+            to[k] = p.apart_is_read ? together + i : apart;
+            if (i < width) words[k] = *reinterpret_cast<const W*>(from);
         }
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++)
+            if (first + k * blockDim.x * N < width) *reinterpret_cast<W*>(to[k]) = words[k];
     }
 }
 
 // Moves query heads between the two layouts. Grid: sequences * tokens; THREADS threads.
 template <typename T> __device__ void move_heads(MoveHeads p) {
-    if (aligned<T>(p.apart | p.together, p.head)) move_token<T, Wide<T>::COUNT>(p);
-    else move_token<T, 1>(p);
+    if (aligned<T>(p.apart | p.together, p.head)) move_token<T, uint4, Wide<T>::COUNT>(p);
+    else move_token<T, T, 1>(p);
 }
 
 struct Softmax {

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "common.cuh"
+#include "vectors.cuh"
 
 struct Embed {
     u64 hidden;     // T (rows, width)
@@ -17,7 +17,7 @@ template <typename T> __device__ void embed(Embed p) {
     const u32 row = blockIdx.x, id = reinterpret_cast<const u32*>(p.ids)[row];
     const T* from = reinterpret_cast<const T*>(p.embedding) + (u64)id * p.width;
     T* to = reinterpret_cast<T*>(p.hidden) + (u64)row * p.width;
-    for (u32 i = threadIdx.x; i < p.width; i += blockDim.x) to[i] = from[i];
+    copy_numbers(to, from, p.width);
 }
 
 struct AddNorm {
@@ -29,22 +29,78 @@ struct AddNorm {
     float epsilon;
 };
 
-// hidden += delta; normed = hidden / sqrt(mean(hidden^2) + epsilon) * weight. Grid: rows.
+// Numbers of a row that one thread of `add_norm` keeps between its two passes, and those that it asks for at once.
+#define NORM_KEPT 32
+#define NORM_AHEAD 8
+
+// Adds this thread's NORM_AHEAD numbers from `first` on, THREADS apart, to the sum of squares; `kept` are what they
+// become, zeros beyond the row.
+template <typename T>
+__device__ __forceinline__ void add_ahead(
+    float (&kept)[NORM_AHEAD], float& squares, T* hidden, const T* delta, u32 first, u32 width) {
+    float added[NORM_AHEAD];
+#pragma unroll
+    for (u32 j = 0; j < NORM_AHEAD; j++) {
+        const u32 i = first + j * THREADS + threadIdx.x;
+        kept[j] = i < width ? widen(hidden[i]) : 0.0f;
+        added[j] = delta && i < width ? widen(delta[i]) : 0.0f;
+    }
+#pragma unroll
+    for (u32 j = 0; j < NORM_AHEAD; j++) {
+        const u32 i = first + j * THREADS + threadIdx.x;
+        if (i >= width) break;
+        if (delta) {
+            T sum;
+            narrow(&sum, kept[j] + added[j]);
+            hidden[i] = sum;
+            kept[j] = widen(sum);
+        }
+        squares += kept[j] * kept[j];
+    }
+}
+
+// Writes these numbers times `inverse` and their weights.
+template <typename T>
+__device__ __forceinline__ void scale_ahead(
+    T* normed, const float (&kept)[NORM_AHEAD], const float* weight, float inverse, u32 first, u32 width) {
+    float factors[NORM_AHEAD];
+#pragma unroll
+    for (u32 j = 0; j < NORM_AHEAD; j++) {
+        const u32 i = first + j * THREADS + threadIdx.x;
+        factors[j] = i < width ? weight[i] : 0.0f;
+    }
+#pragma unroll
+    for (u32 j = 0; j < NORM_AHEAD; j++) {
+        const u32 i = first + j * THREADS + threadIdx.x;
+        if (i < width) narrow(&normed[i], kept[j] * inverse * factors[j]);
+    }
+}
+
+// hidden += delta; normed = hidden / sqrt(mean(hidden^2) + epsilon) * weight. A row of up to NORM_KEPT * THREADS numbers
+// stays in registers; what is wider is read again. Grid: rows; THREADS threads.
 template <typename T> __device__ void add_norm(AddNorm p) {
+    constexpr u32 STRETCH = NORM_AHEAD * THREADS, HELD = NORM_KEPT / NORM_AHEAD;
     __shared__ float shared[WARP];
     const u64 start = (u64)blockIdx.x * p.width;
     T* hidden = reinterpret_cast<T*>(p.hidden) + start;
     T* normed = reinterpret_cast<T*>(p.normed) + start;
     const T* delta = p.delta ? reinterpret_cast<const T*>(p.delta) + start : nullptr;
     const float* weight = reinterpret_cast<const float*>(p.weight);
-    float squares = 0.0f;
-    for (u32 i = threadIdx.x; i < p.width; i += blockDim.x) {
-        if (delta) narrow(&hidden[i], widen(hidden[i]) + widen(delta[i]));
-        const float x = widen(hidden[i]);
-        squares += x * x;
-    }
+    float squares = 0.0f, kept[HELD][NORM_AHEAD], more[NORM_AHEAD];
+#pragma unroll
+    for (u32 part = 0; part < HELD; part++)
+        if (part * STRETCH < p.width) add_ahead(kept[part], squares, hidden, delta, part * STRETCH, p.width);
+    for (u32 first = HELD * STRETCH; first < p.width; first += STRETCH)
+        add_ahead(more, squares, hidden, delta, first, p.width);
     const float inverse = 1.0f / sqrtf(block_sum(squares, shared) / p.width + p.epsilon);
-    for (u32 i = threadIdx.x; i < p.width; i += blockDim.x) narrow(&normed[i], widen(hidden[i]) * inverse * weight[i]);
+#pragma unroll
+    for (u32 part = 0; part < HELD; part++)
+        if (part * STRETCH < p.width) scale_ahead(normed, kept[part], weight, inverse, part * STRETCH, p.width);
+    for (u32 first = HELD * STRETCH; first < p.width; first += STRETCH) {
+        float nothing = 0.0f;
+        add_ahead(more, nothing, hidden, static_cast<const T*>(nullptr), first, p.width);
+        scale_ahead(normed, more, weight, inverse, first, p.width);
+    }
 }
 
 struct Rotate {
@@ -117,7 +173,7 @@ template <typename T> __device__ void rotate(Rotate p) {
 struct Adapt {
     u64 out;  // T (rows, outputs), added to
     u64 low;  // f32 (rows, parts * rank): A x of each part
-    u64 b;    // f32 (outputs, rank)
+    u64 b;    // f32 (rank, outputs): neighbouring threads read neighbouring numbers
     u32 rows;
     u32 outputs;
     u32 rank;
@@ -134,13 +190,13 @@ template <typename T> __device__ void adapt(Adapt p) {
     if (column >= p.outputs) return;
     const u32 part = (column >= p.first) + (column >= p.second), width = p.parts * p.rank;
     const u32 rows = min(p.rows - row, (u32)ADAPT_ROWS);
-    const float* b = reinterpret_cast<const float*>(p.b) + (u64)column * p.rank;
+    const float* b = reinterpret_cast<const float*>(p.b) + column;
     const float* low = reinterpret_cast<const float*>(p.low) + (u64)row * width + part * p.rank;
     float sums[ADAPT_ROWS];
 #pragma unroll
     for (int i = 0; i < ADAPT_ROWS; i++) sums[i] = 0.0f;
     for (u32 k = 0; k < p.rank; k++) {
-        const float factor = b[k];
+        const float factor = b[(u64)k * p.outputs];
 #pragma unroll
         for (int i = 0; i < ADAPT_ROWS; i++)
             if (i < (int)rows) sums[i] += factor * low[(u64)i * width + k];

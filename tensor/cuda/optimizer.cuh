@@ -14,6 +14,9 @@ struct Piece {
     float keep;  // what weight decay leaves of the value
 };
 
+// Numbers that a thread asks for before it uses the first.
+#define SQUARES_AHEAD 4
+
 struct SquareSums {
     u64 sums;    // f64 (pieces)
     u64 pieces;  // Piece (pieces)
@@ -25,7 +28,14 @@ extern "C" __global__ void square_sums(SquareSums p) {
     const Piece piece = reinterpret_cast<const Piece*>(p.pieces)[blockIdx.x];
     const float* gradient = reinterpret_cast<const float*>(piece.gradient);
     double sum = 0.0;
-    for (u32 i = threadIdx.x; i < piece.count; i += blockDim.x) sum += (double)gradient[i] * gradient[i];
+    for (u32 first = threadIdx.x; first < piece.count; first += SQUARES_AHEAD * THREADS) {
+        float values[SQUARES_AHEAD];
+#pragma unroll
+        for (u32 j = 0; j < SQUARES_AHEAD; j++)
+            values[j] = first + j * THREADS < piece.count ? gradient[first + j * THREADS] : 0.0f;
+#pragma unroll
+        for (u32 j = 0; j < SQUARES_AHEAD; j++) sum += (double)values[j] * values[j];
+    }
     shared[threadIdx.x] = sum;
     for (u32 half = blockDim.x / 2; half > 0; half /= 2) {
         __syncthreads();

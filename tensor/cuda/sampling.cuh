@@ -2,10 +2,14 @@
 
 #pragma once
 
-#include "common.cuh"
+#include "vectors.cuh"
 
 // Logits that one warp sums; a multiple of WARP.
 #define TILE 1024
+// A row of logits is long and there are few rows, so a block is as large as a block can be.
+#define SAMPLE_THREADS 1024
+// Pieces of logits that a thread asks for before it uses the first.
+#define LOGITS_AHEAD 4
 // Room for a vocabulary of 524,288.
 #define MOST_TILES 512
 #define NOT_FINITE 0xffffffffu
@@ -23,8 +27,29 @@ struct Sample {
     u32 padding;
 };
 
+// The largest of this thread's share of the logits, N at a time.
+template <u32 N> __device__ __forceinline__ float largest_of(const float* logits, u32 count) {
+    float top = -INFINITY;
+    for (u32 first = threadIdx.x * N; first < count; first += LOGITS_AHEAD * blockDim.x * N) {
+        float values[LOGITS_AHEAD][N];
+#pragma unroll
+        for (u32 j = 0; j < LOGITS_AHEAD; j++) {
+            const u32 i = first + j * blockDim.x * N;
+            if (i < count) load<N>(values[j], logits + i);
+        }
+#pragma unroll
+        for (u32 j = 0; j < LOGITS_AHEAD; j++) {
+            if (first + j * blockDim.x * N >= count) break;
+#pragma unroll
+            for (u32 k = 0; k < N; k++) top = fmaxf(top, values[j][k]);
+        }
+    }
+    return top;
+}
+
 // Draws the first token whose cumulative weight exceeds the target, in the order of ids, from the unrestricted
-// distribution, and its log-probability. NOT_FINITE if the logits are not finite. Grid: rows; THREADS threads.
+// distribution, and its log-probability. NOT_FINITE if the logits are not finite. Grid: rows; SAMPLE_THREADS threads. Sums
+// are of one warp each and a maximum has no order, so that the number of threads moves no bit.
 __device__ void sample_row(Sample p) {
     __shared__ float shared[WARP];
     __shared__ float tiles[MOST_TILES];
@@ -32,8 +57,8 @@ __device__ void sample_row(Sample p) {
     __shared__ double target, whole;
     const u32 row = blockIdx.x, step = *reinterpret_cast<const u32*>(p.step), lane = threadIdx.x % WARP;
     const float* logits = reinterpret_cast<const float*>(p.logits) + (u64)row * p.vocabulary;
-    float top = -INFINITY;
-    for (u32 i = threadIdx.x; i < p.vocabulary; i += blockDim.x) top = fmaxf(top, logits[i]);
+    const bool wide = aligned<float>(reinterpret_cast<u64>(logits), p.vocabulary);
+    float top = wide ? largest_of<4>(logits, p.vocabulary) : largest_of<1>(logits, p.vocabulary);
     top = block_max(top, shared);
     const u32 count = (p.vocabulary + TILE - 1) / TILE;
     for (u32 tile = threadIdx.x / WARP; tile < count; tile += blockDim.x / WARP) {
@@ -60,10 +85,17 @@ __device__ void sample_row(Sample p) {
     if (threadIdx.x >= WARP) return;
     u32 token = NOT_FINITE, last = NOT_FINITE;
     double before = 0.0;
-    for (u32 base = chosen_tile * TILE; base < min((chosen_tile + 1) * TILE, p.vocabulary); base += WARP) {
+    const u32 end = min((chosen_tile + 1) * TILE, p.vocabulary);
+    float ahead[LOGITS_AHEAD];
+    for (u32 base = chosen_tile * TILE, place = 0; base < end; base += WARP, place++) {
         const u32 i = base + lane;
-        const bool there = i < p.vocabulary;
-        const float weight = there ? expf((logits[i] - top) * p.inverse_temperature) : 0.0f;
+        if (place % LOGITS_AHEAD == 0) {
+#pragma unroll
+            for (u32 j = 0; j < LOGITS_AHEAD; j++) ahead[j] = i + j * WARP < end ? logits[i + j * WARP] : 0.0f;
+        }
+        const float weight = i < end ? expf((ahead[0] - top) * p.inverse_temperature) : 0.0f;
+#pragma unroll
+        for (u32 j = 0; j + 1 < LOGITS_AHEAD; j++) ahead[j] = ahead[j + 1];
         double sum = weight;
         for (int offset = 1; offset < WARP; offset *= 2) {
             const double left = __shfl_up_sync(ALL_LANES, sum, offset);

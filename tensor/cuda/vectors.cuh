@@ -42,9 +42,34 @@ template <u32 N, typename T> __device__ __forceinline__ void store(T* to, const 
     }
 }
 
+// Words that a thread asks for before it writes the first.
+#define WORDS_AHEAD 4
+
+template <typename W> __device__ __forceinline__ void copy_words(W* to, const W* from, u64 count) {
+    for (u64 first = threadIdx.x; first < count; first += WORDS_AHEAD * blockDim.x) {
+        W held[WORDS_AHEAD];
+#pragma unroll
+        for (u32 j = 0; j < WORDS_AHEAD; j++)
+            if (first + j * blockDim.x < count) held[j] = from[first + j * blockDim.x];
+#pragma unroll
+        for (u32 j = 0; j < WORDS_AHEAD; j++)
+            if (first + j * blockDim.x < count) to[first + j * blockDim.x] = held[j];
+    }
+}
+
 // Whether rows of this width at these addresses (0 if there is none) can be read N numbers at a time.
 template <typename T> __device__ __forceinline__ bool aligned(u64 addresses, u64 width) {
     return addresses % 16 == 0 && width % Wide<T>::COUNT == 0;
+}
+
+// Copies consecutive numbers by all threads of the block; `to` and `from` do not overlap.
+template <typename T> __device__ __forceinline__ void copy_numbers(T* to, const T* from, u64 count) {
+    if (aligned<T>(reinterpret_cast<u64>(to) | reinterpret_cast<u64>(from), count)) {
+        const u64 words = count / Wide<T>::COUNT;
+        copy_words(reinterpret_cast<uint4*>(to), reinterpret_cast<const uint4*>(from), words);
+    } else {
+        copy_words(to, from, count);
+    }
 }
 
 // The row of this warp.

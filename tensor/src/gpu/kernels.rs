@@ -50,6 +50,8 @@ params! {
 
 /// Threads per block of `attend` and `combine`.
 pub(super) const ATTEND_THREADS: usize = 128;
+/// Threads per block of `sample`.
+pub(super) const SAMPLE_THREADS: usize = 1024;
 /// Threads per block of `rotate`; each one rotates a pair of dimensions.
 pub(super) const ROTATE_THREADS: usize = 128;
 /// Rows that one block of `adapt` serves.

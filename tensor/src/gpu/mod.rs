@@ -7,6 +7,8 @@
 //! `emulated` runs the same kernels on the processor, for tests.
 
 mod batch;
+#[cfg(test)]
+mod census;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod drawing;

@@ -5,7 +5,7 @@ use candle_core::{DType, Result};
 
 use super::kernels::{
     self, ADAPT_ROWS, ATTEND_THREADS, Adapt, AddNorm, Advance, Attend, Embed, GROUP, Params, ROTATE_THREADS, Rotate,
-    Sample, SiluMul, THREADS,
+    SAMPLE_THREADS, Sample, SiluMul, THREADS,
 };
 use super::machine::{Machine, Memory, Product};
 use super::view::Sizes;
@@ -165,7 +165,7 @@ impl<M: Machine> Step<M> {
             inverse_temperature: self.shapes.inverse_temperature,
             padding: 0,
         };
-        self.run("sample", [rows, 1, 1], THREADS, &params)
+        self.run("sample", [rows, 1, 1], SAMPLE_THREADS, &params)
     }
 
     fn embed(&self, rows: usize) -> Result<()> {

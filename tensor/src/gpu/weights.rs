@@ -17,7 +17,7 @@ pub(super) struct Matrix<M: Machine> {
 pub(super) struct Adapter<M: Machine> {
     /// `(maps * rank, inputs)`.
     pub a: Matrix<M>,
-    /// f32 `(outputs, rank)`.
+    /// f32 `(rank, outputs)`: neighbouring threads have neighbouring outputs.
     pub b: M::Memory,
     pub rank: usize,
     pub scale: f64,
@@ -99,7 +99,7 @@ impl<M: Machine> Maps<M> {
             let rank = b.dim(1)?;
             Ok::<_, candle_core::Error>(Adapter {
                 a: Matrix { memory: adopt(machine, a, dtype)?, transposed: true, outputs: a.dim(0)? },
-                b: adopt(machine, b, DType::F32)?,
+                b: adopt(machine, &b.t()?, DType::F32)?,
                 rank,
                 scale: *scale,
             })
