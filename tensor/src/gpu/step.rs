@@ -12,7 +12,7 @@ use super::view::Sizes;
 use super::weights::{LayerWeights, Maps, Matrix, Weights, address_or_none};
 
 /// Slots of the cache that one block of `attend` goes through; a multiple of its threads.
-const SPLIT: usize = 256;
+const SPLIT: usize = 128;
 
 /// Sizes of a batch.
 #[derive(Debug, Clone)]
