@@ -30,7 +30,7 @@ fn seeds(count: u64) -> Vec<Seed> {
     (0..count).map(|index| Seed::root(2048).child(Purpose::HeldOut, index)).collect()
 }
 
-fn evaluate(workers: usize, texts: &[&str], games: u64) -> Vec<Evaluation> {
+pub(super) fn evaluate(workers: usize, texts: &[&str], games: u64) -> Vec<Evaluation> {
     let seeds = seeds(games);
     let programs = texts.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
     arena(workers).evaluate_all(programs, &mut |_, _| ()).unwrap()

@@ -12,6 +12,7 @@ mod asked;
 mod check;
 mod check_grader;
 mod cli;
+mod corpus;
 mod differences;
 mod evaluation;
 mod evolve;

@@ -14,14 +14,44 @@ pub(super) enum Hand {
     Tuples,
 }
 
+/// The function that makes moves, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    /// `move(b, m)`: the board after one move, which is `b` again if the move changes nothing.
+    One(&'static str),
+    /// `moves(b)`: pairs of a board and its move, for those that change something. The board is turned once for all.
+    All(&'static str),
+}
+
+impl Call {
+    /// The largest value over the boards after a move from `b`, where `value` is an expression of the board `N`.
+    /// `careful`: of the moves that change something alone, and 0 if there is none.
+    pub fn best(self, value: &str, careful: bool) -> String {
+        match (self, careful) {
+            (Call::One(name), false) => {
+                format!("max({} for m in \"WASD\")", value.replace('N', &format!("{name}(b, m)")))
+            }
+            (Call::One(name), true) => {
+                let value = value.replace('N', "n");
+                format!("max(({value} for n in [{name}(b, m) for m in \"WASD\"] if n != b), default=0)")
+            }
+            (Call::All(name), _) => {
+                format!("max([{} for n, m in {name}(b)], default=0)", value.replace('N', "n"))
+            }
+        }
+    }
+}
+
 /// The functions that slide a row and move a board, and what the rest of the program needs to know of them.
 #[derive(Debug, Clone)]
 pub(super) struct Moving {
     pub hand: Hand,
     /// Both definitions.
     pub text: String,
-    /// Name of the function that moves a board.
-    pub name: &'static str,
+    /// Name of the function that slides a row to the left.
+    pub slide: &'static str,
+    /// How the second function is called.
+    pub call: Call,
     /// Name of the cache of slid rows.
     memory: &'static str,
     /// Name of the cache of judged rows.
@@ -155,20 +185,47 @@ const MOVES: [(u32, &str); 4] = [
     ),
 ];
 
+/// All moves at once.
+fn every_move(rng: &mut ChaCha8Rng) -> String {
+    let mut moves = ["(l, \"A\")", "(turn(u), \"W\")", "(d, \"D\")", "(turn(v), \"S\")"];
+    for end in (1..moves.len()).rev() {
+        moves.swap(end, rng.random_range(0..=end));
+    }
+    format!(
+        "    def move(b):
+        t = turn(b)
+        l = [slide(r) for r in b]
+        d = [slide(r[::-1])[::-1] for r in b]
+        u = [slide(r) for r in t]
+        v = [slide(r[::-1])[::-1] for r in t]
+        return [(n, m) for n, m in ({}) if n != b]
+",
+        moves.join(", ")
+    )
+}
+
 impl Moving {
-    /// Draws the two functions for a board in the representation `hand`.
-    pub fn draw(rng: &mut ChaCha8Rng, hand: Hand) -> Moving {
+    /// Draws the two functions for a board in the representation `hand`; `at_once` is the probability that the second
+    /// makes all moves at once.
+    pub fn draw(rng: &mut ChaCha8Rng, hand: Hand, at_once: f64) -> Moving {
         let slide = weighted(rng, &[(4, "slide"), (2, "push"), (1, "squash")]);
-        let name = weighted(rng, &[(4, "move"), (2, "after"), (1, "shift")]);
+        let call = match rng.random_bool(at_once) {
+            false => Call::One(weighted(rng, &[(4, "move"), (2, "after"), (1, "shift")])),
+            true => Call::All(weighted(rng, &[(2, "moves"), (1, "options")])),
+        };
         let (memory, judged) = pick(rng, &[("c", "h"), ("c", "e"), ("seen", "known"), ("memo", "vals")]);
         let (statements, result) = weighted(rng, &SLIDES);
         let slide_text = match hand {
             Hand::Lists => format!("    def slide(r):\n{statements}        return {result}\n"),
             Hand::Tuples => remembered("slide", memory, statements, &format!("tuple({result})")),
         };
-        let text = format!("{slide_text}{}", hand.turned(weighted(rng, &MOVES)));
+        let (name, moves) = match call {
+            Call::One(name) => (name, weighted(rng, &MOVES).to_owned()),
+            Call::All(name) => (name, every_move(rng)),
+        };
+        let text = format!("{slide_text}{}", hand.turned(&moves));
         let text = text.replace("slide(", &format!("{slide}(")).replace("move(", &format!("{name}("));
-        Moving { hand, text, name, memory, judged }
+        Moving { hand, text, slide, call, memory, judged }
     }
 
     /// Further arguments after `board`.
@@ -194,7 +251,7 @@ impl Hand {
     /// Replaces `turn(...)` in `text` by transpositions.
     fn turned(self, text: &str) -> String {
         let mut turned = text.to_owned();
-        for board in ["b", "t", "b[::-1]"] {
+        for board in ["b", "t", "u", "v", "b[::-1]"] {
             let written = match self {
                 Hand::Lists => format!("[list(c) for c in zip(*{board})]"),
                 Hand::Tuples => format!("list(zip(*{board}))"),

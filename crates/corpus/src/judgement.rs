@@ -8,11 +8,18 @@ use super::board_code::{Hand, Moving, remembered};
 use super::choice::{pick, weighted};
 use super::terms::{self, Term};
 
+/// How often players that search give every row its own weights, where they cache rows.
+const WEIGHS_ROWS: f64 = 0.1;
+/// How often a player that looks one move further and weighs its rows reads their values after a move from a table.
+const READS_AHEAD: f64 = 0.5;
+
 /// The functions, and whether they cache the values of lines.
 #[derive(Debug, Clone)]
 pub(super) struct Judgement {
     pub text: String,
     pub judges_lines: bool,
+    /// Whether they are those of `look`, the value after the best further move, rather than of a board as it lies.
+    pub looks: bool,
 }
 
 /// A term in the value of one line `r`.
@@ -30,18 +37,29 @@ enum Kind {
     Turns,
 }
 
-/// Draws a function `name` that evaluates a board `b` in the manner of `style`.
-pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style, name: &str, moving: &Moving) -> Judgement {
+/// Draws a function `name` that evaluates a board `b` in the manner of `style`, or, for a player that `looks_further`,
+/// perhaps the function `look` itself.
+pub(super) fn draw(rng: &mut ChaCha8Rng, style: Style, name: &str, moving: &Moving, looks_further: bool) -> Judgement {
+    let weighs_rows = match style {
+        Style::Snake => true,
+        _ if style.searches() => rng.random_bool(WEIGHS_ROWS),
+        _ => false,
+    };
     let by_line = match (moving.hand, style) {
         (Hand::Lists, _) => false,
-        (Hand::Tuples, Style::Snake) => return by_weights(rng, name, moving.judged),
+        (Hand::Tuples, _) if weighs_rows => {
+            let looks = looks_further && rng.random_bool(READS_AHEAD);
+            let text = if looks { by_weights_ahead(rng, moving) } else { by_weights(rng, name, moving.judged) };
+            return Judgement { text, judges_lines: true, looks };
+        }
         (Hand::Tuples, Style::Corner) => rng.random_bool(0.6),
         (Hand::Tuples, _) => rng.random_bool(0.8),
     };
-    match by_line {
-        true => Judgement { text: by_lines(rng, style, name, moving.judged), judges_lines: true },
-        false => Judgement { text: by_terms(rng, style, name), judges_lines: false },
-    }
+    let text = match by_line {
+        true => by_lines(rng, style, name, moving.judged),
+        false => by_terms(rng, style, name),
+    };
+    Judgement { text, judges_lines: by_line, looks: false }
 }
 
 fn by_terms(rng: &mut ChaCha8Rng, style: Style, name: &str) -> String {
@@ -107,7 +125,7 @@ fn leading(style: Style) -> &'static [(u32, Kind)] {
         }
         Style::Corner | Style::Snake => &[(5, Kind::Slope), (4, Kind::Ends)],
         Style::Smooth => &[(4, Kind::Smooth), (3, Kind::Sorted), (2, Kind::Powers), (3, Kind::Turns)],
-        Style::Ahead | Style::Chance => &[
+        Style::Ahead | Style::Chance | Style::Deep => &[
             (3, Kind::Room),
             (2, Kind::Merges),
             (2, Kind::Squares),
@@ -145,24 +163,67 @@ fn term(rng: &mut ChaCha8Rng, kind: Kind) -> Term {
     })
 }
 
-/// A function that gives every row its own weights.
-fn by_weights(rng: &mut ChaCha8Rng, name: &str, memory: &str) -> Judgement {
-    let table = terms::table(rng);
-    let worth = pick(rng, &["x * 2 ** y", "x * 2 ** y", "x * 3 ** y", "x * y"]);
+/// The value of a row as an expression of the row `r`, which has the weights `W[i]`.
+fn weighted_row(rng: &mut ChaCha8Rng) -> String {
+    let worth = pick(rng, &["x * 2 ** y", "x * 2 ** y", "x * 3 ** y", "x * 4 ** y", "x * y", "x * y"]);
     let extra = match rng.random_range(0..7) {
         0..3 => String::new(),
         3..6 => format!(" + {} * r.count(0)", pick(rng, &[10, 50, 100, 500, 1000])),
         _ => format!(" + {} * sum(x == y > 0 for x, y in zip(r, r[1:]))", pick(rng, &[10, 50, 100, 500, 1000])),
     };
-    let text = format!(
+    format!("sum({worth} for x, y in zip(r, W[i])){extra}")
+}
+
+/// A function that gives every row its own weights.
+fn by_weights(rng: &mut ChaCha8Rng, name: &str, memory: &str) -> String {
+    let table = terms::table(rng);
+    let value = weighted_row(rng);
+    format!(
         "    W = {table}
     def row(r, i):
         if (r, i) not in {memory}:
-            {memory}[r, i] = sum({worth} for x, y in zip(r, W[i])){extra}
+            {memory}[r, i] = {value}
         return {memory}[r, i]
     def {name}(b):
         return sum(map(row, b, range(4)))
 "
+    )
+}
+
+/// A function for the value of the best board after one more move, which moves no board: a row is asked for its value
+/// after sliding either way, and columns are rows with the columns' weights.
+fn by_weights_ahead(rng: &mut ChaCha8Rng, moving: &Moving) -> String {
+    let (memory, slide) = (moving.judged, moving.slide);
+    let table = terms::table(rng);
+    let value = weighted_row(rng);
+    let look = pick(
+        rng,
+        &[
+            "        t = list(zip(*b))
+        l = d = u = v = 0
+        for i in range(4):
+            x, y = row(b[i], i)
+            l += x
+            d += y
+            x, y = row(t[i], i + 4)
+            u += x
+            v += y
+        return max(l, d, u, v)
+",
+            "        x, y = zip(*map(row, b, range(4)))
+        u, v = zip(*map(row, zip(*b), range(4, 8)))
+        return max(sum(x), sum(y), sum(u), sum(v))
+",
+        ],
     );
-    Judgement { text, judges_lines: true }
+    format!(
+        "    W = {table}
+    W += zip(*W)
+    def row(r, i):
+        if (r, i) not in {memory}:
+            {memory}[r, i] = [{value} for r in ({slide}(r), {slide}(r[::-1])[::-1])]
+        return {memory}[r, i]
+    def look(b):
+{look}"
+    )
 }

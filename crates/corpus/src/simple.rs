@@ -3,7 +3,7 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::board_code::{Hand, Moving};
+use super::board_code::{Call, Hand, Moving};
 use super::choice::{order, pick, weighted};
 
 #[derive(Clone, Copy)]
@@ -108,8 +108,11 @@ pub(super) fn legal(rng: &mut ChaCha8Rng) -> String {
     let (mut body, test) = if rng.random_bool(0.5) {
         (format!("{CAN}{LEGAL_TABLE}"), "ok[m]".to_owned())
     } else {
-        let moving = Moving::draw(rng, Hand::Lists);
-        let test = format!("{}(board, m) != board", moving.name);
+        let moving = Moving::draw(rng, Hand::Lists, 0.1);
+        let test = match moving.call {
+            Call::One(moves) => format!("{moves}(board, m) != board"),
+            Call::All(moves) => format!("any(m == n[1] for n in {moves}(board))"),
+        };
         (moving.text, test)
     };
     let first = order(rng);

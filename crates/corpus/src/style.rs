@@ -19,11 +19,13 @@ pub enum Style {
     Ahead,
     /// Looks two moves ahead, with the new tile between them.
     Chance,
+    /// Looks three moves ahead, with new tiles between them, at least where the board is nearly full.
+    Deep,
 }
 
 impl Style {
     /// All styles, from the simplest.
-    pub const ALL: [Style; 8] = [
+    pub const ALL: [Style; 9] = [
         Style::Short,
         Style::Legal,
         Style::Merge,
@@ -32,6 +34,7 @@ impl Style {
         Style::Smooth,
         Style::Ahead,
         Style::Chance,
+        Style::Deep,
     ];
 
     /// The name in prompts and configuration.
@@ -45,7 +48,13 @@ impl Style {
             Style::Smooth => "smooth",
             Style::Ahead => "ahead",
             Style::Chance => "chance",
+            Style::Deep => "deep",
         }
+    }
+
+    /// Whether its players look further than the next move.
+    pub(super) fn searches(self) -> bool {
+        matches!(self, Style::Ahead | Style::Chance | Style::Deep)
     }
 
     /// Relative frequency of mistakes in this style. Long programs have few, because a model that breaks half of them

@@ -84,7 +84,7 @@ fn leading(style: Style) -> &'static [(u32, Kind)] {
         Style::Corner => &[(5, Kind::Corner), (4, Kind::Gradient)],
         Style::Snake => &[(4, Kind::Table), (5, Kind::PowerTable)],
         Style::Smooth => &[(4, Kind::Smooth), (4, Kind::Ordered), (2, Kind::Bends)],
-        Style::Ahead | Style::Chance => &[
+        Style::Ahead | Style::Chance | Style::Deep => &[
             (3, Kind::Room),
             (2, Kind::Merges),
             (2, Kind::Squares),

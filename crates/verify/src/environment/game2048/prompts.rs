@@ -23,7 +23,7 @@ pub struct PromptFile {
 }
 
 /// From the simplest style on. The order determines the ids of prompts and style tokens: only append.
-const PROMPTS: [(&str, &str); 8] = [
+const PROMPTS: [(&str, &str); 9] = [
     ("short.md", include_str!("../../../prompts/short.md")),
     ("legal.md", include_str!("../../../prompts/legal.md")),
     ("merge.md", include_str!("../../../prompts/merge.md")),
@@ -32,6 +32,7 @@ const PROMPTS: [(&str, &str); 8] = [
     ("smooth.md", include_str!("../../../prompts/smooth.md")),
     ("ahead.md", include_str!("../../../prompts/ahead.md")),
     ("chance.md", include_str!("../../../prompts/chance.md")),
+    ("deep.md", include_str!("../../../prompts/deep.md")),
 ];
 
 /// All instructions of the game: the rules, one worked example, and a request for each style.
