@@ -42,7 +42,7 @@ fn pools_follow_from_rewards_and_go_on_after_a_kill() {
             ("hard", count(f64::NEG_INFINITY, 0.25)),
             ("normal", count(0.25, 0.75)),
             ("easy", count(0.75, f64::INFINITY)),
-            ("unseen", 8 - newest.len()),
+            ("unseen", 9 - newest.len()),
             ("never_solved", solved.values().filter(|solved| !**solved).count()),
         ];
         for (name, expected) in expected {

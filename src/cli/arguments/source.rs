@@ -196,6 +196,6 @@ mod tests {
             SourceArgs::default().resolve(&flags, &Console::for_log()).unwrap().rollout.max_completion_length
         };
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/models/builtin");
-        assert_eq!([longest("builtin"), longest(dir), longest("some/model")], [256, 256, 640]);
+        assert_eq!([longest("builtin"), longest(dir), longest("some/model")], [384, 384, 640]);
     }
 }

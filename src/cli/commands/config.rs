@@ -17,7 +17,7 @@ use crate::metrics::Console;
 #[derive(Debug, Args)]
 #[command(after_help = "Presets:
   builtin   the built-in model, in about ten minutes on two cores
-  demo      the built-in model for a look, in about a minute
+  demo      the built-in model for a look, in about two minutes
   search    the built-in model with five seconds a game, for players that look further ahead
   llm       any language model, with LoRA
   laptop    SmolLM2-135M on a processor

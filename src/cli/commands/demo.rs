@@ -9,7 +9,7 @@ use crate::cli::said::{CliError, output};
 use crate::metrics::Console;
 use crate::train::run_dir;
 
-/// Watch a model learn, in about a minute, and see its report
+/// Watch a model learn, in about two minutes, and see its report
 ///
 /// Trains the built-in model for forty steps with short games (`--preset demo`), always with the same boards and chance,
 /// writes the report, and says what to do next. Needs no network and no GPU.

@@ -52,7 +52,7 @@ const ENVIRONMENT: &str = "Environment:
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
 #[command(after_help = format!("Examples:
-  grpo-2048 demo               watch a model learn, in about a minute
+  grpo-2048 demo               watch a model learn, in about two minutes
   grpo-2048 train              train the built-in model: good players in ten minutes, all steps in half an hour
   grpo-2048 score strategy.py  how well does this program play?
   grpo-2048 check --env tasks.jsonl  can your tasks be learnt, and their reward not be cheated?

@@ -109,7 +109,7 @@ mod tests {
                         evaluations 5:20 to 12:12\n";
         assert!(text.starts_with(expected), "{text}");
         assert!(
-            text.contains("in 4.2 s: 128 completions of at most 256 tokens, of which 25% ended, and an update on 8")
+            text.contains("in 4.2 s: 128 completions of at most 384 tokens, of which 25% ended, and an update on 8")
         );
         // 128 games of a second on 8 workers.
         assert!(text.contains("games: at most 16 s of fuel"), "{text}");
