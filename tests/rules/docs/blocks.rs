@@ -47,7 +47,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("<|im_end|>\n<|im_start|>user", "crates/learn/src/prompt/turns/tests.rs", "docs/turns.md"),
     ("{\"id\": \"runs\"", "tests/rules/docs/running.rs", "skills/grpo-2048-tasks/SKILL.md"),
     ("def check():", "tests/rules/docs/running.rs", "docs/tasks.md"),
-    ("def strategy(board):", "tests/rules/docs/running.rs", "docs/results.md"),
+    ("def strategy(board, seen={}, known={}):", "tests/rules/docs/running.rs", "docs/results.md"),
     ("[dependencies]\ngrpo-verify = ", "scripts/packages.sh", "reward_part.rs"),
     (
         "error: rank 1 differs from rank 0: grpo.learning_rate",
