@@ -84,7 +84,9 @@ pub struct GrpoConfig {
     /// Divide advantages by the standard deviation of the "group" or of the "batch", by the "mean" of the group (MaxRL,
     /// 2602.02710: a success counts more the rarer it is in its group; for rewards that are all or nothing, as with
     /// reward.tests = "all"), or by 1 ("none"). With "mean" a negative reward counts as 0, so that a failure counts as
-    /// much as a wrong answer, and a group without a positive reward is tied.
+    /// much as a wrong answer, and a group without a positive reward is tied. "entropic" is for the best program rather
+    /// than the mean: weights exp(b R), with b so that their divergence from equal weights is ln 2 (TTT-Discover,
+    /// docs/losses.md); it needs groups of at least 3.
     pub scale_rewards: ScaleRewards,
     /// Minimum of the standard deviation by which advantages are divided.
     pub advantage_std_floor: f64,
