@@ -43,10 +43,10 @@ pub struct Preset {
 
 /// All presets. Those for a machine extend the one for language models.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "builtin", about: "the built-in model, in about ten minutes on two cores", layers: &[] },
+    Preset { name: "builtin", about: "the built-in model, in about twenty minutes on two cores", layers: &[] },
     Preset {
         name: "demo",
-        about: "the built-in model for a look, in about a minute",
+        about: "the built-in model for a look, in about two minutes",
         layers: &[include_str!("presets/demo.toml")],
     },
     Preset {
