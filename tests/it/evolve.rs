@@ -64,7 +64,7 @@ fn searched(dir: &Path, workers: usize, stop_after: Option<usize>, servers: Vec<
 
 fn found(ended: Ended) -> Discovery {
     match ended {
-        Ended::Done(Some(found)) => found,
+        Ended::Done(Some(found)) => *found,
         other => panic!("{other:?}"),
     }
 }
@@ -105,7 +105,7 @@ fn a_search_on_servers_repeats_if_these_do() {
     let served = Served::start(honest);
     let expected = found(searched(first.path(), 1, None, vec![served.url.clone()]));
     assert_eq!(found(searched(second.path(), 8, None, vec![served.url.clone()])), expected);
-    assert!(served.loaded().len() >= 1);
+    assert!(!served.loaded().is_empty());
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub struct Discovery {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
     /// All rounds were made; none if no completion was a program that works.
-    Done(Option<Discovery>),
+    Done(Option<Box<Discovery>>),
     /// It was stopped after a round, and goes on with the same settings.
     Stopped,
 }
@@ -107,7 +107,7 @@ impl Search<'_> {
         if let Some(found) = &found {
             saved::write_best(dir, &database, &found.best)?;
         }
-        Ok(Ended::Done(found))
+        Ok(Ended::Done(found.map(Box::new)))
     }
 
     /// Everything that the search follows from, but for the number of its rounds and of workers.
@@ -205,7 +205,7 @@ impl Search<'_> {
         let played = evaluation::play_report(self.arena, &held_out, &mut samples, &games, &mut |_, _| ());
         played.map_err(TrainError::from)?;
         let best = finalists[halving.winner].clone();
-        let report = Single::new(&format!("program {}", best.id), &samples[halving.winner].report);
+        let report = Single::new(format!("program {}", best.id), &samples[halving.winner].report);
         Ok(Some(Discovery { best, report: Some(report) }))
     }
 

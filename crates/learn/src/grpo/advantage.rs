@@ -8,7 +8,8 @@ use crate::stats;
 /// turns of all completions are compared with each other; a completion of one turn has one reward. The divisor is by
 /// `scale_rewards` the standard deviation (with `n - 1` degrees of freedom, as in TRL) of the group or of the whole
 /// batch, but at least `advantage_std_floor`; 1; or the mean of the group, for which negative rewards count as 0, so
-/// that advantages are from -1 to `n - 1`. `Entropic` has no divisor: [`entropic`].
+/// that advantages are from -1 to `n - 1`. `Entropic` has no divisor: it is
+/// `exp(b r)` over the mean of `exp(b r)` of the others, less 1 (docs/losses.md).
 ///
 /// A tied group has advantages of exactly zero, independent of rounding.
 ///
