@@ -67,5 +67,5 @@ fn no_program_of_the_corpus_is_strong() {
     let best: Vec<String> = order[..100].iter().map(|index| written[*index].clone()).collect();
     let strongest = mean_scores(&best, 18).into_iter().fold(0.0, f64::max);
     println!("the best of 3,000 programs of the corpus has a mean score of {strongest:.0}");
-    assert!(strongest < 30_000.0, "{strongest}");
+    assert!(strongest < 36_000.0, "{strongest}");
 }
