@@ -1,8 +1,11 @@
 //! Tests of what the built-in model is pretrained on, as players.
 
+use std::ops::Range;
+
 use grpo_2048::corpus::{self, Mix, Style};
 use grpo_2048::environment::Outcome;
 use grpo_2048::seed::{Purpose, Seed};
+use grpo_2048::stats::mean;
 
 use crate::arena::evaluate;
 
@@ -16,11 +19,20 @@ fn first_games(sources: &[String]) -> Vec<Outcome> {
     evaluate(2, &texts, 1).into_iter().map(|evaluation| evaluation.games.into_iter().next().unwrap()).collect()
 }
 
-/// Mean score of each program over `games` boards.
-fn mean_scores(sources: &[String], games: u64) -> Vec<f64> {
+/// Mean score of each program over these boards.
+fn mean_scores(sources: &[String], boards: Range<usize>) -> Vec<f64> {
     let texts: Vec<&str> = sources.iter().map(String::as_str).collect();
-    let mean = |games: &[Outcome]| games.iter().map(|game| game.score).sum::<f64>() / games.len().max(1) as f64;
-    evaluate(2, &texts, games).iter().map(|evaluation| mean(&evaluation.games)).collect()
+    let evaluations = evaluate(2, &texts, boards.end as u64);
+    let later = |games: &[Outcome]| mean(games.iter().skip(boards.start).map(|game| game.score));
+    evaluations.iter().map(|evaluation| later(&evaluation.games)).collect()
+}
+
+/// Those with the best scores, which are `count`.
+fn best(sources: &[String], boards: Range<usize>, count: usize) -> Vec<String> {
+    let scores = mean_scores(sources, boards);
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+    order[..count].iter().map(|index| sources[*index].clone()).collect()
 }
 
 /// A program whose rows are asked for their values after a move, with the same values of boards that are moved.
@@ -55,17 +67,15 @@ fn looking_ahead_by_rows_and_by_boards_plays_the_same_games() {
     }
 }
 
-/// The built-in model finds its best players by itself: nothing that it has read scores what training comes to. The best
-/// hundred of 3,000 programs by two games play sixteen others.
+/// The built-in model finds its best players by itself: nothing that it has read scores what training comes to. Of 3,000
+/// programs the best hundred are chosen by two games and five of these by sixteen others; what they score is the mean over two
+/// hundred more, because the best of many in a few games is a lucky one.
 #[test]
 #[ignore = "three minutes; `make proofs` runs it"]
 fn no_program_of_the_corpus_is_strong() {
     let written = programs(&Mix::default(), 3000);
-    let first = mean_scores(&written, 2);
-    let mut order: Vec<usize> = (0..written.len()).collect();
-    order.sort_by(|a, b| first[*b].total_cmp(&first[*a]));
-    let best: Vec<String> = order[..100].iter().map(|index| written[*index].clone()).collect();
-    let strongest = mean_scores(&best, 18).into_iter().fold(0.0, f64::max);
+    let five = best(&best(&written, 0..2, 100), 2..18, 5);
+    let strongest = mean_scores(&five, 18..218).into_iter().fold(0.0, f64::max);
     println!("the best of 3,000 programs of the corpus has a mean score of {strongest:.0}");
-    assert!(strongest < 36_000.0, "{strongest}");
+    assert!(strongest < 30_000.0, "{strongest}");
 }
