@@ -145,6 +145,7 @@ fn what_a_search_cannot_use_is_refused_with_a_hint() {
         (&["evolve"][..], "it reads the names of styles, and no programs"),
         (&["evolve", "--model", "m", "--env", tasks], "--task "),
         (&["evolve", "--model", "m", "--env", tasks, "--task", "nothing"], "has no such task"),
+        (&["evolve", "--model", "m", "--env", tasks, "--task", "ad"], "did you mean `add`?"),
         (&["evolve", "--model", "m", "--task", "add"], "2048 has no tasks"),
         (&["evolve", "--model", "m", "--set", "rollout.turns=2"], "rollout.turns: found 2, expected 1"),
     ] {
@@ -159,6 +160,11 @@ fn a_language_model_is_asked_round_after_round_and_another_search_is_refused() {
     write_model(&dir.path().join("m"), Some(CHATML));
     let more = ["--groups", "1", "--num-generations", "2", "--max-completion-length", "8", "--rounds", "2"];
     let arguments = [&["evolve", "--model", "m"][..], &more].concat();
+    // A task that training holds out may be searched for as any other.
+    let held_out = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "split": "held_out", "tests": [{"args": "(1, 2)", "expected": "3"}]}"#;
+    fs::write(dir.path().join("held_out.jsonl"), held_out).unwrap();
+    let said = refused(dir.path(), &[&arguments[..], &["--env", "held_out.jsonl", "--output-dir", "h"]].concat());
+    assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
     // Random weights write nothing that works.
     let said = refused(dir.path(), &arguments);
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");

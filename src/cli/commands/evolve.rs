@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, text_path};
+use crate::cli::opened::tasks::{first_ids, named};
 use crate::cli::opened::{arena, interrupt, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
@@ -178,21 +179,17 @@ impl EvolveArgs {
                 None => Ok(requests),
             };
         };
-        let honest = requests.into_iter().filter(|request| !request.honeypot);
-        let asked: Vec<Request> = match &self.task {
-            Some(task) => honest.filter(|request| request.style == *task).collect(),
-            None => honest.collect(),
-        };
-        match (asked.len(), &self.task) {
-            (1, _) => Ok(asked),
-            (0, Some(task)) => {
-                Err(CliError::user(format!("--task {task}: {} has no such task", tasks.path().display())))
-            }
-            (count, _) => {
-                let message = format!("{} has {}", tasks.path().display(), counted(count, "task"));
-                let first = asked.first().map_or("ID", |request| request.style.as_str());
-                Err(CliError::user_hint(message, format!("a search is for one of them: --task {first}")))
-            }
+        let number = self.task.as_deref().map(|id| named(tasks, id)).transpose()?;
+        let is_asked = |request: &Request| number.is_none_or(|number| request.task == Some(number as u32));
+        let asked: Vec<Request> =
+            requests.into_iter().filter(|request| is_asked(request) && !request.honeypot).collect();
+        match (&asked[..], &self.task) {
+            ([_], _) => Ok(asked),
+            ([], Some(task)) => Err(CliError::user(format!("--task {task}: no honest program passes a honeypot"))),
+            _ => Err(CliError::user_hint(
+                format!("{} has {}", tasks.path().display(), counted(asked.len(), "task")),
+                format!("a search is for one of them, which --task names; there are: {}", first_ids(tasks)),
+            )),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What commands open, all in the same way: models, arenas, runs, programs, the processes of a job, and the machine.
+//! What commands open, all in the same way: models, arenas, runs, programs, tasks, the processes of a job, and the machine.
 
 pub mod arena;
 pub mod gpu_watch;
@@ -10,3 +10,4 @@ pub mod programs;
 pub mod reward_check;
 pub mod rows;
 pub mod runs;
+pub mod tasks;

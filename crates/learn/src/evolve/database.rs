@@ -1,6 +1,6 @@
 //! The programs of a search: islands of the best in each cell, and from which of them new programs are asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +37,8 @@ pub struct Candidate {
 }
 
 /// Programs of about the same length and cost. Only the best of a cell stays on an island (MAP-Elites: Mouret and Clune 2015).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Cell {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cell {
     /// Half octaves of its length in characters.
     pub length: u32,
     /// Octaves of its fuel.
@@ -46,17 +46,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    fn of(candidate: &Candidate) -> Cell {
+    pub fn of(candidate: &Candidate) -> Cell {
         let chars = candidate.source.len().max(1) as f64;
         Cell { length: (2.0 * chars.log2()) as u32, fuel: candidate.fuel.max(1).ilog2() }
     }
-}
-
-/// A cell's best program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Elite {
-    cell: Cell,
-    id: usize,
 }
 
 /// Everything that a search has found so far. It follows from the settings and the model's answers alone.
@@ -68,8 +61,8 @@ pub struct Database {
     pub failed: usize,
     pub repeated: usize,
     candidates: Vec<Candidate>,
-    /// The best of each cell, by island.
-    islands: Vec<Vec<Elite>>,
+    /// Numbers of the best of each cell, by island.
+    islands: Vec<Vec<usize>>,
 }
 
 /// What a group of completions is asked to improve, and what else it is shown.
@@ -102,10 +95,8 @@ impl Database {
 
     /// The programs of an island, the best of each cell, best first.
     pub fn island(&self, island: usize) -> Vec<&Candidate> {
-        let mut members: Vec<&Candidate> =
-            self.islands[island].iter().map(|elite| &self.candidates[elite.id]).collect();
+        let mut members: Vec<&Candidate> = self.islands[island].iter().map(|id| &self.candidates[*id]).collect();
         members.sort_by(|a, b| better(a, b));
-        members.dedup_by_key(|member| member.id);
         members
     }
 
@@ -196,12 +187,12 @@ impl Database {
 
     /// Gives a program its cell on an island, if it is better than what has it.
     fn settle_in(&mut self, island: usize, id: usize) {
-        let cell = Cell::of(&self.candidates[id]);
         let candidates = &self.candidates;
-        match self.islands[island].iter_mut().find(|elite| elite.cell == cell) {
-            Some(elite) if better(&candidates[id], &candidates[elite.id]).is_lt() => elite.id = id,
+        let cell = |id: usize| Cell::of(&candidates[id]);
+        match self.islands[island].iter_mut().find(|elite| cell(**elite) == cell(id)) {
+            Some(elite) if better(&candidates[id], &candidates[*elite]).is_lt() => *elite = id,
             Some(_) => {}
-            None => self.islands[island].push(Elite { cell, id }),
+            None => self.islands[island].push(id),
         }
     }
 
@@ -217,10 +208,9 @@ impl Database {
         }
     }
 
-    /// Programs by the island and the cell that they hold, for other programs' readers.
-    pub fn cells(&self) -> BTreeMap<usize, Vec<(Cell, usize)>> {
-        let of = |elites: &Vec<Elite>| elites.iter().map(|elite| (elite.cell, elite.id)).collect();
-        self.islands.iter().map(of).enumerate().collect()
+    /// The programs of every island, best first.
+    pub(super) fn islands(&self) -> Vec<Vec<&Candidate>> {
+        (0..self.islands.len()).map(|island| self.island(island)).collect()
     }
 }
 

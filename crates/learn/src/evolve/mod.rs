@@ -26,12 +26,11 @@ use crate::program::Program;
 use crate::prompt::{Prompt, PromptKind, PromptSet};
 use crate::rollout::{GroupRequest, Servers};
 use crate::seed::{Purpose, Seed};
-use crate::train::TrainError;
-use crate::train::episode::Episode;
 use crate::train::scoring::{Draw, Stage, boards};
+use crate::train::{Episode, TrainError};
 
 use database::JudgedProgram;
-pub use database::{Candidate, Cell, Database, Lineage};
+pub use database::{Candidate, Database, Lineage};
 pub use error::EvolveError;
 pub use settings::Settings;
 
@@ -85,7 +84,7 @@ pub enum Ended {
 }
 
 impl Search<'_> {
-    /// Searches, or goes on with the search in `dir`. `told` hears of every round, also of those made earlier.
+    /// Searches, or goes on with the search in `dir`. `told` hears of every round that is made.
     pub fn run(
         &self,
         dir: &Path,
@@ -112,13 +111,13 @@ impl Search<'_> {
 
     /// Everything that the search follows from, but for the number of its rounds and of workers.
     fn fingerprint(&self) -> String {
-        let Config { environment, model, rollout, sandbox, reward, train, .. } = self.config;
+        let Config { environment, model, rollout, sandbox, arena, reward, train, .. } = self.config;
         let Settings { islands, inspirations, migration, boards, rounds: _ } = self.settings;
         let requests: Vec<&str> = self.requests.iter().map(|request| request.style.as_str()).collect();
         format!(
             "islands {islands}, inspirations {inspirations}, migration {migration}, boards {boards}, {requests:?}, seed {}, \
-             salt {:?}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}",
-            train.seed, train.board_salt
+             salt {:?}, freeze after {}, moves {}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}",
+            train.seed, train.board_salt, arena.freeze_after, arena.moves_max
         )
     }
 
@@ -177,7 +176,8 @@ impl Search<'_> {
                 let request = shown::request(asked, database, lineage, most, labels);
                 let briefing = Briefing { system: system.clone(), requests: vec![request] };
                 let set = PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?;
-                let prompt = set.prompts()[0].clone();
+                // The one prompt, whether its task is held out of training or not.
+                let prompt = set.held_out()[0].clone();
                 let fits = prompt.ids.len() <= room;
                 fitting = Some(prompt);
                 if fits {

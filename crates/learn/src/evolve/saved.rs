@@ -55,23 +55,22 @@ pub(super) fn write_best(dir: &Path, database: &Database, best: &Candidate) -> R
     for candidate in database.candidates() {
         write_json(&programs.join(format!("{}.json", name(candidate.id))), &program(candidate))?;
     }
-    let cells = database.cells();
-    let names = |island: &Vec<(_, usize)>| island.iter().map(|(_, id)| name(*id)).collect::<Vec<_>>();
-    let map = |island: &Vec<(Cell, usize)>| -> Value {
-        island.iter().map(|(cell, id)| (format!("{}-{}", cell.length, cell.fuel), json!(name(*id)))).collect()
+    let islands = database.islands();
+    let names = |members: &[&Candidate]| members.iter().map(|member| name(member.id)).collect::<Vec<_>>();
+    let map = |members: &Vec<&Candidate>| -> Value {
+        let cells = members.iter().map(|member| (Cell::of(member), member.id));
+        cells.map(|(cell, id)| (format!("{}-{}", cell.length, cell.fuel), json!(name(id)))).collect()
     };
     let ranked = database.ranked();
     let metadata = json!({
-        "island_feature_maps": cells.values().map(map).collect::<Vec<_>>(),
-        "islands": cells.values().map(names).collect::<Vec<_>>(),
-        "archive": ranked.iter().take(100).map(|candidate| name(candidate.id)).collect::<Vec<_>>(),
+        "island_feature_maps": islands.iter().map(map).collect::<Vec<_>>(),
+        "islands": islands.iter().map(|members| names(members)).collect::<Vec<_>>(),
+        "archive": names(&ranked[..ranked.len().min(100)]),
         "best_program_id": name(best.id),
-        "island_best_programs": (0..cells.len())
-            .map(|island| database.island(island).first().map(|best| name(best.id)))
-            .collect::<Vec<_>>(),
+        "island_best_programs": islands.iter().map(|members| members.first().map(|best| name(best.id))).collect::<Vec<_>>(),
         "last_iteration": database.rounds,
         "current_island": 0,
-        "island_generations": vec![database.rounds; cells.len()],
+        "island_generations": vec![database.rounds; islands.len()],
         "last_migration_generation": 0,
         "feature_stats": {},
     });

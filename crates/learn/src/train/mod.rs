@@ -13,7 +13,7 @@ mod control;
 pub mod curriculum;
 pub mod divided;
 pub mod elites;
-pub(crate) mod episode;
+mod episode;
 mod error;
 pub mod evaluation;
 mod forecast;

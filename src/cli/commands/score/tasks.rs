@@ -8,16 +8,13 @@ use super::explain::Subject;
 use super::{Bench, REASON_WIDTH, coloured, cut};
 use crate::arena::Evaluation;
 use crate::cli::opened::programs::ProgramFile;
+use crate::cli::opened::tasks::{first_ids, named};
 use crate::cli::said::CliError;
-use crate::config::nearest;
 use crate::environment::tasks::{Kind, Task, Tasks};
 use crate::environment::{Case, FailedTest, Outcome, Verdict};
 use crate::metrics::{remarked, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
-
-/// Names of tasks in a hint.
-const NAMES_SHOWN: usize = 8;
 
 /// What a program did on a task: one line of `--json`.
 #[derive(Serialize)]
@@ -58,10 +55,9 @@ pub(super) fn attempts<'a>(
         let found = attempts_of(tasks, path, text, asked);
         if found.is_empty() {
             let (path, name) = (path.display(), tasks.name());
-            let names: Vec<&str> = tasks.tasks().iter().map(|task| task.id.as_str()).take(NAMES_SHOWN).collect();
             return Err(CliError::user_hint(
                 format!("{path}: defines the function of no task of {name}"),
-                format!("name the task with --task; there are: {}{}", names.join(", "), more(tasks)),
+                format!("name the task with --task; there are: {}", first_ids(tasks)),
             ));
         }
         attempts.extend(found);
@@ -74,22 +70,6 @@ pub(super) fn tried(bench: &Bench<'_>, attempts: &[Attempt<'_>]) -> Result<Vec<T
     let evaluations = bench.evaluations(&programs)?;
     let rule = Rule::new(&bench.config.reward, bench.arena.environment());
     Ok(attempts.iter().zip(&evaluations).map(|(attempt, evaluation)| attempt.tried(evaluation, &rule)).collect())
-}
-
-/// The index of the task with this id.
-fn named(tasks: &Tasks, id: &str) -> Result<usize, CliError> {
-    tasks.tasks().iter().position(|task| task.id == id).ok_or_else(|| {
-        let names = || tasks.tasks().iter().map(|task| task.id.as_str());
-        let hint = match nearest(id, names()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are: {}{}", names().take(NAMES_SHOWN).collect::<Vec<_>>().join(", "), more(tasks)),
-        };
-        CliError::user_hint(format!("--task {id}: {} has no such task", tasks.path().display()), hint)
-    })
-}
-
-fn more(tasks: &Tasks) -> &'static str {
-    if tasks.tasks().len() > NAMES_SHOWN { ", ..." } else { "" }
 }
 
 fn attempts_of<'a>(tasks: &'a Tasks, path: &'a Path, text: &str, asked: Option<usize>) -> Vec<Attempt<'a>> {

@@ -3,17 +3,16 @@
 use clap::Args;
 
 use crate::cli::arguments::{Flags, SourceArgs};
+use crate::cli::opened::tasks::numbered;
 use crate::cli::opened::{arena, model};
 use crate::cli::said::{CliError, output};
-use crate::config::{Config, nearest};
+use crate::config::Config;
 use crate::environment::tasks::{Split, Task, Tasks};
 use crate::metrics::Console;
 use crate::plural::counted;
 use crate::policy::Device;
 use crate::prompt::conversation;
 
-/// Names of tasks in a hint.
-const NAMES_SHOWN: usize = 8;
 /// Characters of the longest test that is printed whole.
 const TEST_WIDTH: usize = 200;
 
@@ -87,14 +86,7 @@ impl ShowArgs {
 /// The index of the task with this id, or of the first.
 fn number(tasks: &Tasks, id: Option<&str>) -> Result<usize, CliError> {
     let Some(id) = id else { return Ok(0) };
-    let ids = || tasks.tasks().iter().map(|task| task.id.as_str());
-    ids().position(|known| known == id).ok_or_else(|| {
-        let hint = match nearest(id, ids()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are: {}", ids().take(NAMES_SHOWN).collect::<Vec<_>>().join(", ")),
-        };
-        CliError::user_hint(format!("{}: has no task {id:?}", tasks.path().display()), hint)
-    })
+    numbered(tasks, id, format!("{}: has no task {id:?}", tasks.path().display()))
 }
 
 fn heading(tasks: &Tasks, task: &Task, config: &Config) -> String {
