@@ -173,7 +173,6 @@ fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     at_least("grpo.micro_batch", grpo.micro_batch, 1)
 }
 
-/// The clipping limits of the loss, and which loss uses which.
 /// Refuses weights that grow with rewards where two completions are compared: the worse one would have none at all.
 fn entropic(config: &Config) -> Result<(), ConfigError> {
     let learnt_from = config.grpo.learn_from_best + config.grpo.learn_from_worst;
@@ -182,6 +181,7 @@ fn entropic(config: &Config) -> Result<(), ConfigError> {
     require(fits, "grpo.scale_rewards", "entropic", "expected another where groups of two are learnt from")
 }
 
+/// The clipping limits of the loss, and which loss uses which.
 fn loss(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     let GrpoConfig { loss_type, epsilon, epsilon_high, delta, .. } = *grpo;
     require((0.0..=1.0).contains(&epsilon), "grpo.epsilon", epsilon, "expected 0 to 1; 1 clips nothing from below")?;

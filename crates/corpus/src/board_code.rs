@@ -3,7 +3,7 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::choice::{pick, weighted};
+use super::choice::{pick, shuffle, weighted};
 
 /// How a program represents a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,9 +188,7 @@ const MOVES: [(u32, &str); 4] = [
 /// All moves at once.
 fn every_move(rng: &mut ChaCha8Rng) -> String {
     let mut moves = ["(l, \"A\")", "(turn(u), \"W\")", "(d, \"D\")", "(turn(v), \"S\")"];
-    for end in (1..moves.len()).rev() {
-        moves.swap(end, rng.random_range(0..=end));
-    }
+    shuffle(rng, &mut moves);
     format!(
         "    def move(b):
         t = turn(b)

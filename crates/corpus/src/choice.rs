@@ -41,8 +41,13 @@ pub(super) fn order(rng: &mut ChaCha8Rng) -> String {
         return pick(rng, &["ASDW", "SADW", "ASWD", "WADS", "DSAW", "SDAW", "WASD"]).into();
     }
     let mut letters = ['W', 'A', 'S', 'D'];
-    for end in (1..letters.len()).rev() {
-        letters.swap(end, rng.random_range(0..=end));
-    }
+    shuffle(rng, &mut letters);
     letters.iter().collect()
+}
+
+/// Puts the items in a random order, all with the same probability.
+pub(super) fn shuffle<T>(rng: &mut ChaCha8Rng, items: &mut [T]) {
+    for end in (1..items.len()).rev() {
+        items.swap(end, rng.random_range(0..=end));
+    }
 }

@@ -49,16 +49,14 @@ fn in_group(group: &[f32], of_batch: f64, config: &GrpoConfig) -> Vec<f32> {
     if is_tied(group, scale) {
         return vec![0.0; group.len()];
     }
-    if scale == ScaleRewards::Entropic {
-        return entropic(group);
-    }
     let group: Vec<f32> = group.iter().map(|reward| effective(*reward, scale)).collect();
     let centre = stats::mean(as_f64(&group));
     let divisor = match scale {
         ScaleRewards::Group => stats::deviation(as_f64(&group)).max(floor),
         ScaleRewards::Batch => of_batch.max(floor),
         ScaleRewards::Mean => centre,
-        ScaleRewards::Entropic | ScaleRewards::None => 1.0,
+        ScaleRewards::Entropic => return entropic(&group),
+        ScaleRewards::None => 1.0,
     };
     group.iter().map(|reward| ((f64::from(*reward) - centre) / divisor) as f32).collect()
 }
