@@ -7,6 +7,7 @@ Every program of bench/speed/programs.py is judged once by `grpo-2048 judge` in 
 in this python3: the least CPU time of seven. Both load the program and call it CALLS times (20). Prints, for each task,
 Spearman's rank correlation of the two and the programs that are furthest from their rank, then the median over tasks."""
 
+import argparse
 import json
 import math
 import statistics
@@ -89,7 +90,11 @@ def spearman(first, second):
 
 
 def main():
-    binary, calls = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", help="grpo-2048, as built here")
+    parser.add_argument("calls", nargs="?", type=int, default=20, help="calls of each program (20)")
+    given = parser.parse_args()
+    binary, calls = given.program, given.calls
     by_fuel = fuel(binary, calls)
     correlations, rates = [], []
     print(f"python {sys.version.split()[0]}, {calls} calls\n")
