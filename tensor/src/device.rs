@@ -5,6 +5,8 @@ mod cuda;
 mod examination;
 mod memory;
 #[cfg(feature = "cuda")]
+mod pool;
+#[cfg(feature = "cuda")]
 mod quantized;
 
 #[cfg(test)]
@@ -14,7 +16,7 @@ pub use candle_core::Device;
 use candle_core::DeviceLocation;
 
 pub use examination::{CudaExamination, DriverFound, LibraryFound, Target, Unusable, Version};
-pub use memory::DeviceMemory;
+pub use memory::{DeviceMemory, explained, is_out_of_memory, make_room};
 
 /// What the device setting asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +72,42 @@ pub fn device_memory(device: &Device) -> candle_core::Result<Option<DeviceMemory
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => Ok(Some(cuda::memory(device)?)),
         _ => Ok(None),
+    }
+}
+
+/// Gives memory of a GPU that no tensor uses back to its driver, from which libraries and other programs take theirs.
+pub fn trim_memory(device: &Device) -> candle_core::Result<()> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => pool::trim(device),
+        _ => Ok(()),
+    }
+}
+
+/// The most bytes that tensors took together on a GPU since [`reset_peak_memory`]; `None` for the CPU.
+pub fn peak_memory(device: &Device) -> candle_core::Result<Option<u64>> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => pool::peak(device),
+        _ => Ok(None),
+    }
+}
+
+/// Begins to count [`peak_memory`] from what is in use now.
+pub fn reset_peak_memory(device: &Device) -> candle_core::Result<()> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => pool::reset_peak(device),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes a second that a GPU's memory can move, by its clock and the width of its bus; `None` where nobody says.
+pub fn memory_rate(device: &Device) -> Option<f64> {
+    match device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(device) => pool::memory_rate(device),
+        _ => None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! if GPU_CHECK=1 is set.
 
 mod memory;
+mod precision;
 #[path = "../synthetic/mod.rs"]
 mod synthetic;
 

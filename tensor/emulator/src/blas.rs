@@ -14,6 +14,10 @@ const NOT_INITIALIZED: u32 = 1;
 const INVALID_VALUE: u32 = 7;
 const EXECUTION_FAILED: u32 = 13;
 const NOT_SUPPORTED: u32 = 15;
+/// `CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION`.
+const NO_REDUCED_SUMS: u32 = 16;
+/// `CUBLAS_COMPUTE_32F_FAST_TF32`.
+const FAST_TF32: u32 = 77;
 
 /// A matrix, or as many as there are products.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +68,8 @@ pub struct Product {
     a: Matrix,
     b: Matrix,
     c: Matrix,
+    /// Whether factors in f32 are rounded to 11 bits (TF32).
+    rounds: bool,
 }
 
 impl Matrix {
@@ -108,7 +114,13 @@ impl Product {
     pub fn of_squares(size: usize, [a, b, c]: [u64; 3], transposed: bool, beta: f32) -> Self {
         let matrix = |address, transposed| Matrix { address, kind: Kind::F32, leading: size, stride: 0, transposed };
         let (a, b, c) = (matrix(a, transposed), matrix(b, false), matrix(c, false));
-        Product { sizes: [size; 3], count: 1, factors: [1.0, beta], a, b, c }
+        Product { sizes: [size; 3], count: 1, factors: [1.0, beta], a, b, c, rounds: false }
+    }
+
+    /// The same in TF32.
+    #[cfg(test)]
+    pub fn rounded(self) -> Self {
+        Product { rounds: true, ..self }
     }
 
     pub fn run(&self, memory: &Memory) -> Result<(), DeviceFault> {
@@ -119,8 +131,14 @@ impl Product {
 
     fn one(&self, memory: &Memory, index: usize) -> Result<(), DeviceFault> {
         let [m, n, k] = self.sizes;
-        let a = self.a.read(memory, index, [m, k])?;
-        let b = self.b.read(memory, index, [k, n])?;
+        let rounded = |matrix: &Matrix, sizes| {
+            let mut all = matrix.read(memory, index, sizes)?;
+            if self.rounds && matrix.kind == Kind::F32 {
+                all.iter_mut().for_each(|number| *number = tf32(*number));
+            }
+            Ok::<_, DeviceFault>(all)
+        };
+        let (a, b) = (rounded(&self.a, [m, k])?, rounded(&self.b, [k, n])?);
         let to = self.c.at(memory, index, [m, n])?;
         let [alpha, beta] = self.factors;
         let mut sums = vec![0.0_f32; n];
@@ -148,6 +166,15 @@ impl Product {
     }
 }
 
+/// The nearest number of 11 bits, ties to even.
+fn tf32(number: f32) -> f32 {
+    if !number.is_finite() {
+        return number;
+    }
+    let bits = number.to_bits();
+    f32::from_bits((bits + 0xfff + ((bits >> 13) & 1)) & !0x1fff)
+}
+
 /// Adds what was there, which counts for nothing where `beta` is zero.
 ///
 /// # Safety
@@ -164,6 +191,8 @@ unsafe fn put<T: Copy>(to: *mut T, value: f32, beta: f32, wide: impl Fn(T) -> f3
 /// What a handle points to.
 struct Handle {
     stream: u64,
+    /// `cublasMath_t`.
+    math_mode: u32,
 }
 
 #[unsafe(no_mangle)]
@@ -174,7 +203,7 @@ extern "C" fn cublasGetProperty(part: u32, value: &mut c_int) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn cublasCreate_v2(handle: &mut *mut c_void) -> u32 {
-    *handle = Box::into_raw(Box::new(Handle { stream: 0 })).cast();
+    *handle = Box::into_raw(Box::new(Handle { stream: 0, math_mode: 0 })).cast();
     SUCCESS
 }
 
@@ -211,9 +240,19 @@ extern "C" fn cublasSetWorkspace_v2(_: *mut c_void, workspace: u64, bytes: usize
     }
 }
 
+/// # Safety
+///
+/// The handle was created here.
 #[unsafe(no_mangle)]
-extern "C" fn cublasSetMathMode(_: *mut c_void, _: u32) -> u32 {
-    SUCCESS
+unsafe extern "C" fn cublasSetMathMode(handle: *mut c_void, mode: u32) -> u32 {
+    // Safety: as the caller promises.
+    match unsafe { handle.cast::<Handle>().as_mut() } {
+        Some(handle) => {
+            handle.math_mode = mode;
+            SUCCESS
+        }
+        None => NOT_INITIALIZED,
+    }
 }
 
 /// # Safety
@@ -316,9 +355,14 @@ unsafe extern "C" fn cublasGemmStridedBatchedEx(
     };
     let sizes = [m, n, k].map(|size| size as usize);
     // Safety: as the caller promises.
-    let (factors, stream) = unsafe { ([*alpha, *beta], (*handle.cast::<Handle>()).stream) };
+    let (factors, handle) = unsafe { ([*alpha, *beta], &*handle.cast::<Handle>()) };
+    if c.kind.bytes() == 2 && handle.math_mode & NO_REDUCED_SUMS == 0 {
+        eprintln!("emulated GPU: cuBLAS may add in 16 bits where the result has 16: cublasSetMathMode forbids it");
+        return NOT_SUPPORTED;
+    }
+    let product = Product { sizes, count: count as usize, factors, a, b, c, rounds: compute == FAST_TF32 };
     let mut state = state();
-    match state.ask(stream, Work::Product(Product { sizes, count: count as usize, factors, a, b, c })) {
+    match state.ask(handle.stream, Work::Product(product)) {
         Ok(()) if state.fault.is_none() => SUCCESS,
         Ok(()) => EXECUTION_FAILED,
         Err(fault) => {

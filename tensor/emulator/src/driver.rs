@@ -17,6 +17,11 @@ const NOT_READY: u32 = 600;
 const ILLEGAL_ADDRESS: u32 = 700;
 const CAPTURE_UNSUPPORTED: u32 = 900;
 
+/// `CU_MEMPOOL_ATTR_USED_MEM_HIGH`.
+const USED_MEM_HIGH: u32 = 8;
+/// `CU_MEMHOSTALLOC_WRITECOMBINED`.
+const WRITE_COMBINED: c_uint = 4;
+
 /// What the one GPU can do: that of an A100, the first that the program supports.
 const CAPABILITY: (c_int, c_int) = (8, 0);
 const NAME: &CStr = c"GPU in software";
@@ -105,7 +110,22 @@ exports! {
         SUCCESS
     }
 
-    fn cuMemPoolSetAttribute(_pool: usize, _attribute: u32, _value: *mut c_void) { SUCCESS }
+    fn cuMemPoolSetAttribute(_pool: usize, attribute: u32, _value: *mut c_void) {
+        if attribute == USED_MEM_HIGH {
+            state().memory.count_highest();
+        }
+        SUCCESS
+    }
+
+    fn cuMemPoolGetAttribute(_pool: usize, attribute: u32, value: &mut u64) {
+        if attribute != USED_MEM_HIGH {
+            return INVALID_VALUE;
+        }
+        *value = state().memory.highest;
+        SUCCESS
+    }
+
+    fn cuMemPoolTrimTo(_pool: usize, _kept: usize) { SUCCESS }
 
     fn cuDevicePrimaryCtxRetain(context: &mut usize, _device: c_int) {
         *context = CONTEXT;
@@ -176,19 +196,18 @@ exports! {
         })
     }
 
-    fn cuMemHostAlloc(address: &mut u64, bytes: usize, _flags: c_uint) {
+    fn cuMemHostAlloc(address: &mut u64, bytes: usize, flags: c_uint) {
         unrecorded(|queues| {
             *address = Box::leak(vec![u128::MAX; bytes.div_ceil(16)].into_boxed_slice()).as_ptr() as u64;
-            queues.pinned.insert(*address, bytes as u64);
+            queues.pin(*address, bytes as u64, flags & WRITE_COMBINED != 0);
             Ok(SUCCESS)
         })
     }
 
     fn cuMemFreeHost(address: u64) {
         unrecorded(|queues| {
-            // As the driver does, which waits for what is on its way there.
+            let bytes = queues.unpin(address)?;
             queues.finish_all()?;
-            let bytes = queues.pinned.remove(&address).ok_or_else(|| fault!("host memory that was not pinned"))?;
             let words = std::ptr::slice_from_raw_parts_mut(address as *mut u128, (bytes as usize).div_ceil(16));
             // Safety: leaked when it was pinned.
             drop(unsafe { Box::from_raw(words) });
@@ -213,7 +232,7 @@ exports! {
 
     fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) {
         with(|queues| {
-            queues.ask(stream, Work::Read { to, from, bytes: bytes as u64 })?;
+            queues.ask_to_read(stream, to, from, bytes as u64)?;
             // Into memory that the system may move, copies are waited for.
             if !queues.is_pinned(to, bytes as u64) {
                 queues.finish(stream)?;

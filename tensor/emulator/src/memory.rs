@@ -14,6 +14,8 @@ pub struct Memory {
     allocations: BTreeMap<u64, Allocation>,
     /// Given out and not yet given back, in the order in which the program asks.
     used: u64,
+    /// The most of that since somebody began to count.
+    pub highest: u64,
     pub total: u64,
 }
 
@@ -26,7 +28,7 @@ impl Memory {
     /// As large as `GPU_EMULATOR_MIB` says.
     pub fn new() -> Self {
         let mib = std::env::var("GPU_EMULATOR_MIB").ok().and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_MIB);
-        Memory { allocations: BTreeMap::new(), used: 0, total: mib << 20 }
+        Memory { allocations: BTreeMap::new(), used: 0, highest: 0, total: mib << 20 }
     }
 
     /// None where there is no room.
@@ -35,6 +37,7 @@ impl Memory {
             return None;
         }
         self.used += bytes;
+        self.highest = self.highest.max(self.used);
         let words = vec![FRESH; bytes.div_ceil(16) as usize].into_boxed_slice();
         let address = words.as_ptr() as u64;
         self.allocations.insert(address, Allocation { words, bytes });
@@ -52,6 +55,11 @@ impl Memory {
     /// Gives memory back.
     pub fn free(&mut self, address: u64) {
         self.allocations.remove(&address);
+    }
+
+    /// Begins to count the highest use from the present one.
+    pub fn count_highest(&mut self) {
+        self.highest = self.used;
     }
 
     pub fn available(&self) -> u64 {

@@ -2,7 +2,7 @@
 //!
 //! A stream's work is done when somebody waits for it and no sooner: a program that reads too early finds old numbers.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -81,6 +81,8 @@ pub struct Queues {
     events: BTreeMap<u64, (u64, u64, u64)>,
     /// Pinned memory of the host: where it begins, and its bytes.
     pub pinned: BTreeMap<u64, u64>,
+    /// Where pinned memory begins that is write-combined: the host reads it a hundred times slower than other memory.
+    pub write_combined: BTreeSet<u64>,
     /// The first fault; after it nothing works.
     pub fault: Option<DeviceFault>,
 }
@@ -92,6 +94,7 @@ impl Queues {
             streams: BTreeMap::new(),
             events: BTreeMap::new(),
             pinned: BTreeMap::new(),
+            write_combined: BTreeSet::new(),
             fault: None,
         }
     }
@@ -261,6 +264,39 @@ impl Queues {
             }
             Work::Graph(all) => all.iter().cloned().try_for_each(|work| self.work(work)),
         }
+    }
+
+    /// Pins `bytes` bytes of the host from `address` on.
+    pub fn pin(&mut self, address: u64, bytes: u64, write_combined: bool) {
+        self.pinned.insert(address, bytes);
+        if write_combined {
+            self.write_combined.insert(address);
+        }
+    }
+
+    /// Gives pinned memory back. Returns its bytes.
+    ///
+    /// The driver waits for all work before it frees any, but does not promise to: whoever frees memory that a copy is on
+    /// its way to relies on luck.
+    pub fn unpin(&mut self, address: u64) -> Result<u64, DeviceFault> {
+        let bytes = self.pinned.remove(&address).ok_or_else(|| fault!("host memory that was not pinned"))?;
+        self.write_combined.remove(&address);
+        let there = |place: &u64| (address..address + bytes).contains(place);
+        let under_way = self.streams.values().flat_map(|stream| &stream.waiting).any(|work| match work {
+            Work::Read { to, .. } => there(to),
+            Work::WritePinned { from, .. } => there(from),
+            _ => false,
+        });
+        if under_way { Err(fault!("pinned memory was freed while a copy of it was under way")) } else { Ok(bytes) }
+    }
+
+    /// Asks for a copy to the host, of `bytes` bytes.
+    pub fn ask_to_read(&mut self, stream: u64, to: u64, from: u64, bytes: u64) -> Result<(), DeviceFault> {
+        let before = self.pinned.range(..=to).next_back().map(|(begin, length)| (*begin, begin + length));
+        if before.is_some_and(|(begin, end)| to < end && self.write_combined.contains(&begin)) {
+            return Err(fault!("a copy to write-combined memory, which the host is slow to read"));
+        }
+        self.ask(stream, Work::Read { to, from, bytes })
     }
 
     pub fn is_pinned(&self, address: u64, bytes: u64) -> bool {

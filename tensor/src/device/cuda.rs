@@ -6,16 +6,16 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::path::PathBuf;
 
-use candle_core::cuda::cudarc::cublas::sys::{cublasGetProperty, cublasStatus_t};
+use candle_core::cuda::cudarc::cublas::sys::{cublasGetProperty, cublasMath_t, cublasSetMathMode, cublasStatus_t};
 use candle_core::cuda::cudarc::curand::sys::{curandGetProperty, curandStatus_t};
-use candle_core::cuda::cudarc::driver::result::{self, DriverError, device, mem_pool};
-use candle_core::cuda::cudarc::driver::sys::{self, CUdevice_attribute, CUmemPool_attribute, CUresult};
+use candle_core::cuda::cudarc::driver::result::{self, DriverError, device};
+use candle_core::cuda::cudarc::driver::sys::{self, CUdevice_attribute, CUresult};
 use candle_core::cuda::cudarc::nccl::result::get_nccl_version;
 use candle_core::cuda::cudarc::{cublas, curand};
 use candle_core::cuda::{CudaDevice, kernels};
 use candle_core::{Device, Error};
 
-use super::{CudaExamination, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version};
+use super::{CudaExamination, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, pool};
 
 /// The version in the name of the library's file, which has stayed the same over several versions of CUDA.
 const CURAND: u32 = 10;
@@ -76,24 +76,17 @@ pub fn open(index: usize) -> Result<Device, Unusable> {
     let cuda = device.as_cuda_device().map_err(broken)?;
     // SAFETY: no tensor exists yet, and all later ones live on the one stream of this device.
     unsafe { cuda.disable_event_tracking() };
-    keep_freed_memory(cuda).map_err(|error| Unusable::Broken { reason: error.to_string() })?;
+    pool::keep_freed_memory(cuda).map_err(|error| Unusable::Broken { reason: error.to_string() })?;
+    sum_in_f32(cuda).map_err(|error| Unusable::Broken { reason: error.to_string() })?;
     Ok(device)
 }
 
-/// Makes the driver keep freed memory for the tensors of the next step. By default it returns freed memory to the
-/// system whenever the program waits for the GPU, and maps it again afterwards.
-fn keep_freed_memory(device: &CudaDevice) -> Result<(), DriverError> {
-    let gpu = device.cuda_stream().context().cu_device();
-    let mut threshold = u64::MAX;
-    // SAFETY: the GPU is open, its pool lives as long as the driver, and the attribute is a u64.
-    unsafe {
-        if device::get_attribute(gpu, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? == 0 {
-            return Ok(());
-        }
-        let pool = device::get_default_mem_pool(gpu)?;
-        let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-        mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast())
-    }
+/// Forbids cuBLAS, for all products of this device, to add the parts of a long sum in the format of the result, as it may
+/// by default: in bf16, 8 bits of each part would be left.
+fn sum_in_f32(device: &CudaDevice) -> Result<(), cublas::result::CublasError> {
+    let mode = cublasMath_t::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+    // SAFETY: the handle lives as long as the device.
+    unsafe { cublasSetMathMode(*device.cublas_handle().handle(), mode) }.result()
 }
 
 /// The number that NVIDIA gave this GPU.

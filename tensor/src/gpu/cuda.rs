@@ -1,18 +1,18 @@
 //! The implementation of `Machine` by an NVIDIA GPU.
 
-use std::cell::RefCell;
 use std::ffi::c_void;
 
 use candle_core::cuda_backend::CudaStorage;
 use candle_core::cuda_backend::cudarc::cublas::{self, result::gemm_ex, sys as blas};
 use candle_core::cuda_backend::cudarc::driver::{
-    CudaEvent, CudaGraph, CudaSlice, DevicePtr, DeviceRepr, LaunchConfig, PinnedHostSlice, PushKernelArg, result, sys,
+    CudaGraph, CudaSlice, DevicePtr, DeviceRepr, LaunchConfig, PushKernelArg, result, sys,
 };
 use candle_core::{CudaDevice, DType, Error, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 
 use super::machine::{Machine, Memory, Product};
 use super::params::Params;
+use super::pinned::{Landing, upload};
 use super::products::{Matrices, Products};
 
 /// PTX code, compiled by `build.rs`.
@@ -27,18 +27,6 @@ pub(super) struct Cuda {
     device: CudaDevice,
     /// Kept for as long as cuBLAS may work in it.
     workspace: Option<CudaSlice<u8>>,
-    /// Pinned host memory for reads. It is kept from one read to the next, because the driver waits for all work
-    /// before it allocates or frees pinned memory.
-    landing: RefCell<Vec<PinnedHostSlice<u8>>>,
-}
-
-/// Bytes on their way to the host.
-pub(super) struct Landing {
-    host: PinnedHostSlice<u8>,
-    bytes: usize,
-    /// Completes when the bytes have arrived. The pinned memory's own event does not serve: nothing records it,
-    /// because event tracking of tensors is off.
-    arrived: CudaEvent,
 }
 
 /// Memory of the device, either allocated here or a tensor's.
@@ -68,7 +56,7 @@ unsafe impl<P: Params> DeviceRepr for ByValue<P> {}
 impl Cuda {
     /// A machine that only launches kernels.
     pub fn new(device: &CudaDevice) -> Self {
-        Cuda { device: device.clone(), workspace: None, landing: RefCell::default() }
+        Cuda { device: device.clone(), workspace: None }
     }
 
     /// A machine that launches kernels and products, both of which may be recorded.
@@ -80,7 +68,7 @@ impl Cuda {
         unsafe { blas::cublasSetWorkspace_v2(*library.handle(), address as *mut c_void, WORKSPACE_BYTES) }
             .result()
             .map_err(Error::wrap)?;
-        Ok(Cuda { device: device.clone(), workspace: Some(workspace), landing: RefCell::default() })
+        Ok(Cuda { device: device.clone(), workspace: Some(workspace) })
     }
 
     fn owned(&self, slice: CudaSlice<u8>) -> DeviceMemory {
@@ -98,6 +86,15 @@ impl Drop for Cuda {
         // Setting the stream gives cuBLAS its default workspace back. Safety: it already uses this stream. An error
         // has no consequence here: the next batch sets a workspace of its own.
         let _ = unsafe { blas::cublasSetStream_v2(*library.handle(), self.device.cuda_stream().cu_stream().cast()) };
+    }
+}
+
+/// How products of factors of this type are computed, when tokens are drawn as when they are scored: sums are in f32, and
+/// factors in f32 may be rounded to 11 bits where `model.tf32` allows it. candle's own products ask the same.
+fn compute_type(factors: DType) -> blas::cublasComputeType_t {
+    match factors == DType::F32 && candle_core::cuda::gemm_reduced_precision_f32() {
+        true => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+        false => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
     }
 }
 
@@ -131,10 +128,8 @@ impl Machine for Cuda {
     }
 
     fn write(&self, to: &DeviceMemory, bytes: &[u8]) -> Result<()> {
-        let stream = self.device.cuda_stream();
-        // Safety: callers write no more than they allocated; a copy from pageable memory has left that memory on
-        // return.
-        unsafe { result::memcpy_htod_async(to.address, bytes, stream.cu_stream()) }.map_err(Error::wrap)
+        // Safety: callers write no more than they allocated, and free it in the order of the stream.
+        unsafe { upload(&self.device.cuda_stream(), to.address, bytes) }
     }
 
     fn copy(&self, to: &DeviceMemory, from: &DeviceMemory, bytes: usize) -> Result<()> {
@@ -144,26 +139,12 @@ impl Machine for Cuda {
     }
 
     fn read(&self, from: &DeviceMemory, bytes: usize) -> Result<Landing> {
-        let stream = self.device.cuda_stream();
-        let kept = self.landing.borrow_mut().pop().filter(|host| host.len() >= bytes);
-        let mut host = match kept {
-            Some(host) => host,
-            // Safety: every byte that is read was written before.
-            None => unsafe { stream.context().alloc_pinned::<u8>(bytes) }.map_err(Error::wrap)?,
-        };
-        let to = &mut host.as_mut_slice().map_err(Error::wrap)?[..bytes];
-        // Safety: the copied memory is as large, and both memories stay until the event below has completed.
-        unsafe { result::memcpy_dtoh_async(to, from.address, stream.cu_stream()) }.map_err(Error::wrap)?;
-        let arrived = stream.record_event(None).map_err(Error::wrap)?;
-        Ok(Landing { host, bytes, arrived })
+        // Safety: callers read no more than they allocated, and free it in the order of the stream.
+        unsafe { Landing::start(&self.device.cuda_stream(), from.address, bytes) }
     }
 
     fn wait(&self, pending: Landing) -> Result<Vec<u8>> {
-        let Landing { host, bytes, arrived } = pending;
-        arrived.synchronize().map_err(Error::wrap)?;
-        let read = host.as_slice().map_err(Error::wrap)?[..bytes].to_vec();
-        self.landing.borrow_mut().push(host);
-        Ok(read)
+        pending.wait()
     }
 
     unsafe fn launch<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
@@ -207,7 +188,7 @@ impl Machine for Cuda {
                 product.out as *mut c_void,
                 of_output,
                 product.out_stride as i32,
-                blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+                compute_type(product.dtype),
                 blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
         }
@@ -219,10 +200,6 @@ impl Machine for Cuda {
         let operation = |matrices: Matrices| match matrices.transposed {
             true => blas::cublasOperation_t::CUBLAS_OP_T,
             false => blas::cublasOperation_t::CUBLAS_OP_N,
-        };
-        let compute = match left.dtype == DType::F32 && candle_core::cuda::gemm_reduced_precision_f32() {
-            true => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
-            false => blas::cublasComputeType_t::CUBLAS_COMPUTE_32F,
         };
         let (of_inputs, of_output) = (data_type(left.dtype)?, data_type(out.dtype)?);
         let (one, kept) = (1.0_f32, f32::from(u8::from(adds)));
@@ -251,7 +228,7 @@ impl Machine for Cuda {
                 out.stride as i32,
                 out.step as i64,
                 count as i32,
-                compute,
+                compute_type(left.dtype),
                 blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
         }

@@ -19,6 +19,8 @@ mod machine;
 #[cfg(any(feature = "cuda", test))]
 mod optimizer;
 pub(crate) mod params;
+#[cfg(feature = "cuda")]
+mod pinned;
 pub(crate) mod products;
 mod rates;
 mod start;
@@ -52,6 +54,7 @@ impl DeviceBatch {
         match view.embedding.device() {
             #[cfg(feature = "cuda")]
             candle_core::Device::Cuda(device) => {
+                crate::device::make_room(view.embedding.device())?;
                 let rows = start::start(cuda::Cuda::with_products(device)?, view, prompts, drawing)?;
                 Ok(Some(DeviceBatch { rows }))
             }

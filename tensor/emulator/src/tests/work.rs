@@ -111,3 +111,37 @@ fn products_are_those_of_columns() {
     // Safety: as above.
     assert_eq!(unsafe { (address as *const [f32; 12]).read() }[8..], [26.0, 38.0, 30.0, 44.0]);
 }
+
+/// 1 + 2^-11 is as near to 1 as to 1 + 2^-10, and the former is even.
+#[test]
+fn tf32_leaves_eleven_bits_of_a_factor() {
+    let (mut queues, address) = fresh();
+    queues.finish(STREAM).unwrap();
+    let exact = |bits: i32| 1.0 + 2.0_f32.powi(-bits);
+    // Safety: 12 bytes of 64.
+    unsafe { (address as *mut [f32; 3]).write([exact(11), exact(10), 0.0]) };
+    let product = Product::of_squares(1, [address, address + 4, address + 8], false, 0.0);
+    let result = |queues: &mut Queues, product: Product| {
+        queues.ask(STREAM, Work::Product(product)).unwrap();
+        queues.finish(STREAM).unwrap();
+        // Safety: as above.
+        unsafe { ((address + 8) as *const f32).read() }
+    };
+    assert_eq!(result(&mut queues, product.clone()), exact(11) * exact(10));
+    assert_eq!(result(&mut queues, product.rounded()), exact(10));
+}
+
+#[test]
+fn pinned_memory_is_kept_until_its_copies_are_over_and_read_at_the_pace_of_memory() {
+    let (mut queues, address) = fresh();
+    let host = [0_u32; 16];
+    let to = host.as_ptr() as u64;
+    queues.pin(to, 64, false);
+    queues.ask_to_read(STREAM, to, address, 64).unwrap();
+    assert!(queues.unpin(to).unwrap_err().0.contains("under way"));
+    queues.finish(STREAM).unwrap();
+    queues.pin(to, 64, false);
+    assert_eq!(queues.unpin(to).unwrap(), 64);
+    queues.pin(to, 64, true);
+    assert!(queues.ask_to_read(STREAM, to, address, 64).unwrap_err().0.contains("write-combined"));
+}

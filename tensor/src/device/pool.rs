@@ -1,0 +1,76 @@
+//! The driver's pool, which all tensors of a GPU are allocated from, and the rate of the GPU's memory.
+
+use std::ffi::c_void;
+
+use candle_core::Error;
+use candle_core::cuda::CudaDevice;
+use candle_core::cuda::cudarc::driver::result::{DriverError, device, mem_pool};
+use candle_core::cuda::cudarc::driver::sys::{CUdevice_attribute, CUmemPool_attribute, CUmemoryPool};
+
+/// The pool; `None` on a GPU without pools.
+fn pool(gpu: &CudaDevice) -> Result<Option<CUmemoryPool>, DriverError> {
+    let context = gpu.cuda_stream().context().clone();
+    context.bind_to_thread()?;
+    // SAFETY: the GPU is open, and its pool lives as long as the driver.
+    unsafe {
+        match device::get_attribute(
+            context.cu_device(),
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
+        )? {
+            0 => Ok(None),
+            _ => device::get_default_mem_pool(context.cu_device()).map(Some),
+        }
+    }
+}
+
+/// Makes the driver keep freed memory for the tensors of the next step. By default it returns freed memory to the
+/// system whenever the program waits for the GPU, and maps it again afterwards.
+pub fn keep_freed_memory(gpu: &CudaDevice) -> Result<(), DriverError> {
+    let Some(pool) = pool(gpu)? else { return Ok(()) };
+    let mut threshold = u64::MAX;
+    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: the attribute is a u64.
+    unsafe { mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast::<c_void>()) }
+}
+
+/// Gives memory that no tensor uses back to the system: to libraries that allocate outside the pool, to other programs.
+pub fn trim(gpu: &CudaDevice) -> Result<(), Error> {
+    gpu.cuda_stream().synchronize().map_err(Error::wrap)?;
+    let Some(pool) = pool(gpu).map_err(Error::wrap)? else { return Ok(()) };
+    // SAFETY: what is in use is not given back.
+    unsafe { mem_pool::trim_to(pool, 0) }.map_err(Error::wrap)
+}
+
+/// The most bytes that tensors took together since [`reset_peak`]; `None` on a GPU without pools.
+pub fn peak(gpu: &CudaDevice) -> Result<Option<u64>, Error> {
+    let Some(pool) = pool(gpu).map_err(Error::wrap)? else { return Ok(None) };
+    let mut bytes = 0_u64;
+    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    // SAFETY: the attribute is a u64.
+    unsafe { mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast::<c_void>()) }.map_err(Error::wrap)?;
+    Ok(Some(bytes))
+}
+
+/// Begins to count the peak from what is in use now.
+pub fn reset_peak(gpu: &CudaDevice) -> Result<(), Error> {
+    let Some(pool) = pool(gpu).map_err(Error::wrap)? else { return Ok(()) };
+    let mut none = 0_u64;
+    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    // SAFETY: the attribute is a u64, and zero is what the driver takes.
+    unsafe { mem_pool::set_attribute(pool, attribute, (&raw mut none).cast::<c_void>()) }.map_err(Error::wrap)
+}
+
+/// Bytes a second that the GPU's memory can move by its clock and the width of its bus; `None` where the driver does not
+/// say.
+pub fn memory_rate(gpu: &CudaDevice) -> Option<f64> {
+    let gpu = gpu.cuda_stream().context().cu_device();
+    let number = |attribute| {
+        // SAFETY: the GPU is open.
+        let found = unsafe { device::get_attribute(gpu, attribute) }.ok()?;
+        Some(f64::from(found)).filter(|found| *found > 0.0)
+    };
+    let kilohertz = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?;
+    let bits = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?;
+    // Two transfers a clock.
+    Some(2.0 * 1e3 * kilohertz * bits / 8.0)
+}
