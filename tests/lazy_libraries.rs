@@ -111,6 +111,13 @@ fn a_library_in_a_named_folder_is_called_with_all_its_arguments() {
             compile(CUBLAS, &folder.join(format!("libcublas.so.{major}")));
             compile(CURAND, &folder.join("libcurand.so.10"));
         }
+        // Those of CUDA 12, which have a folder for each library.
+        let other = tempfile::tempdir().unwrap();
+        for major in [11, 12, 13, 14] {
+            compile(CUBLAS, &other.path().join(format!("nvidia/cublas/lib/libcublas.so.{major}")));
+        }
+        compile(CURAND, &other.path().join("nvidia/curand/lib/libcurand.so.10"));
+        in_child("a_library_in_a_named_folder_is_called_with_all_its_arguments", other.path());
         return in_child("a_library_in_a_named_folder_is_called_with_all_its_arguments", root.path());
     }
     // The calls are simultaneous, because any thread may be the first.
@@ -126,7 +133,7 @@ fn a_library_in_a_named_folder_is_called_with_all_its_arguments() {
         let null = std::ptr::null_mut();
         (text(lazy_cublas_found()), cublasZdotc_v2(null, 0, null.cast(), 0, null.cast(), 0, null.cast()))
     };
-    assert!(found.is_some_and(|path| path.contains("/nvidia/cu")));
+    assert!(found.is_some_and(|path| path.contains("/nvidia/cu")), "cu13 and cublas");
     assert_eq!(unknown, cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED);
 }
 

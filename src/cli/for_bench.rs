@@ -6,7 +6,7 @@ use clap::{Command, FromArgMatches};
 
 use super::CliError;
 pub use super::arguments::{Flags, SourceArgs, TerminalArgs};
-pub use super::opened::gpu_watch::visible_gpus;
+pub use super::opened::gpu_watch::{place_of, visible_gpus};
 use crate::metrics::Console;
 
 /// The model, loaded as every command loads it.

@@ -1,5 +1,7 @@
 //! Reads GPUs by NVIDIA's management library (NVML), which is loaded at run time.
 
+use std::path::{Path, PathBuf};
+
 use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
@@ -16,20 +18,30 @@ const SLOWDOWNS: [(ThrottleReasons, Slowdown); 5] = [
     (ThrottleReasons::HW_SLOWDOWN, Slowdown::Hardware),
 ];
 
+/// The library's file.
+const FILE: &str = "libnvidia-ml.so.1";
+/// Where drivers lie that the system's loader is not told of: containers, and Linux on Windows.
+const USUAL: [&str; 2] = ["/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"];
+
 /// All GPUs of this machine, or those that are visible to CUDA.
 pub struct NvmlSource {
     library: Nvml,
     /// The driver's indices, in the order of [`GpuSource::names`].
     indices: Vec<u32>,
     names: Vec<String>,
+    /// What tells each GPU from all others, in the same order: 32 hexadecimal digits.
+    identities: Vec<String>,
 }
 
 impl NvmlSource {
-    /// Opens the driver's library. `visible` is the value of `CUDA_VISIBLE_DEVICES`, if it is set; the GPUs then have
-    /// the order of CUDA.
-    pub fn open(visible: Option<&str>) -> Result<NvmlSource, GpuError> {
+    /// Opens the driver's library: where the system finds it, else in one of `folders`, else where drivers usually lie.
+    /// `visible` is the value of `CUDA_VISIBLE_DEVICES`, if it is set; the GPUs then have its order.
+    pub fn open(visible: Option<&str>, folders: &[PathBuf]) -> Result<NvmlSource, GpuError> {
         let no_driver = |error: NvmlError| GpuError::NoDriver(error.to_string());
-        let library = Nvml::init().map_err(no_driver)?;
+        let files = folders.iter().map(PathBuf::as_path).chain(USUAL.map(Path::new)).map(|folder| folder.join(FILE));
+        let loaded = |file: PathBuf| Nvml::builder().lib_path(file.as_os_str()).init().ok();
+        let library = Nvml::init().or_else(|error| files.filter(|file| file.is_file()).find_map(loaded).ok_or(error));
+        let library = library.map_err(no_driver)?;
         let count = library.device_count().map_err(no_driver)?;
         let identified = |index| library.device_by_index(index).and_then(|device| device.uuid()).unwrap_or_default();
         let uuids: Vec<String> = (0..count).map(identified).collect();
@@ -42,7 +54,14 @@ impl NvmlSource {
         }
         let named = |&index: &u32| library.device_by_index(index).and_then(|device| device.name());
         let names = indices.iter().map(|index| named(index).unwrap_or_else(|_| "NVIDIA GPU".into())).collect();
-        Ok(NvmlSource { library, indices, names })
+        let identities = indices.iter().map(|index| digits(&uuids[*index as usize])).collect();
+        Ok(NvmlSource { library, indices, names, identities })
+    }
+
+    /// The place of a GPU among the names, by the number that NVIDIA gave it, in hexadecimal digits. CUDA counts the fastest
+    /// first and NVML by slots, so a number of one is no number of the other.
+    pub fn place(&self, identity: &str) -> Option<usize> {
+        self.identities.iter().position(|one| one == identity)
     }
 
     /// The GPUs and their driver.
@@ -111,12 +130,18 @@ fn told<T>(answer: Result<T, NvmlError>) -> Result<Option<T>, NvmlError> {
     }
 }
 
+/// The digits of `GPU-8932f937-d72c-4106-c12f-20bd9faed9f6`.
+pub(super) fn digits(uuid: &str) -> String {
+    uuid.trim_start_matches("GPU-").chars().filter(|c| c.is_ascii_hexdigit()).collect::<String>().to_lowercase()
+}
+
 /// The driver's indices of the GPUs in a list such as `2,0` or `GPU-8932f937`, up to the first unknown one. An empty
-/// list hides all GPUs.
+/// list hides all GPUs. A part of a GPU, `MIG-GPU-8932f937-../1/0`, is read as the GPU.
 pub(super) fn chosen(list: &str, uuids: &[String]) -> Vec<u32> {
     let number = |entry: &str| {
         let by_number = entry.parse().ok().filter(|&number: &usize| number < uuids.len());
-        let by_uuid = || uuids.iter().position(|uuid| entry.starts_with("GPU-") && uuid.starts_with(entry));
+        let whole = entry.strip_prefix("MIG-").and_then(|part| part.split('/').next()).unwrap_or(entry);
+        let by_uuid = || uuids.iter().position(|uuid| whole.starts_with("GPU-") && uuid.starts_with(whole));
         by_number.or_else(by_uuid).map(|number| number as u32)
     };
     list.split(',').map(str::trim).map_while(number).collect()

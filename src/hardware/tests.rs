@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::nvml::chosen;
+use super::nvml::{chosen, digits};
 use super::*;
 
 fn reading(utilisation: f64, used: u64) -> GpuReading {
@@ -143,6 +143,8 @@ fn the_verdict_names_what_limited_the_gpu_with_its_figure() {
 #[test]
 fn gpus_are_counted_as_cuda_counts_them() {
     let uuids: Vec<String> = ["GPU-aaa1", "GPU-bbb2", "GPU-bbb3"].map(String::from).to_vec();
+    assert_eq!(digits("GPU-8932F937-d72c-4106-c12f-20bd9faed9f6"), "8932f937d72c4106c12f20bd9faed9f6");
+    assert_eq!(chosen("MIG-GPU-bbb3/1/0,0", &uuids), [2, 0]);
     for (list, expected) in [("2,0", &[2, 0][..]), ("GPU-bbb3, 1", &[2, 1]), ("", &[]), ("1,7,0", &[1]), ("-1", &[])] {
         assert_eq!(chosen(list, &uuids), expected, "{list:?}");
     }

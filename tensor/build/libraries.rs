@@ -32,6 +32,8 @@ struct Library {
     abi: u32,
     /// A library in whose directory this one must be.
     companion: Option<&'static str>,
+    /// Its folder among the packages of a Python that have a folder each.
+    package: &'static str,
 }
 
 /// The return type of functions, by which their substitute is chosen.
@@ -43,17 +45,17 @@ enum Returns {
 }
 
 fn all(cuda: u32) -> [Library; 6] {
-    let library = |name, module, status, abi| Library { name, module, status, abi, companion: None };
+    let library = |name, module, status, abi| Library { name, module, status, abi, companion: None, package: name };
     [
         // CUDA_ERROR_NO_DEVICE, CUDA_ERROR_NOT_SUPPORTED
         library("cuda", "driver", ("CUresult", 100, 801), 1),
         // CUBLAS_STATUS_NOT_INITIALIZED, CUBLAS_STATUS_NOT_SUPPORTED
         Library { companion: Some("cublasLt"), ..library("cublas", "cublas", ("cublasStatus_t", 1, 15), cuda) },
-        library("cublasLt", "cublaslt", ("cublasStatus_t", 1, 15), cuda),
+        Library { package: "cublas", ..library("cublasLt", "cublaslt", ("cublasStatus_t", 1, 15), cuda) },
         // CURAND_STATUS_NOT_INITIALIZED, CURAND_STATUS_INTERNAL_ERROR
         library("curand", "curand", ("curandStatus_t", 101, 999), 10),
         // NVRTC_ERROR_INTERNAL_ERROR
-        library("nvrtc", "nvrtc", ("nvrtcResult", 11, 11), cuda),
+        Library { package: "cuda_nvrtc", ..library("nvrtc", "nvrtc", ("nvrtcResult", 11, 11), cuda) },
         // ncclSystemError, ncclInvalidUsage
         library("nccl", "nccl", ("ncclResult_t", 2, 5), 2),
     ]
@@ -131,6 +133,7 @@ fn header(library: &Library, cuda: u32, functions: &[(String, Returns)]) -> Stri
         let _ = writeln!(text, "#define {} lazy_{name}_{part}", part.to_uppercase());
     }
     let _ = writeln!(text, "#define MISSING {}\n#define UNKNOWN {}\n#define CUDA \"{cuda}\"", status.1, status.2);
+    let _ = writeln!(text, "#define PACKAGE \"{}\"", library.package);
     if let Some(companion) = library.companion {
         let _ = writeln!(text, "#define COMPANION \"lib{companion}.so.{abi}\"");
     }

@@ -25,8 +25,9 @@ static const struct {
 
 static const char *const files[] = {FILES};
 
-/* Where the libraries lie in a folder that someone names: in itself, in a toolkit, among the packages of a Python. */
-static const char *const below[] = {"", "/lib64", "/lib", "/nvidia/cu" CUDA "/lib"};
+/* Where the libraries lie in a folder that someone names: in itself, in a toolkit, among the packages of a Python, where
+ * those of CUDA 13 share a folder, and those of CUDA 12 and NCCL have one each. */
+static const char *const below[] = {"", "/lib64", "/lib", "/nvidia/cu" CUDA "/lib", "/nvidia/" PACKAGE "/lib"};
 
 /* Where drivers lie that the system's loader is not told of: containers, and Linux on Windows. */
 static const char *const usual[] = {"/usr/local/nvidia/lib64", "/usr/local/cuda/lib64", "/usr/lib/wsl/lib"};

@@ -16,6 +16,7 @@ mod with {
     use std::sync::{Mutex, PoisonError};
 
     use candle_core::cuda::CudaStorage;
+    use candle_core::cuda::cudarc::driver::{CudaSlice, CudaView};
     use candle_core::cuda::cudarc::nccl::result::NcclError;
     use candle_core::cuda::cudarc::nccl::safe::{Comm, Id, ReduceOp, group_end, group_start};
     use candle_core::{CpuStorage, DType, Device, Error, InplaceOp2, Layout, Result, Tensor, bail};
@@ -24,7 +25,8 @@ mod with {
 
     /// One of several processes with a GPU each.
     pub struct Nccl {
-        comm: Mutex<Shared>,
+        /// Absent once a call has failed: nothing that is asked of it afterwards would come back.
+        comm: Mutex<Option<Shared>>,
         size: usize,
     }
 
@@ -60,7 +62,7 @@ mod with {
             stream.context().bind_to_thread().map_err(|error| error.to_string())?;
             let comm = Comm::from_rank(stream, rank, size, Id::uninit(id.map(|byte| byte as c_char)));
             let comm = comm.map_err(|error| told("ncclCommInitRank", &error))?;
-            Ok(Nccl { comm: Mutex::new(Shared(comm)), size })
+            Ok(Nccl { comm: Mutex::new(Some(Shared(comm))), size })
         }
 
         /// Gives `mine` to the others, `given[r]` numbers to rank r, and what they give to this one, `taken[r]` numbers
@@ -104,33 +106,52 @@ mod with {
             let Some((from, to)) = layout.contiguous_offsets() else { bail!("NCCL carries numbers that lie in a row") };
             let mine = mine.as_cuda_slice::<f32>()?.slice(from..to);
             let room = room.as_cuda_slice_mut::<f32>()?;
-            let Shared(comm) = &*self.nccl.comm.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.nccl.comm.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(Shared(comm)) = &*kept else { bail!("NCCL has failed before") };
             comm.context().bind_to_thread().map_err(Error::wrap)?;
-            match self.collective {
-                Collective::Gather => comm.all_gather(&mine, room).map_err(|error| failed("ncclAllGather", &error))?,
+            let done = match self.collective {
+                Collective::Gather => {
+                    comm.all_gather(&mine, room).map(drop).map_err(|error| failed("ncclAllGather", &error))
+                }
                 Collective::Sum => {
                     let sum = comm.all_reduce(&mine, room, &ReduceOp::Sum);
-                    sum.map_err(|error| failed("ncclAllReduce", &error))?
+                    sum.map(drop).map_err(|error| failed("ncclAllReduce", &error))
                 }
-                Collective::Exchange { given, taken } => {
-                    group_start().map_err(|error| failed("ncclGroupStart", &error))?;
-                    let (mut sent, mut received) = (0, 0);
-                    for (peer, (given, taken)) in given.iter().zip(taken).enumerate() {
-                        if *given > 0 {
-                            let piece = mine.slice(sent..sent + given);
-                            comm.send(&piece, peer as i32).map_err(|error| failed("ncclSend", &error))?;
-                        }
-                        if *taken > 0 {
-                            let mut piece = room.slice_mut(received..received + taken);
-                            comm.recv(&mut piece, peer as i32).map_err(|error| failed("ncclRecv", &error))?;
-                        }
-                        (sent, received) = (sent + given, received + taken);
-                    }
-                    group_end().map_err(|error| failed("ncclGroupEnd", &error))?
-                }
+                Collective::Exchange { given, taken } => exchange(comm, &mine, room, given, taken),
             };
-            Ok(())
+            if done.is_err() {
+                // Its destructor aborts what is under way and panics if that fails. The process ends with this error, and
+                // the launcher ends the others, which wait for it.
+                let _ = Box::leak(Box::new(kept.take()));
+            }
+            done
         }
+    }
+
+    /// One group of calls, which is closed whatever happens in it: in an open one every later call would only be noted.
+    fn exchange(
+        comm: &Comm,
+        mine: &CudaView<'_, f32>,
+        room: &mut CudaSlice<f32>,
+        given: &[usize],
+        taken: &[usize],
+    ) -> Result<()> {
+        group_start().map_err(|error| failed("ncclGroupStart", &error))?;
+        let (mut sent, mut received) = (0, 0);
+        let calls = given.iter().zip(taken).enumerate().try_for_each(|(peer, (given, taken))| {
+            if *given > 0 {
+                let piece = mine.slice(sent..sent + given);
+                comm.send(&piece, peer as i32).map_err(|error| failed("ncclSend", &error))?;
+            }
+            if *taken > 0 {
+                let mut piece = room.slice_mut(received..received + taken);
+                comm.recv(&mut piece, peer as i32).map_err(|error| failed("ncclRecv", &error))?;
+            }
+            (sent, received) = (sent + given, received + taken);
+            Ok::<_, Error>(())
+        });
+        let closed = group_end().map(drop).map_err(|error| failed("ncclGroupEnd", &error));
+        calls.and(closed)
     }
 
     fn failed(call: &str, error: &NcclError) -> Error {

@@ -5,18 +5,28 @@ use std::path::Path;
 
 use crate::hardware::{GPU_FILE, GpuError, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
 use crate::metrics::{Console, RunHeader, StepRecord};
-use crate::policy::{Device, device_name};
+use crate::policy::{Device, device_name, gpu_identity};
 
-/// The GPUs that CUDA shows to this process.
+/// The GPUs that CUDA shows to this process. The driver's library is looked for where those of CUDA are.
 pub fn visible_gpus() -> Result<NvmlSource, GpuError> {
-    NvmlSource::open(std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref())
+    let named = std::env::var_os("GRPO_2048_CUDA_LIBS").unwrap_or_default();
+    let folders: Vec<_> = std::env::split_paths(&named).collect();
+    NvmlSource::open(std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref(), &folders)
+}
+
+/// The place of the device among these GPUs: by what NVIDIA calls it, and where nobody says by its number. None for a
+/// processor.
+pub fn place_of(device: &Device, gpus: &NvmlSource) -> Option<usize> {
+    let number = device_name(device).strip_prefix("cuda:")?.parse().ok();
+    gpu_identity(device).ok().and_then(|identity| gpus.place(&identity)).or(number)
 }
 
 /// Adds measurements of the GPU to the record of each step, and sums them up at the end. Runs on the processor have
 /// none.
 pub struct GpuWatch {
     console: Console,
-    /// Index of the GPU, as CUDA counts them.
+    device: Device,
+    /// Index of the GPU among those that are watched; none on a processor.
     index: Option<usize>,
     sampler: Option<GpuSampler>,
     shares: StepShares,
@@ -26,7 +36,8 @@ impl GpuWatch {
     /// Prepares for `device`; measuring begins with the run.
     pub fn new(device: &Device, console: &Console) -> GpuWatch {
         let index = device_name(device).strip_prefix("cuda:").and_then(|index| index.parse().ok());
-        GpuWatch { console: console.clone(), index, sampler: None, shares: StepShares::default() }
+        let (console, device) = (console.clone(), device.clone());
+        GpuWatch { console, device, index, sampler: None, shares: StepShares::default() }
     }
 
     /// Begins measuring.
@@ -65,6 +76,7 @@ impl GpuWatch {
     /// Where the GPU cannot be measured, a warning says so and the run goes on.
     fn start(&mut self, dir: &Path) {
         let started = visible_gpus().map_err(|error| error.to_string()).and_then(|source| {
+            self.index = place_of(&self.device, &source);
             GpuSampler::start(Box::new(source), SAMPLE_EVERY, Some(dir.join(GPU_FILE)))
                 .map_err(|error| error.to_string())
         });
