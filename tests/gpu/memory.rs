@@ -4,6 +4,9 @@ use candle_core::{DType, Device, Tensor};
 use grpo_2048::config::Config;
 use grpo_2048::grpo::{self, Optimizer, UpdateStats};
 use grpo_2048::policy::{CHUNK, Drawing, ModelType, Policy, device_memory};
+use grpo_2048::prompt::Prompt;
+use grpo_2048::rollout::{self, RolloutEvent};
+use grpo_2048::seed::Seed;
 
 use super::synthetic::{ROWS, batch, config, ids, policy};
 use super::{gpu, small};
@@ -75,4 +78,41 @@ fn memory_is_the_same_after_every_step() {
     }
     // The first steps also load code and allocate buffers.
     assert!(free[2..].windows(2).all(|pair| pair[0] == pair[1]), "{free:?}");
+}
+
+/// Bytes that are too few for all completions together, but enough for half of them.
+const SAMPLING_ROOM: usize = 8 << 20;
+
+#[test]
+fn completions_that_find_no_memory_together_are_sampled_apart() {
+    let Some(gpu) = gpu() else { return };
+    let mut config = config(8);
+    (config.rollout.groups, config.rollout.num_generations) = (8, 8);
+    let policy = policy(&small(ModelType::Qwen2), &config, &gpu);
+    let prompt = |id: u32| Prompt { id, style: "plain".into(), ids: ids(id as usize, 20), ..Prompt::default() };
+    let prompts: Vec<Prompt> = (0..8).map(prompt).collect();
+    let sampled = || {
+        let (mut troubles, mut counts) = (0, (0, 0));
+        let mut observer = |event: RolloutEvent<'_>| match event {
+            RolloutEvent::Trouble(_) => troubles += 1,
+            RolloutEvent::Tokens { tokens, finished } => {
+                assert!(tokens >= counts.0 && finished >= counts.1, "counts only grow");
+                counts = (tokens, finished);
+            }
+            _ => {}
+        };
+        let completions = rollout::generate(&policy, &prompts, &config.rollout, Seed::root(3), &mut observer).unwrap();
+        let ids: Vec<Vec<u32>> = completions.into_items().into_iter().map(|completion| completion.ids).collect();
+        (ids, troubles)
+    };
+    let (together, none) = sampled();
+    assert_eq!(none, 0);
+    let taken = all_but(SAMPLING_ROOM, &gpu);
+    let (apart, troubles) = sampled();
+    drop(taken);
+    assert!(troubles > 0, "{SAMPLING_ROOM} bytes were enough");
+    assert_eq!(together.len(), apart.len());
+    let same = together.iter().zip(&apart).filter(|(here, there)| here == there).count();
+    // Another number of rows may be other kernels of cuBLAS, so that a sum ends in another bit and a token is another.
+    assert!(same * 2 >= together.len(), "{same} of {} completions are the same", together.len());
 }

@@ -48,7 +48,8 @@ pub use files::loading::Location;
 pub use files::origin::Origin;
 pub use grpo_tensor::device::{
     CudaExamination, Device, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, device_memory,
-    device_name, examine_cuda,
+    device_name, examine_cuda, explained, gpu_identity, is_out_of_memory, memory_rate, peak_memory, reset_peak_memory,
+    trim_memory,
 };
 pub use grpo_tensor::gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
 pub use independent::Agreement;
@@ -103,10 +104,7 @@ impl Policy {
     #[doc(hidden)]
     pub fn random(shape: &KnownShape, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         let kept = if in_full(config) { Precision::F32 } else { Precision::of(config.precision, device)? };
-        let mut weights = weights::drawn(&shape.config, |_| shape.spread, seed, device)?;
-        for tensor in weights.values_mut() {
-            *tensor = tensor.to_dtype(kept.format())?;
-        }
+        let weights = weights::drawn(&shape.config, |_| shape.spread, kept.format(), seed, device)?;
         let (config_of_shape, tokenizer) = (shape.config.clone(), Tokenizer::wordless());
         let loaded = Loaded { config: config_of_shape, tokenizer, weights: weights::dense(weights), dir: None };
         Self::of_loaded(loaded, &ModelConfig { model: shape.name.into(), ..config.clone() }, seed, device)

@@ -206,14 +206,16 @@ pub(super) fn initial(
         true => residual_std,
         false => INITIAL_STD,
     };
-    drawn(config, std, seed, device)
+    drawn(config, std, DType::F32, seed, device)
 }
 
 /// Random weights: norms are one (zero where 1 is added to them), biases are zero, everything else is normally
-/// distributed with a standard deviation by name.
+/// distributed with a standard deviation by name. They are of type `format`, and each is converted as it is drawn, so that
+/// no more than a few are ever there in f32.
 pub(super) fn drawn(
     config: &DecoderConfig,
     std: impl Fn(&str) -> f64 + Sync,
+    format: DType,
     seed: Seed,
     device: &Device,
 ) -> Result<BTreeMap<String, Tensor>, PolicyError> {
@@ -224,7 +226,7 @@ pub(super) fn drawn(
             [_] => Tensor::ones(shape, DType::F32, device)?,
             _ => normal(&shape, std(&name), seed.child(Purpose::Init, index as u64), device)?,
         };
-        Ok((name, tensor))
+        Ok((name, tensor.to_dtype(format)?))
     });
     tensors.collect()
 }

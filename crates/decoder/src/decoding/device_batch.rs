@@ -39,9 +39,8 @@ impl Decoder {
 
     /// Whether a GPU's kernels can run this model, with sequences of so many tokens.
     pub(crate) fn is_served(&self, weights: &Snapshot, tokens: usize) -> bool {
-        let (config, dtype) = (self.config(), weights.embedding.dtype());
-        config.is_plain(tokens)
-            && Sizes::are_served(&config.heads(), config.vocab_size)
+        let dtype = weights.embedding.dtype();
+        self.config().unserved(tokens).is_none()
             && matches!(dtype, DType::F32 | DType::BF16 | DType::F16)
             && weights.layers.iter().all(is_alike)
     }

@@ -10,6 +10,7 @@ mod writing;
 use serde::{Deserialize, Serialize};
 
 use crate::{ModelType, PolicyError};
+use grpo_tensor::gpu::Sizes;
 use grpo_tensor::{Heads, Scores};
 
 pub(crate) use checks::indices;
@@ -172,12 +173,20 @@ impl DecoderConfig {
         sees_all && self.attn_logit_softcapping.is_none()
     }
 
-    /// Whether every layer computes what a layer of Llama, Qwen2 or Qwen3 does, in sequences of so many tokens.
-    pub(crate) fn is_plain(&self, tokens: usize) -> bool {
-        self.has_plain_scores(tokens)
-            && self.rotary_dim() == self.head_dim
-            && !self.model_type.is_gemma()
-            && self.experts.is_none()
+    /// What a GPU's kernels for decoding do not know of this model, with sequences of so many tokens; `None` if they run it.
+    pub fn unserved(&self, tokens: usize) -> Option<String> {
+        if self.model_type.is_gemma() || self.experts.is_some() {
+            let what = if self.experts.is_some() { "experts" } else { "layers of Gemma" };
+            return Some(format!("the model has {what}"));
+        }
+        if self.rotary_dim() != self.head_dim {
+            return Some(format!("the model rotates {} of {} dimensions of a head", self.rotary_dim(), self.head_dim));
+        }
+        if !self.has_plain_scores(tokens) {
+            return Some("the model has attention that is not plain".into());
+        }
+        let served = Sizes::are_served(&self.heads(), self.vocab_size);
+        (!served).then(|| format!("heads of {} or a vocabulary of {}", self.head_dim, self.vocab_size))
     }
 
     /// Name and shape of every tensor, in the order of the forward pass.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::parallel::ParallelError;
-use crate::policy::PolicyError;
+use crate::policy::{Device, PolicyError, explained, is_out_of_memory};
 
 /// Why an update was refused. The variables keep their values from before it.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +39,16 @@ pub enum LearnError {
         /// Whether its device ran out of memory.
         out_of_memory: bool,
     },
+    /// A part of an update has a tensor that candle's kernels cannot count the numbers of. A smaller part has not.
+    #[error(
+        "{tokens} tokens in one part of an update make a tensor of {tokens} x {width} numbers; expected less than 2^32 of \
+         them on a GPU: lower grpo.micro_batch or rollout.max_completion_length"
+    )]
+    TooLarge {
+        tokens: usize,
+        /// Numbers of a token in the widest tensor of a layer.
+        width: usize,
+    },
     /// The other processes could not be reached.
     #[error(transparent)]
     Parallel(#[from] ParallelError),
@@ -51,16 +61,27 @@ pub enum LearnError {
 }
 
 impl LearnError {
-    /// Whether a device ran out of memory. No variable has changed in that case.
+    /// Whether a device ran out of memory, or would have counted wrongly: a smaller part may fit. No variable has changed
+    /// in that case.
     pub(super) fn is_out_of_memory(&self) -> bool {
         let text = match self {
             LearnError::Elsewhere { out_of_memory, .. } => return *out_of_memory,
+            LearnError::TooLarge { .. } => return true,
             LearnError::Tensor(error) | LearnError::Policy(PolicyError::Tensor(error)) => error.to_string(),
             _ => return false,
         };
-        // The messages of the CUDA driver, cuBLAS and cuRAND.
-        let words = ["OUT_OF_MEMORY", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CURAND_STATUS_ALLOCATION_FAILED"];
-        words.iter().any(|word| text.contains(word))
+        is_out_of_memory(&text)
+    }
+
+    /// The error, as one of missing memory where a library found no room on `device`.
+    pub(super) fn on(self, device: &Device) -> Self {
+        match self {
+            LearnError::Tensor(error) => LearnError::Tensor(explained(error, device)),
+            LearnError::Policy(PolicyError::Tensor(error)) => {
+                LearnError::Policy(PolicyError::Tensor(explained(error, device)))
+            }
+            other => other,
+        }
     }
 }
 

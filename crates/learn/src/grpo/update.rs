@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use crate::policy::{Activations, Adapters, Decoder, Policy};
+use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, Policy, trim_memory};
 use crate::stats;
 
 use super::batch::Part;
@@ -142,7 +142,12 @@ pub fn update_watched(
             pass(Round { policy, batch: &batch, stopwatch, iteration, loss_scale }, &parts, &mut took)
         };
         let vocabulary = policy.decoder().config().vocab_size;
-        let smaller = |division: Division| division.smaller(&batch.config, vocabulary);
+        let smaller = |division: Division| {
+            // Libraries allocate beside the pool, which keeps what the failed attempt has freed. If the driver refuses, the
+            // next attempt says why.
+            let _ = trim_memory(policy.decoder().device());
+            division.smaller(&batch.config, vocabulary)
+        };
         let ((sums, sum), fitted) = division.until_it_fits(smaller, &mut attempt)?;
         division = fitted;
         if !sums.loss.is_finite() {
@@ -182,7 +187,7 @@ fn pass(
 ) -> Result<(Sums, Gradients), LearnError> {
     let (Round { policy, batch, .. }, mut sums, mut done) = (round, Sums::default(), 0);
     let work = |part: &Part| {
-        let (sums, gradients) = part_pass(round, part)?;
+        let (sums, gradients) = part_pass(round, part).map_err(|error| error.on(policy.decoder().device()))?;
         Ok((sums.numbers(), gradients))
     };
     let worked = |count| {
@@ -196,10 +201,23 @@ fn pass(
     Ok((sums, sum))
 }
 
+/// Refuses a part of so many tokens with a tensor of 2^32 numbers or more: candle's kernels count them with 32 bits, and would
+/// leave the others as they are.
+fn countable(tokens: usize, config: &DecoderConfig) -> Result<(), LearnError> {
+    let width = (2 * config.intermediate_size).max(config.hidden_size);
+    match (tokens as u64).checked_mul(width as u64) {
+        Some(numbers) if numbers < 1 << 32 => Ok(()),
+        _ => Err(LearnError::TooLarge { tokens, width }),
+    }
+}
+
 /// The sums and gradients of one part.
 fn part_pass(round: Round<'_>, part: &Part) -> Result<(Sums, Gradients), LearnError> {
     let Round { policy, batch, stopwatch, iteration, loss_scale } = round;
     let (decoder, trainable) = (policy.decoder(), policy.trainable());
+    if !decoder.device().is_cpu() {
+        countable(part.tokens.ids.len(), decoder.config())?;
+    }
     let ids = vector(&part.tokens.ids, decoder.device())?;
     let adapters = batch.adapters(part, iteration);
     let whole = match (&adapters, iteration) {
@@ -333,4 +351,18 @@ pub(super) fn score_for_tests(policy: &Policy, prompt: &[u32], completion: &[u32
     let logits = decoder.logits(&hidden.squeeze(0)?.narrow(0, prompt.len() - 1, completion.len())?)?;
     let logp = candle_nn::ops::log_softmax(&logits, 1)?;
     Ok(logp.gather(&vector(completion, decoder.device())?.unsqueeze(1)?, 1)?.squeeze(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_a_gpu_would_count_wrongly_is_divided() {
+        let config = DecoderConfig { hidden_size: 3_584, intermediate_size: 18_944, ..DecoderConfig::LLAMA };
+        assert!(countable(64 * 680, &config).is_ok());
+        let refused = countable(64 * 2_216, &config).unwrap_err();
+        assert!(refused.is_out_of_memory(), "a smaller part is tried");
+        assert!(refused.to_string().contains("141824 x 37888"), "{refused}");
+    }
 }

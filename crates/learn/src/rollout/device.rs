@@ -1,25 +1,110 @@
 //! Samples one batch on a GPU in chunks of tokens. The GPU computes a chunk while the host processes the one before.
 
+use std::sync::Arc;
+
 use rand::Rng;
 
 use crate::config::RolloutConfig;
-use crate::policy::{CHUNK, DeviceBatch, Drawing, Drawn, Policy, Tokenizer};
+use crate::policy::{
+    CHUNK, Device, DeviceBatch, Drawing, Drawn, Policy, PolicyError, Snapshot, Tokenizer, explained, is_out_of_memory,
+    trim_memory,
+};
 
-use super::decoding::{Row, copies, longest, release};
-use super::{Completion, GroupRequest, RolloutError, RolloutEvent};
+use super::decoding::{IDLE_SHARE, Row, copies, longest, release};
+use super::{Assignment, Completion, GroupRequest, RolloutError, RolloutEvent};
 
 /// The number of rows is a multiple of this after removing some, so that CUDA graphs are recorded for few batch sizes.
 const ROWS_STEP: usize = 8;
 
 /// The settings for drawing tokens on the GPU; none if the configuration needs the logits on the host.
 pub(super) fn drawing(requests: &[GroupRequest<'_>], config: &RolloutConfig) -> Option<Drawing> {
-    let whole = config.top_k == 0 && config.top_p >= 1.0 && config.min_p == 0.0;
-    whole.then_some(Drawing {
+    needs_logits(config).is_none().then(|| Drawing {
         copies: copies(requests),
         longest: longest(requests, config),
         temperature: config.temperature,
         record: config.cuda_graphs,
     })
+}
+
+/// The setting by which the host needs the logits of every token.
+fn needs_logits(config: &RolloutConfig) -> Option<String> {
+    let RolloutConfig { top_k, top_p, min_p, .. } = config;
+    match () {
+        () if *top_k != 0 => Some(format!("rollout.top_k = {top_k}")),
+        () if *top_p < 1.0 => Some(format!("rollout.top_p = {top_p}")),
+        () if *min_p != 0.0 => Some(format!("rollout.min_p = {min_p}")),
+        () => None,
+    }
+}
+
+/// What keeps tokens from being drawn by the kernels of the GPU that the policy is on, and what it costs, after prompts of
+/// so many tokens; `None` where nothing does, and on a processor.
+pub fn slow_on_gpu(policy: &Policy, config: &RolloutConfig, prompt: usize) -> Option<String> {
+    let decoder = policy.decoder();
+    if decoder.device().is_cpu() {
+        return None;
+    }
+    let why = needs_logits(config).or_else(|| decoder.config().unserved(prompt + config.max_completion_length))?;
+    Some(format!(
+        "{why}: logits cross to the host for every token, and layers are many launches; sampling takes about ten times as \
+         long as with the GPU's own kernels"
+    ))
+}
+
+/// Samples the requests on the GPU that holds the weights; `None` if no GPU does, or not by these settings. Where it has no
+/// memory for all of them, half of them are sampled after the other half: completions do not depend on one another.
+pub(super) fn decode(
+    asked: Assignment<'_>,
+    weights: &Arc<Snapshot>,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<Option<Vec<Completion>>, RolloutError> {
+    let Assignment { policy, config, requests } = asked;
+    let Some(drawing) = drawing(requests, config) else { return Ok(None) };
+    let ids: Vec<&[u32]> = requests.iter().map(|request| request.prompt.ids.as_slice()).collect();
+    match policy.decoder().device_batch(weights, &ids, drawing) {
+        Ok(None) => Ok(None),
+        Ok(Some(batch)) => DeviceDecoding::begin(policy, batch, requests, config).run(IDLE_SHARE, observer).map(Some),
+        Err(error) if requests.len() > 1 && lacks_memory(&error, policy.decoder().device()) => {
+            trim_memory(policy.decoder().device())?;
+            let count = requests.len() * drawing.copies;
+            let words = format!("no memory for {count} completions at once on the GPU: sampled in two parts");
+            observer(RolloutEvent::Trouble(&words));
+            in_halves(asked, weights, observer)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Samples the first half of the requests, then the other. What is told of the second counts what the first has done.
+fn in_halves(
+    asked: Assignment<'_>,
+    weights: &Arc<Snapshot>,
+    observer: &mut dyn FnMut(RolloutEvent<'_>),
+) -> Result<Option<Vec<Completion>>, RolloutError> {
+    let (first, rest) = asked.requests.split_at(asked.requests.len() / 2);
+    let (mut before, mut all) = ((0, 0), Vec::new());
+    for requests in [first, rest] {
+        let mut told = before;
+        let mut added = |event: RolloutEvent<'_>| match event {
+            RolloutEvent::Tokens { tokens, finished } => {
+                told = (before.0 + tokens, before.1 + finished);
+                observer(RolloutEvent::Tokens { tokens: told.0, finished: told.1 });
+            }
+            other => observer(other),
+        };
+        match decode(Assignment { requests, ..asked }, weights, &mut added)? {
+            Some(completions) => all.extend(completions),
+            None => return Ok(None),
+        }
+        before = told;
+    }
+    Ok(Some(all))
+}
+
+fn lacks_memory(error: &PolicyError, device: &Device) -> bool {
+    let PolicyError::Tensor(error) = error else { return false };
+    let text = error.to_string();
+    is_out_of_memory(&text) || is_out_of_memory(&explained(candle_core::Error::Msg(text), device).to_string())
 }
 
 /// A batch of sequences. Its rows have the order of the GPU's.
@@ -133,5 +218,24 @@ impl<'a> DeviceDecoding<'a> {
         let mut old: Vec<Option<Row>> = std::mem::take(&mut self.rows).into_iter().map(Some).collect();
         self.rows = order.iter().filter_map(|slot| old[*slot].take()).collect();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_setting_that_needs_logits_is_named() {
+        let of = |change: fn(&mut RolloutConfig)| {
+            let mut config = Config::preset("llm").unwrap().rollout;
+            change(&mut config);
+            needs_logits(&config)
+        };
+        assert_eq!(of(|config| (config.top_k, config.top_p, config.min_p) = (0, 1.0, 0.0)), None);
+        assert_eq!(of(|config| (config.top_k, config.top_p) = (0, 0.9)).as_deref(), Some("rollout.top_p = 0.9"));
+        assert_eq!(of(|config| config.top_k = 50).as_deref(), Some("rollout.top_k = 50"));
+        assert_eq!(of(|config| (config.top_k, config.min_p) = (0, 0.1)).as_deref(), Some("rollout.min_p = 0.1"));
     }
 }

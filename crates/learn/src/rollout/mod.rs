@@ -27,6 +27,7 @@ use crate::seed::Seed;
 pub use assignment::Assignment;
 pub use caches::Caches;
 pub use completion::{Completion, FinishReason, RolloutEvent};
+pub use device::slow_on_gpu;
 pub use error::{RolloutError, ServerFault};
 pub use identity::{CompletionId, GroupRequest};
 pub use length::check_length;

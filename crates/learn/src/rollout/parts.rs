@@ -12,7 +12,7 @@ use crate::policy::Policy;
 
 use super::caches::{Caches, Part};
 use super::decoding::{Decoding, Ended, IDLE_SHARE, Start, copies};
-use super::device::{self, DeviceDecoding};
+use super::device;
 use super::length::check_length;
 use super::{Assignment, Completion, GroupRequest, RolloutError, RolloutEvent};
 
@@ -50,12 +50,8 @@ pub(super) fn decode(
         return decode_parts(caches.parts(requests), asked, observer);
     }
     let weights = policy.decoder().snapshot()?;
-    if let Some(drawing) = device::drawing(requests, config) {
-        let ids: Vec<&[u32]> = requests.iter().map(|request| request.prompt.ids.as_slice()).collect();
-        if let Some(batch) = policy.decoder().device_batch(&weights, &ids, drawing)? {
-            let completions = DeviceDecoding::begin(policy, batch, requests, config).run(IDLE_SHARE, observer)?;
-            return Ok((completions, None));
-        }
+    if let Some(completions) = device::decode(asked, &weights, observer)? {
+        return Ok((completions, None));
     }
     let parts = requests.chunks(requests_of_part(policy, requests).max(1)).map(|requests| Part {
         requests,

@@ -25,6 +25,9 @@ use crate::cli::said::CliError;
 use crate::config::{Config, Layers};
 use crate::metrics::Console;
 use crate::parallel::Peers;
+use crate::policy::Policy;
+use crate::prompt::PromptSet;
+use crate::rollout::slow_on_gpu;
 use crate::train::run_dir::{self, Reopened, RunDir};
 use crate::train::{Run, TrainError};
 
@@ -153,6 +156,14 @@ struct StepArgs {
     steps_ahead: Option<u32>,
 }
 
+/// Says what keeps a GPU from sampling by its own kernels, before a run takes ten times as long as it could.
+fn warn_of_slow_sampling(policy: &Policy, config: &Config, prompts: &PromptSet, console: &Console) {
+    let longest = prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+    if let Some(words) = slow_on_gpu(policy, &config.rollout, longest) {
+        console.print(&format!("warning: {words}"));
+    }
+}
+
 impl TrainArgs {
     /// Trains with all processes that were started together. `commit` is what the program was built from, where the
     /// build knows.
@@ -193,6 +204,9 @@ impl TrainArgs {
         let prompts = model::prompts(&config, &policy, arena.environment())?;
         let arena = check.map_or_else(|| Ok(arena.under(Rules::training(&config))), RewardCheck::finish)?;
         let servers = Run::servers(&config, &prompts).map_err(train_error)?;
+        if peers.leads() && servers.is_none() {
+            warn_of_slow_sampling(&policy, &config, &prompts, console);
+        }
         if stop.load(Ordering::SeqCst) {
             // There is nothing trained yet that a checkpoint could keep.
             return Err(CliError::Interrupted);
