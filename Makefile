@@ -48,7 +48,7 @@ build: tools ## Leave the binary at target/release/grpo-2048, its sandbox compil
 cuda: tools ## Build for NVIDIA GPUs: target/cuda/grpo-2048 (needs neither a GPU nor nvcc; PyPI where there is no nvcc)
 	CARGO=$(CARGO) scripts/cuda-build.sh
 
-gpu-check: tools ## Pack GPU tests and benchmarks into target/gpu-check.tar.gz, for a machine with a GPU, and run them here
+gpu-check: tools ## Pack GPU tests and benchmarks into target/gpu-check.tar.xz, for a machine with a GPU, and run them here
 	CARGO=$(CARGO) scripts/gpu-check.sh
 
 gpu-emulated: tools ## Run the CUDA build's tests and two training steps on a GPU in software (needs no GPU)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the CUDA build on a GPU in software (tensor/emulator): the GPU tests, those that hold the program to torch and PEFT,
-# then two steps of training. Needs no GPU, and takes minutes; it finds what a GPU would trip over, and measures nothing.
+# two steps of training, then a rehearsal of scripts/gpu-check.sh from its first part to its table. Needs no GPU, and takes
+# minutes; it finds what a GPU would trip over, and measures nothing.
 # scripts/gpu-emulated.sh NAME runs the GPU tests of that name alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,3 +32,11 @@ run=$(mktemp -d)
 trap 'rm -rf "$run"' EXIT
 GPU_EMULATOR_COUNTS=1 target/cuda/release/grpo-2048 train --device cuda --output-dir "$run/run" --steps 2 --groups 1 \
     --num-generations 2 --set train.eval_samples=0 --set train.preflight=false
+echo "== a rehearsal of the first minutes on a GPU"
+tests=$("$cargo" test "${build[@]}" --test gpu --no-run --message-format json |
+    sed -n 's/.*"executable":"\([^"]*\/gpu-[0-9a-f]*\)".*/\1/p' | tail -n 1)
+mkdir "$run/check"
+cp scripts/gpu-check/run.sh scripts/gpu-check/rows.txt "$run/check/"
+ln -s "$PWD/target/cuda/release/grpo-2048" "$PWD/target/cuda/release/grpo-2048-bench" "$run/check/"
+ln -s "$tests" "$run/check/gpu-tests"
+GPU_CHECK_SMALL=1 PART_SECONDS=1800 "$run/check/run.sh"

@@ -1,8 +1,8 @@
 """One GRPO update with PyTorch, transformers and PEFT: what `grpo-2048-bench train --peer PYTHON` runs.
 
 All linear layers have adapters over frozen weights; with lora_r = 0 all weights are trained. The loss is computed as in
-TRL's GRPOTrainer: logits of the completion tokens only, divided by the temperature, with one log-sum-exp per row. All
-completions pass through the model together, followed by clipping and a step of AdamW.
+TRL's GRPOTrainer: logits of the completion tokens only, divided by the temperature, with one log-sum-exp per row. A
+micro-batch of completions passes through the model at once; gradients are added up, then clipped for a step of AdamW.
 
 Reads one JSON object from standard input:
     config, model         see measuring.py
@@ -11,6 +11,7 @@ Reads one JSON object from standard input:
     threads               number of threads of the processor
     seed                  seed of weights and tokens
     rows                  number of completions
+    micro_batch           number of them that pass through the model at once
     prompt_tokens         number of tokens of a prompt
     new_tokens            number of tokens of a completion
     lora_r, lora_alpha    rank and scale of the adapters
@@ -48,14 +49,16 @@ def run(model, parameters, optimizer, work, device):
     ids = torch.randint(0, model.config.vocab_size, (rows, prompt + new)).to(device)
     advantages = (torch.arange(rows, device=device) % 4 - 1.5)[:, None]
     peak, clocks = Peak(device), Clocks(work, device)
-    logits = model(input_ids=ids, logits_to_keep=new + 1, use_cache=False).logits[:, :-1] / 1.0
-    chosen = logits.gather(-1, ids[:, prompt:, None])[..., 0]
-    logp = chosen - torch.stack([torch.logsumexp(row, -1) for row in logits])
-    ratio = (logp - logp.detach()).exp()
-    loss = -torch.minimum(ratio * advantages, ratio.clamp(0.8, 1.28) * advantages).mean()
-    stages = {"forward_s": clocks.stage()}
-    loss.backward()
-    stages["backward_s"] = clocks.stage()
+    stages = {"forward_s": 0.0, "backward_s": 0.0}
+    for some, their in zip(ids.split(work["micro_batch"]), advantages.split(work["micro_batch"])):
+        logits = model(input_ids=some, logits_to_keep=new + 1, use_cache=False).logits[:, :-1] / 1.0
+        chosen = logits.gather(-1, some[:, prompt:, None])[..., 0]
+        logp = chosen - torch.stack([torch.logsumexp(row, -1) for row in logits])
+        ratio = (logp - logp.detach()).exp()
+        loss = -torch.minimum(ratio * their, ratio.clamp(0.8, 1.28) * their).sum() / (rows * new)
+        stages["forward_s"] += clocks.stage()
+        loss.backward()
+        stages["backward_s"] += clocks.stage()
     torch.nn.utils.clip_grad_norm_(parameters, 1.0)
     optimizer.step()
     stages["optimiser_s"] = clocks.stage()
@@ -71,8 +74,9 @@ def main():
     torch.manual_seed(work["seed"])
     model, parameters, optimizer = trained(work, device)
     if device.type == "cuda":
-        # The first run compiles kernels and allocates memory, and is not measured.
-        run(model, parameters, optimizer, {**work, "rows": 1}, device)
+        # The first run compiles kernels and allocates memory, and is not measured. It is as large as the measured one,
+        # which would otherwise pay for its memory and for the kernels of its shapes.
+        run(model, parameters, optimizer, work, device)
     json.dump(run(model, parameters, optimizer, work, device), sys.stdout)
 
 

@@ -77,6 +77,17 @@ pub enum BenchError {
     /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
+    /// A large copy ran at a rate that the memory of the GPU does not have, so that no share of it would mean anything.
+    #[error(
+        "a large copy moved {copied:.0} GB/s where the memory of this GPU can move {possible:.0} GB/s; expected 60 to \
+         105 % of it: is something else running on the GPU?"
+    )]
+    Copy {
+        /// Measured, in GB/s.
+        copied: f64,
+        /// By the clock and the bus of the memory, in GB/s.
+        possible: f64,
+    },
     /// The scripts for Python could not be written.
     #[error("cannot write the scripts for python3: {0}")]
     Scripts(#[source] std::io::Error),

@@ -38,6 +38,8 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["generate", "--batch", "9"], &["--batch 9", "a multiple of --groups 4"]),
         (&["generate", "--peer", "abacus"], &["--peer abacus", "torch, transformers and peft"]),
         (&["generate", "--peer-dtype", "float32"], &["--peer <PYTHON>"]),
+        (&["train", "--peer-micro-batch", "4"], &["--peer <PYTHON>"]),
+        (&["train", "--peer", "python3", "--peer-checkpointing", "perhaps"], &["perhaps", "both"]),
         (&["train", "--batch", "3", "--groups", "2"], &["--batch 3", "two completions for each", "--groups 2"]),
         (&["train", "--rounds", "0"], &["--rounds", "0", "1..=1000"]),
         (&["train", "--against", "grpo.micro_batsch=2"], &["--against", "micro_batsch", "micro_batch"]),
@@ -89,9 +91,12 @@ fn commands_of_the_documents_are_taken() {
         }));
     }
     let rows = fs::read_to_string(root.join("scripts/gpu-check/rows.txt")).unwrap();
-    let of_rows = rows.lines().filter(|row| !row.starts_with('#')).filter_map(|row| row.split('|').nth(1));
-    let of_rows = of_rows.map(str::trim).filter(|command| *command != "steps");
-    typed.extend(of_rows.map(|command| ("rows.txt".to_owned(), command.to_owned())));
+    typed.extend(
+        gpu_rows(&rows)
+            .into_iter()
+            .filter(|row| row.command != "steps")
+            .map(|row| ("rows.txt".to_owned(), row.typed())),
+    );
     assert!(typed.len() > 20, "the documents are no longer read: {typed:?}");
     for (path, line) in typed {
         // Numbers are replaced by N.
@@ -101,6 +106,57 @@ fn commands_of_the_documents_are_taken() {
         if let Err(error) = grpo_2048_bench::cli::command().try_get_matches_from(words) {
             panic!("{path}: {line}\n{error}");
         }
+    }
+}
+
+/// A row of the GPU's table, in `scripts/gpu-check/rows.txt`.
+struct GpuRow<'a> {
+    what: &'a str,
+    part: &'a str,
+    command: &'a str,
+    minimum: &'a str,
+    goal: &'a str,
+}
+
+impl GpuRow<'_> {
+    /// The arguments of `grpo-2048-bench` as `scripts/gpu-check/run.sh` gives them.
+    fn typed(&self) -> String {
+        let peer = if self.part == "peers" { " --peer PY" } else { "" };
+        format!("{} --device cuda --json{peer}", self.command)
+    }
+}
+
+fn gpu_rows(text: &str) -> Vec<GpuRow<'_>> {
+    let rows = text.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [what, part, command, _, _, minimum, goal] = cells[..] else { panic!("seven cells: {row}") };
+        GpuRow { what, part, command, minimum, goal }
+    })
+    .collect()
+}
+
+/// What is measured by hand is what the script measures.
+#[test]
+fn the_rows_of_a_gpu_are_those_of_the_documents() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let rows = fs::read_to_string(root.join("scripts/gpu-check/rows.txt")).unwrap();
+    let results = fs::read_to_string(root.join("docs/results.md")).unwrap();
+    let (_, section) = results.split_once("### On an H200").unwrap();
+    let table = section.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let shown: Vec<Vec<&str>> = table
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
+        .collect();
+    let rows = gpu_rows(&rows);
+    assert_eq!(shown.len(), rows.len());
+    for (row, shown) in rows.iter().zip(shown) {
+        let command = match row.command {
+            "steps" => "`scripts/gpu-check.sh training`".to_owned(),
+            _ => format!("`grpo-2048-bench {}`", row.typed().replace(" --json", "")),
+        };
+        let [what, minimum, goal, _, by] = shown[..] else { panic!("five cells: {shown:?}") };
+        assert_eq!((what, minimum, goal, by), (row.what, row.minimum, row.goal, command.as_str()));
     }
 }
 

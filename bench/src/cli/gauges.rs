@@ -4,10 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use crate::model::{Gauges, Reading};
-use grpo_2048::cli::for_bench::visible_gpus;
+use grpo_2048::cli::for_bench::{place_of, visible_gpus};
 use grpo_2048::hardware::GpuSampler;
 use grpo_2048::metrics::Console;
-use grpo_2048::policy::{Device, device_name};
+use grpo_2048::policy::{Device, device_name, peak_memory, reset_peak_memory};
 
 /// The interval of readings of a GPU, short because runs may be short.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
@@ -15,17 +15,18 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// The gauges for `device`, with a warning if a GPU cannot be monitored.
 pub fn open(device: &Device, console: &Console) -> Box<dyn Gauges> {
     let name = device_name(device);
-    let Some(index) = name.strip_prefix("cuda:").and_then(|index| index.parse().ok()) else {
+    let Some(mut index) = name.strip_prefix("cuda:").and_then(|index| index.parse().ok()) else {
         return Box::new(ProcessMemory);
     };
-    let source = visible_gpus().map_err(|error| error.to_string());
-    let started = source
-        .and_then(|source| GpuSampler::start(Box::new(source), SAMPLE_EVERY, None).map_err(|error| error.to_string()));
+    let started = visible_gpus().map_err(|error| error.to_string()).and_then(|source| {
+        index = place_of(device, &source).unwrap_or(index);
+        GpuSampler::start(Box::new(source), SAMPLE_EVERY, None).map_err(|error| error.to_string())
+    });
     match started {
-        Ok(sampler) => Box::new(Gpu { sampler, index }),
+        Ok(sampler) => Box::new(Gpu { sampler: Some(sampler), index, device: device.clone() }),
         Err(reason) => {
-            console.print(&format!("warning: {reason}; memory and utilisation stay unmeasured"));
-            Box::new(Blind)
+            console.print(&format!("warning: {reason}; utilisation stays unmeasured"));
+            Box::new(Gpu { sampler: None, index, device: device.clone() })
         }
     }
 }
@@ -51,35 +52,30 @@ fn highest(status: &str) -> Option<u64> {
     Some(1024 * line.split_whitespace().next()?.parse::<u64>().ok()?)
 }
 
-/// One GPU, by its driver.
+/// One GPU: memory by the driver's pool, which counts what tensors take and not what it keeps for later ones; utilisation
+/// by NVML, where it can be asked.
 struct Gpu {
-    sampler: GpuSampler,
+    sampler: Option<GpuSampler>,
     index: usize,
+    device: Device,
 }
 
 impl Gauges for Gpu {
     fn begin(&self) {
-        self.sampler.take_lately();
-    }
-
-    fn read(&self) -> Reading {
-        let lately = self.sampler.take_lately();
-        let usage = lately.get(self.index);
-        Reading {
-            peak_bytes: usage.and_then(|usage| usage.memory_peak()),
-            gpu_percent: usage.and_then(|usage| usage.utilisation()),
+        // Where the driver refuses, the peak counts from the start of the program.
+        let _ = reset_peak_memory(&self.device);
+        if let Some(sampler) = &self.sampler {
+            sampler.take_lately();
         }
     }
-}
-
-/// Gauges of a GPU that cannot be monitored.
-struct Blind;
-
-impl Gauges for Blind {
-    fn begin(&self) {}
 
     fn read(&self) -> Reading {
-        Reading::default()
+        let lately = self.sampler.as_ref().map(GpuSampler::take_lately);
+        let usage = lately.as_ref().and_then(|lately| lately.get(self.index));
+        Reading {
+            peak_bytes: peak_memory(&self.device).ok().flatten(),
+            gpu_percent: usage.and_then(|usage| usage.utilisation()),
+        }
     }
 }
 

@@ -23,6 +23,8 @@ use grpo_2048::seed::{Purpose, Seed};
 const SMALLEST: &str = "smollm2-135m";
 /// PyTorch's names of number formats.
 const DTYPES: [&str; 3] = ["float32", "bfloat16", "float16"];
+/// Which updates a peer makes.
+const CHECKPOINTING: [&str; 3] = ["on", "off", "both"];
 
 /// Time the completions of one training step
 ///
@@ -117,6 +119,20 @@ struct SharedArgs {
         help_heading = "Comparison"
     )]
     peer_dtype: Vec<String>,
+    /// Completions that pass through PyTorch's model at once in an update; without it all of them
+    #[arg(long, value_name = "N", requires = "peer", value_parser = count(4096), help_heading = "Comparison")]
+    peer_micro_batch: Option<u32>,
+    /// Updates of PyTorch with activations computed again, without, or both in turn
+    #[arg(
+        long,
+        value_name = "on|off|both",
+        requires = "peer",
+        default_value = "both",
+        value_parser = CHECKPOINTING,
+        hide_possible_values = true,
+        help_heading = "Comparison"
+    )]
+    peer_checkpointing: String,
     /// How often everything is measured, in turn
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = count(1000), help_heading = "Measurement")]
     rounds: u32,
@@ -273,10 +289,11 @@ impl SharedArgs {
         });
         let of = |dtype: &'static str| match work {
             ModelWork::Generate => vec![("transformers", "generate.py", false, dtype)],
-            ModelWork::Update => vec![
-                ("torch and PEFT", "update.py", false, dtype),
-                ("torch and PEFT, checkpointing", "update.py", true, dtype),
-            ],
+            ModelWork::Update => [("torch and PEFT", false), ("torch and PEFT, checkpointing", true)]
+                .into_iter()
+                .filter(|(_, again)| self.peer_checkpointing != if *again { "off" } else { "on" })
+                .map(|(name, again)| (name, "update.py", again, dtype))
+                .collect(),
         };
         let peer = |(name, script, checkpointing, dtype)| Peer {
             name: format!("{name}, {dtype}"),
@@ -285,6 +302,7 @@ impl SharedArgs {
             model,
             dtype,
             checkpointing,
+            micro_batch: self.peer_micro_batch.map(|count| count as usize),
         };
         asked.flat_map(of).map(peer).collect()
     }
@@ -319,6 +337,12 @@ impl SharedArgs {
         if compared || !self.against.is_empty() {
             let rate = if sheet.device == "cpu" { "tokens a CPU second" } else { "tokens a second" };
             text.push_str(&format!("against: how many times as many {rate}, taken in each round\n"));
+        }
+        if let Some(peer) = &sheet.peer {
+            text.push_str(&format!("the peer: {peer}\n"));
+        }
+        for (peer, why) in &sheet.failures {
+            text.push_str(&format!("unmeasured: {peer}: {why}\n"));
         }
         text.push_str(&format!("\n{}", aligned(&sheet.cells(), 1, output::columns())));
         output::print(&text)

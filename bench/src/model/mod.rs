@@ -25,7 +25,7 @@ pub use sheet::{Column, Figure, Sheet, SheetRow};
 
 use super::{BenchError, Clocks, Cost, ReadClock};
 use grpo_2048::config::Config;
-use grpo_2048::policy::{Policy, device_name};
+use grpo_2048::policy::{Policy, device_name, trim_memory};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::seed::{Purpose, Seed};
 
@@ -135,6 +135,7 @@ impl Measurement<'_> {
         }
         let contenders = self.peers.len() + self.ways.len();
         let mut rounds: Vec<Vec<Round>> = vec![Vec::new(); contenders];
+        let mut failures = vec![None; self.peers.len()];
         let mut rates = Vec::new();
         for round in 0..self.rounds {
             told(round * (contenders + 1), self.rounds * (contenders + 1), "the device alone");
@@ -151,13 +152,18 @@ impl Measurement<'_> {
                         found.entry("peak_bytes").and_modify(|bytes| *bytes -= probe.held_bytes() as f64);
                         found
                     }
-                    Some(peer) => self.of_peer(work, &self.peers[peer])?,
+                    // A peer that cannot do the work is a fact about the peer.
+                    Some(peer) if failures[peer].is_some() => Round::new(),
+                    Some(peer) => self.of_peer(work, &self.peers[peer]).unwrap_or_else(|error| {
+                        failures[peer] = Some(error.to_string());
+                        Round::new()
+                    }),
                 };
                 rounds[contender].push(found);
             }
             rates.push(measured);
         }
-        Ok(self.sheet(work, &rounds, &rates))
+        Ok(Sheet { failures: self.named(failures), ..self.sheet(work, &rounds, &rates) })
     }
 
     fn own(
@@ -178,8 +184,15 @@ impl Measurement<'_> {
         Ok(round)
     }
 
+    /// The peers that could not do the work, and why.
+    fn named(&self, failures: Vec<Option<String>>) -> Vec<(String, String)> {
+        self.peers.iter().zip(failures).filter_map(|(peer, why)| Some((peer.name.clone(), why?))).collect()
+    }
+
     fn of_peer(&self, work: ModelWork, peer: &Peer<'_>) -> Result<Round, BenchError> {
         let Way { config, policy, .. } = &self.ways[0];
+        // It needs the memory that no tensor of ours holds.
+        trim_memory(policy.decoder().device())?;
         let answer = peer.run(&peer::Request {
             model: peer.model,
             device: device_name(policy.decoder().device()),
@@ -189,6 +202,7 @@ impl Measurement<'_> {
             seed: self.seed.get() % (1 << 32),
             groups: config.rollout.groups,
             rows: config.completions_per_step(),
+            micro_batch: peer.micro_batch.unwrap_or(config.completions_per_step()),
             prompt_tokens: self.prompt_tokens,
             new_tokens: config.rollout.max_completion_length,
             lora_r: config.model.lora_r,
@@ -276,6 +290,8 @@ impl Measurement<'_> {
             basis: self.basis(),
             rounds: self.rounds,
             rates: Rates::spreads(rates),
+            peer: self.peers.first().map(|peer| peer.name.clone()),
+            failures: Vec::new(),
         }
     }
 }

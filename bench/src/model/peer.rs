@@ -38,6 +38,8 @@ pub struct Peer<'a> {
     pub dtype: &'static str,
     /// Whether an update recomputes activations.
     pub checkpointing: bool,
+    /// Completions that pass through the model at once in an update; all of them if absent.
+    pub micro_batch: Option<usize>,
 }
 
 /// The input of a script. The scripts explain the fields.
@@ -52,6 +54,7 @@ pub(super) struct Request<'a> {
     pub seed: u64,
     pub groups: usize,
     pub rows: usize,
+    pub micro_batch: usize,
     pub prompt_tokens: usize,
     pub new_tokens: usize,
     pub lora_r: usize,

@@ -1,10 +1,15 @@
 //! Measures how fast a device copies memory and multiplies matrices.
+//!
+//! Everything else is compared with these rates, so a copy that is slower or faster than the memory of a GPU can be is
+//! refused rather than divided by.
 
 use std::time::Duration;
 
 use candle_core::{DType, Device, Tensor};
 use rayon::prelude::*;
 use serde::Serialize;
+
+use grpo_2048::policy::memory_rate;
 
 use super::{BenchError, ReadClock};
 use crate::Spread;
@@ -15,6 +20,10 @@ const COPIED: (usize, usize) = (16 << 20, 512 << 20);
 const SIDE: (usize, usize) = (1024, 8192);
 /// For this time each measurement is repeated.
 const REPEATED: Duration = Duration::from_millis(500);
+/// Repetitions that a device does before it is waited for: a copy takes a quarter of a millisecond, a wait a tenth of that.
+const UNAWAITED: (usize, usize) = (1, 20);
+/// The shares of what a GPU's memory can move by its clock and its bus that a large copy may reach.
+const PLAUSIBLE: (f64, f64) = (0.6, 1.05);
 
 /// The rates of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,14 +62,9 @@ pub(super) struct Probe {
 
 enum Copied {
     /// Copied by all threads, as kernels would.
-    OnCpu {
-        from: Vec<f32>,
-        to: Vec<f32>,
-    },
-    OnDevice {
-        from: Tensor,
-        to: Tensor,
-    },
+    OnCpu { from: Vec<f32>, to: Vec<f32> },
+    /// Copied by the driver, into memory of its pool. candle's own kernel for copies reaches a fifth of the rate.
+    OnDevice { from: Tensor },
 }
 
 impl Probe {
@@ -73,10 +77,7 @@ impl Probe {
         let copied = match on_cpu {
             // The arrays are written once, so that the system has allocated their memory.
             true => Copied::OnCpu { from: vec![1.0; count], to: vec![2.0; count] },
-            false => {
-                let zeros = || Tensor::zeros(count, DType::U8, device);
-                Copied::OnDevice { from: zeros()?, to: zeros()? }
-            }
+            false => Copied::OnDevice { from: Tensor::zeros(count, DType::U8, device)? },
         };
         Ok(Probe { copied, factor })
     }
@@ -85,7 +86,7 @@ impl Probe {
     pub fn held_bytes(&self) -> usize {
         let copied = match &self.copied {
             Copied::OnCpu { from, to } => size_of_val(from.as_slice()) + size_of_val(to.as_slice()),
-            Copied::OnDevice { from, to } => from.elem_count() + to.elem_count(),
+            Copied::OnDevice { from } => from.elem_count(),
         };
         copied + self.factor.elem_count() * self.factor.dtype().size_in_bytes()
     }
@@ -106,7 +107,9 @@ impl Probe {
         })?;
         // The first repetition is counted in `all` but not timed.
         let timed = |all: f64, (seconds, times): (f64, f64)| all * times / (times + 1.0) / seconds;
-        Ok(Rates { copied_bytes_per_s: timed(bytes, copy), matmul_flops_per_s: timed(operations, product) })
+        let copied = timed(bytes, copy);
+        plausible(copied, memory_rate(&device))?;
+        Ok(Rates { copied_bytes_per_s: copied, matmul_flops_per_s: timed(operations, product) })
     }
 }
 
@@ -119,11 +122,21 @@ impl Copied {
                 to.par_chunks_mut(share).zip(from.par_chunks(share)).for_each(|(to, from)| to.copy_from_slice(from));
                 Ok((2 * size_of_val(from.as_slice())) as f64)
             }
-            Copied::OnDevice { from, to } => {
-                to.slice_set(from, 0, 0)?;
+            Copied::OnDevice { from } => {
+                from.copy()?;
                 Ok(2.0 * from.elem_count() as f64)
             }
         }
+    }
+}
+
+/// Refuses a rate of copies, in bytes a second, that memory which can move `possible` does not have.
+fn plausible(copied: f64, possible: Option<f64>) -> Result<(), BenchError> {
+    let Some(possible) = possible else { return Ok(()) };
+    let share = copied / possible;
+    match PLAUSIBLE.0 <= share && share <= PLAUSIBLE.1 {
+        true => Ok(()),
+        false => Err(BenchError::Copy { copied: copied / 1e9, possible: possible / 1e9 }),
     }
 }
 
@@ -136,13 +149,45 @@ fn repeat(
     work()?;
     device.synchronize()?;
     let (begin, mut times) = (now(), 0.0);
+    let unawaited = if device.is_cpu() { UNAWAITED.0 } else { UNAWAITED.1 };
     loop {
-        work()?;
+        for _ in 0..unawaited {
+            work()?;
+            times += 1.0;
+        }
         device.synchronize()?;
-        times += 1.0;
         let spent = now() - begin;
         if spent >= REPEATED {
             return Ok((spent.as_secs_f64(), times));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_the_memory_cannot_have_is_refused() {
+        assert!(plausible(4.3e12, Some(4.9e12)).is_ok());
+        assert!(plausible(9e11, None).is_ok(), "nobody says what the memory can do");
+        let words = plausible(9e11, Some(4.9e12)).unwrap_err().to_string();
+        assert!(words.contains("900 GB/s") && words.contains("4900 GB/s"), "{words}");
+        assert!(plausible(6e12, Some(4.9e12)).is_err());
+    }
+
+    #[test]
+    fn a_rate_counts_what_was_repeated_and_not_the_first_time() {
+        let ticks = std::sync::atomic::AtomicU64::new(0);
+        let now = || Duration::from_millis(100 * ticks.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let mut done = 0;
+        let (seconds, times) = repeat(&Device::Cpu, &now, &mut || {
+            done += 1;
+            Ok(())
+        })
+        .unwrap();
+        // The clock is read once before and once after each repetition.
+        assert_eq!((done, times), (6, 5.0));
+        assert!((seconds - 0.5).abs() < 1e-9);
     }
 }

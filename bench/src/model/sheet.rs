@@ -1,4 +1,4 @@
-//! The sheet of models: one column per way in the text, one line per way in the CSV.
+//! The sheet of models: one column per way in the text, one object per way in JSON.
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -129,6 +129,10 @@ pub struct Sheet {
     pub rounds: usize,
     /// The rates of the device.
     pub rates: RateSpreads,
+    /// The peer that ratios are of.
+    pub peer: Option<String>,
+    /// Peers that could not do the work, and why.
+    pub failures: Vec<(String, String)>,
 }
 
 impl Sheet {
@@ -165,6 +169,8 @@ impl Serialize for Sheet {
             "clock": self.basis,
             "rounds": self.rounds,
             "rates": self.rates,
+            "peer": self.peer,
+            "failures": self.failures.iter().map(|(peer, why)| (peer.as_str(), json!(why))).collect::<Value>(),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
         });
         sheet.serialize(serializer)

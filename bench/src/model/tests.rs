@@ -96,6 +96,8 @@ fn a_sheet_says_what_was_not_measured_in_all_three_forms() {
         basis: Basis::Processor,
         rounds: 1,
         rates: Rates::spreads(&[rates]),
+        peer: Some("torch".into()),
+        failures: vec![("torch".into(), "no memory".into())],
     };
     let text = sheet.cells().concat().join("\n");
     for words in ["81.2 (81.2 to 81.2)", "4000 (4000 to 4000)", "unmeasured", "50.00 ms", "512 MiB", "a=[1,2]"] {
@@ -106,5 +108,6 @@ fn a_sheet_says_what_was_not_measured_in_all_three_forms() {
     assert_eq!(json["rows"][0]["sampling_s"], "unmeasured");
     assert_eq!(json["rows"][1]["sampling_s"]["median"], 0.05);
     assert_eq!(json["rows"][1]["peak_bytes"], serde_json::Value::Null);
+    assert_eq!((&json["peer"], &json["failures"]["torch"]), (&"torch".into(), &"no memory".into()));
     assert_eq!(json["rates"]["matmul_flops_per_s"]["high"], 9e10);
 }
