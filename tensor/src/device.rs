@@ -16,7 +16,7 @@ pub use candle_core::Device;
 use candle_core::DeviceLocation;
 
 pub use examination::{CudaExamination, DriverFound, LibraryFound, Target, Unusable, Version};
-pub use memory::{DeviceMemory, explained, is_out_of_memory, make_room};
+pub use memory::{DeviceMemory, is_out_of_memory};
 
 /// What the device setting asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +72,25 @@ pub fn device_memory(device: &Device) -> candle_core::Result<Option<DeviceMemory
         #[cfg(feature = "cuda")]
         Device::Cuda(device) => Ok(Some(cuda::memory(device)?)),
         _ => Ok(None),
+    }
+}
+
+/// The error, as one of missing memory where it is cuBLAS's for want of room on `device`.
+pub fn explained(error: candle_core::Error, device: &Device) -> candle_core::Error {
+    let text = error.to_string();
+    match device_memory(device) {
+        Ok(Some(found)) if memory::wants_room(&text, found.free) => {
+            candle_core::Error::Msg(format!("{text}; {} MiB of the GPU are free: out of memory", found.free >> 20))
+        }
+        _ => error,
+    }
+}
+
+/// Gives what the pool keeps back to the driver if little is free.
+pub fn make_room(device: &Device) -> candle_core::Result<()> {
+    match device_memory(device)? {
+        Some(found) if found.free < memory::ROOM => trim_memory(device),
+        _ => Ok(()),
     }
 }
 

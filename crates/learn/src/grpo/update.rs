@@ -143,8 +143,6 @@ pub fn update_watched(
         };
         let vocabulary = policy.decoder().config().vocab_size;
         let smaller = |division: Division| {
-            // Libraries allocate beside the pool, which keeps what the failed attempt has freed. If the driver refuses, the
-            // next attempt says why.
             let _ = trim_memory(policy.decoder().device());
             division.smaller(&batch.config, vocabulary)
         };
