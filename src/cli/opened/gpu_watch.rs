@@ -9,7 +9,7 @@ use crate::policy::{Device, device_name, gpu_identity};
 
 /// The GPUs that CUDA shows to this process. The driver's library is looked for where those of CUDA are.
 pub fn visible_gpus() -> Result<NvmlSource, GpuError> {
-    let named = std::env::var_os("GRPO_2048_CUDA_LIBS").unwrap_or_default();
+    let named = std::env::var("GRPO_2048_CUDA_LIBS").unwrap_or_default();
     let folders: Vec<_> = std::env::split_paths(&named).collect();
     NvmlSource::open(std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref(), &folders)
 }
