@@ -36,6 +36,7 @@ cp -r app.py chance.py clock.py library.py refused.py snapshot.py streams.py sys
 componentize "$work/guest" app "$work/program.wasm"
 
 python3 stack.py "$work/program.wasm"
+python3 merge.py "$work/program.wasm"
 
 artifact=../artifact
 (cd "$work" && sha256sum program.wasm) > "$artifact/program.wasm.sha256"

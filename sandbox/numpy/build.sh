@@ -98,6 +98,7 @@ else
 fi
 componentize "$memory/guest" with_numpy "$work/numpy.wasm"
 python3 "$guest/stack.py" "$work/numpy.wasm"
+python3 "$guest/merge.py" "$work/numpy.wasm"
 
 (cd "$work" && sha256sum numpy.wasm) > "$artifact/numpy.wasm.sha256"
 xz -9e --stdout "$work/numpy.wasm" > "$artifact/numpy.wasm.xz"

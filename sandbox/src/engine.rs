@@ -10,8 +10,9 @@ use crate::cache::CacheFile;
 use crate::host::Host;
 use crate::{HostError, MEMORY_MAX, SESSIONS_MAX};
 
-/// Core modules inside the component, which were counted, with room for a rebuilt guest.
-const CORE_INSTANCES: u32 = 60;
+/// Tables of the one core module that `guest/merge.py` leaves: that of all functions, and that of the stubs of WASI. Linking
+/// several modules at each start would take more than a third of it, so the pool takes one.
+const TABLES: u32 = 2;
 
 /// Machine stack that a guest may use. The guest's own stack in linear memory always overflows first, at a depth that
 /// is the same on every machine: `guest/stack.py` makes every kind of recursion use it. At that depth at most 6.1 MiB
@@ -24,6 +25,9 @@ pub(crate) const WASM_STACK: usize = 16 << 20;
 /// lies behind it and is only read.
 /// Returning the pages to the system instead would cost the next session a page fault for each.
 const RESIDENT: usize = 16 << 20;
+
+/// The same of a table, which is filled as its functions are called: all of that with numpy, 108 KiB.
+const TABLE_RESIDENT: usize = 128 << 10;
 
 /// Advice where the cache cannot be written.
 const SET_CACHE: &str = "set GRPO_2048_CACHE to a directory that can be written";
@@ -87,16 +91,18 @@ pub(crate) fn config() -> Config {
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(SESSIONS_MAX as u32)
         .total_memories(SESSIONS_MAX as u32)
-        .total_tables(4 * SESSIONS_MAX as u32)
-        .total_core_instances(CORE_INSTANCES * SESSIONS_MAX as u32)
-        .max_core_instances_per_component(CORE_INSTANCES)
+        .total_tables(TABLES * SESSIONS_MAX as u32)
+        .total_core_instances(SESSIONS_MAX as u32)
+        .max_core_instances_per_component(1)
         .max_component_instance_size(8 << 20)
         .max_core_instance_size(8 << 20)
         .max_memories_per_component(1)
-        .max_tables_per_component(4)
+        .max_tables_per_component(TABLES)
+        .max_tables_per_module(TABLES)
         .table_elements(60_000)
         .max_memory_size(MEMORY_MAX as usize)
         .linear_memory_keep_resident(RESIDENT)
+        .table_keep_resident(TABLE_RESIDENT)
         .pagemap_scan(Enabled::Auto);
     let mut config = Config::new();
     config
