@@ -14,7 +14,7 @@ export GRPO_2048_COMMIT := $(shell git describe --always --abbrev=12 --dirty --e
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
-.PHONY: fuel-and-time test-times suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs costs soak readers page packages wheel wheels wheels-again wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
+.PHONY: fuel-and-time test-times suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs collection costs soak readers page packages wheel wheels wheels-again wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
@@ -142,6 +142,10 @@ public-programs: build ## Judge the references of DATA_SETS (HumanEval.jsonl, mb
 		$(BIN) tasks convert $$rows --output target/public.tasks.jsonl || exit 1; \
 		$(BIN) check --env target/public.tasks.jsonl --set sandbox.check_one_in=1; test $$? -ne 1 || exit 1; \
 	done
+
+collection: tools ## Run the programs of the folder COLLECTION (a clone of TheAlgorithms/Python, ..): which modules do they lack?
+	@test -n "$(COLLECTION)" || { echo "error: name a folder of programs: make collection COLLECTION=Python" >&2; exit 2; }
+	COLLECTION=$(abspath $(COLLECTION)) $(CARGO) test --release --workspace --locked --test collection -- --ignored --nocapture
 
 costs: tools ## Measure what operations cost compiled, beside CPython, and write sandbox/compiled/COSTS.md
 	$(CARGO) test --release --workspace --locked --test costs -- --ignored --nocapture write_the_table
