@@ -13,6 +13,7 @@ use grpo_2048::metrics::Event;
 use grpo_2048::parallel::Peers;
 use grpo_2048::policy::{Policy, open_device};
 use grpo_2048::prompt::{PromptKind, PromptSet};
+use grpo_2048::reward::Rule;
 use grpo_2048::seed::Seed;
 use grpo_2048::train::Run;
 use grpo_sandbox::Sandbox;
@@ -48,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         policy,
         servers: None,
         arena,
+        rule: Rule::new(&config.reward, arena.environment()),
         prompts,
         allowance: None,
         stop,

@@ -22,6 +22,7 @@ use grpo_2048::parallel::Peers;
 use grpo_2048::policy::{Policy, open_device};
 use grpo_2048::program::Program;
 use grpo_2048::prompt::{PromptKind, PromptSet};
+use grpo_2048::reward::Rule;
 use grpo_2048::seed::{Purpose, Seed};
 use grpo_2048::train::Run;
 use grpo_sandbox::{Sandbox, TierChoice};
@@ -278,6 +279,7 @@ fn trained(sandbox: Sandbox, workers: usize, folders: [&str; 2]) -> (Vec<Value>,
         policy: &mut policy,
         servers: None,
         arena: &arena,
+        rule: Rule::new(&config.reward, arena.environment()),
         prompts: &prompts,
         allowance: None,
         stop: &AtomicBool::new(false),

@@ -10,6 +10,7 @@ use grpo_2048::metrics::{JsonlSink, METRICS_FILE, Sink, StepRecord};
 use grpo_2048::parallel::Peers;
 use grpo_2048::policy::{Policy, open_device};
 use grpo_2048::prompt::{PromptKind, PromptSet};
+use grpo_2048::reward::Rule;
 use grpo_2048::seed::Seed;
 use grpo_2048::train::Run;
 use grpo_sandbox::Sandbox;
@@ -45,6 +46,7 @@ fn metrics_and_checkpoint_hold_the_same_records() {
         policy: &mut policy,
         servers: None,
         arena: &arena,
+        rule: Rule::new(&config.reward, arena.environment()),
         prompts: &prompts,
         allowance: None,
         stop: &AtomicBool::new(false),

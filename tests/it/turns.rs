@@ -13,6 +13,7 @@ use grpo_2048::groups::Groups;
 use grpo_2048::parallel::Peers;
 use grpo_2048::policy::{DecoderConfig, Policy, Tokenizer};
 use grpo_2048::prompt::{Prompt, PromptKind, PromptSet};
+use grpo_2048::reward::Rule;
 use grpo_2048::rollout::GroupRequest;
 use grpo_2048::seed::Seed;
 use grpo_2048::train::Episode;
@@ -70,7 +71,8 @@ fn conversations(opening: &str, turns: usize, workers: usize) -> Vec<Episode> {
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
     let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(workers)).unwrap();
     let peers = &Peers::alone();
-    let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config, peers, turns: prompts.turns() };
+    let (rule, turns) = (&Rule::new(&config.reward, arena.environment()), prompts.turns());
+    let stage = Stage { policy: &policy, servers: None, arena: &arena, rule, config: &config, peers, turns };
     let prompt = Prompt { prefill: opening.into(), ..prompts.prompts()[0].clone() };
     let prompts = [prompt];
     let requests = GroupRequest::all(&prompts, config.rollout.num_generations, Seed::root(4));

@@ -24,6 +24,7 @@ use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::program::Program;
 use crate::prompt::{Prompt, PromptKind, PromptSet};
+use crate::reward::Rule;
 use crate::rollout::{GroupRequest, Servers};
 use crate::seed::{Purpose, Seed};
 use crate::train::scoring::{Draw, Stage, boards};
@@ -132,7 +133,8 @@ impl Search<'_> {
         let requests = GroupRequest::all(&prompts, size, seed);
         let boards = self.boards();
         let draw = Draw { boards: &boards, step: number };
-        let (episodes, _) = self.stage().episodes(&requests, draw, observer)?;
+        let rule = Rule::new(&self.config.reward, self.arena.environment());
+        let (episodes, _) = self.stage(&rule).episodes(&requests, draw, observer)?;
         let before = database.candidates().len();
         lineages.iter().for_each(|lineage| database.note_asked(lineage));
         for (place, episode) in episodes.into_items().into_iter().enumerate() {
@@ -149,9 +151,9 @@ impl Search<'_> {
         Ok(Round { number, new, best: database.ranked().first().map(|best| (*best).clone()) })
     }
 
-    fn stage(&self) -> Stage<'_> {
+    fn stage<'a>(&'a self, rule: &'a Rule) -> Stage<'a> {
         let Search { policy, servers, arena, config, peers, .. } = self;
-        Stage { policy, servers: *servers, arena, config, peers, turns: None }
+        Stage { policy, servers: *servers, arena, rule, config, peers, turns: None }
     }
 
     /// The boards of the search: the same in every round, so that equal programs have equal rewards.

@@ -61,14 +61,15 @@ pub struct PromptSet {
 }
 
 impl PromptSet {
-    /// Renders every request of a briefing for a model; for the built-in model, its own styles.
+    /// Renders every request of a briefing for a model. The built-in model reads no text: it is asked for its own styles,
+    /// or, where there are tasks, for each task in the next of its styles.
     pub fn load(kind: PromptKind, tokenizer: &Tokenizer, briefing: &Briefing) -> Result<Self, PromptError> {
         let format = Format::new(kind, tokenizer)?;
-        let styles = matches!(format, Format::Builtin).then(styles::briefing).transpose()?;
-        let briefing = styles.as_ref().unwrap_or(briefing);
+        let own = matches!(format, Format::Builtin).then(|| styled(briefing)).transpose()?;
+        let briefing = own.as_ref().unwrap_or(briefing);
         let render = |(id, request): (usize, &Request)| -> Result<Prompt, PromptError> {
             let (text, prefill) = match &format {
-                Format::Builtin => (builtin_text(&request.style, tokenizer)?, BUILTIN_PREFILL),
+                Format::Builtin => (builtin_text(&request.words, tokenizer)?, BUILTIN_PREFILL),
                 Format::Chat(template) => {
                     let turns = template.render(&chat::conversation(briefing, request))?;
                     (format!("{turns}{FENCE}{}", request.opening), request.opening.as_str())
@@ -135,6 +136,18 @@ impl PromptSet {
     pub fn draw_held_out(&self, seed: Seed, count: usize) -> Vec<Prompt> {
         draw(self.held_out(), seed, count)
     }
+}
+
+/// The requests of a briefing with the name of a style as their words.
+fn styled(briefing: &Briefing) -> Result<Briefing, PromptError> {
+    let styles = styles::briefing()?;
+    let asked = |request: &Request, style: &Request| Request { words: style.style.clone(), ..request.clone() };
+    let requests = if briefing.requests.iter().all(|request| request.task.is_some()) {
+        briefing.requests.iter().zip(styles.requests.iter().cycle()).map(|(task, style)| asked(task, style)).collect()
+    } else {
+        styles.requests.iter().map(|style| asked(style, style)).collect()
+    };
+    Ok(Briefing { requests, ..styles })
 }
 
 fn draw(prompts: &[Prompt], seed: Seed, count: usize) -> Vec<Prompt> {

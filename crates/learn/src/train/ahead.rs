@@ -134,6 +134,7 @@ mod tests {
     use crate::environment::game2048::unplayed;
     use crate::metrics::Event;
     use crate::parallel::Peers;
+    use crate::reward::Rule;
     use crate::rollout::fixture::{prompts, rollout_config, tiny_policy};
     use crate::rollout::generate;
     use crate::seed::Purpose;
@@ -181,7 +182,8 @@ mod tests {
         let policy = tiny_policy();
         let config = Config { rollout: rollout_config(1, 6), ..Config::preset("builtin").unwrap() };
         let peers = &Peers::alone();
-        let stage = Stage { policy: &policy, servers: None, arena: &arena, config: &config, peers, turns: None };
+        let rule = &Rule::new(&config.reward, arena.environment());
+        let stage = Stage { policy: &policy, servers: None, arena: &arena, rule, config: &config, peers, turns: None };
         // The prefill makes a valid program of any completion.
         let prompt = Prompt { prefill: "def strategy(board):\n    return 'W'  # ".into(), ..prompts()[0].clone() };
         let mut told = Vec::new();

@@ -45,6 +45,7 @@ use crate::metrics::{Event, RunHeader, StepRecord};
 use crate::parallel::Peers;
 use crate::policy::{Decoder, Policy, device_name};
 use crate::prompt::{PromptSet, TurnFormat};
+use crate::reward::Rule;
 use crate::rollout::Servers;
 pub use crate::rollout::check_length;
 
@@ -72,6 +73,8 @@ pub struct Run<'a> {
     pub servers: Option<Servers>,
     /// Plays programs, under the limits of training games.
     pub arena: &'a Arena,
+    /// Turns evaluations into rewards: that of the configuration, and what a program adds to it.
+    pub rule: Rule,
     /// The prompts for training and for evaluation.
     pub prompts: &'a PromptSet,
     /// How much memory the run may use, found before the model was loaded; none if the machine does not tell.
@@ -265,7 +268,8 @@ impl Run<'_> {
     fn stage(&self) -> Stage<'_> {
         let servers = self.servers.as_ref();
         let turns = self.prompts.turns();
-        Stage { policy: self.policy, servers, arena: self.arena, config: self.config, peers: self.peers, turns }
+        let Run { policy, arena, rule, config, peers, .. } = self;
+        Stage { policy, servers, arena, rule, config, peers, turns }
     }
 
     fn header(&self, progress: &Progress) -> RunHeader {

@@ -29,6 +29,8 @@ pub struct Stage<'a> {
     pub servers: Option<&'a Servers>,
     /// Plays the programs.
     pub arena: &'a Arena,
+    /// Turns evaluations into rewards.
+    pub rule: &'a Rule,
     /// The run's settings.
     pub config: &'a Config,
     /// The processes that the completions are divided among.
@@ -148,12 +150,7 @@ impl Stage<'_> {
 
     fn games(&self, total: usize, own: &OwnRequests<'_>, draw: Draw<'_>) -> Games {
         let scoring = self.arena.begin(draw.step);
-        Games::new(scoring, draw.step, total, self.rule()).among(self.peers, own.indices())
-    }
-
-    /// The rule that turns evaluations into rewards.
-    pub fn rule(&self) -> Rule {
-        Rule::new(&self.config.reward, self.arena.environment())
+        Games::new(scoring, draw.step, total, self.rule.clone()).among(self.peers, own.indices())
     }
 
     /// Finds the program of a completion and submits it to play its prompt's task, or these boards.

@@ -186,7 +186,7 @@ impl Run<'_> {
         replay: Replay,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Vec<Replayed>, Duration), TrainError> {
-        let (begin, rule) = (Instant::now(), self.stage().rule());
+        let (begin, rule) = (Instant::now(), &self.rule);
         let replays = replay.finish(|evaluation| rule.score(evaluation).value)?;
         let end = Instant::now();
         observer(Event::ActivityDone { step, activity: Activity::RewardWait, period: Period { begin, end } });

@@ -181,12 +181,13 @@ impl Environment {
         }
     }
 
-    /// Whether the built-in model can write programs for it: it only writes players of a 4x4 board.
+    /// Whether the built-in model can write programs for it: it only writes functions `strategy(board)` of a 4x4 board.
     pub fn suits_builtin_model(&self) -> bool {
+        let written = game2048::entry();
         match self {
             Environment::Game2048 => true,
-            Environment::Script(game) => *game.entry() == game2048::entry(),
-            Environment::Tasks(_) => false,
+            Environment::Script(game) => *game.entry() == written,
+            Environment::Tasks(tasks) => tasks.tasks().iter().all(|task| task.entry() == written),
         }
     }
 }

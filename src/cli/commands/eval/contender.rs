@@ -14,6 +14,7 @@ use crate::parallel::Peers;
 use crate::plural::counted;
 use crate::policy::Policy;
 use crate::prompt::{PromptSet, TurnFormat};
+use crate::reward::Rule;
 use crate::train::advice;
 use crate::train::evaluation::{Protocol, sample};
 use crate::train::scoring::Stage;
@@ -96,10 +97,12 @@ impl<'a> Contender<'a> {
 
     fn sample(&self, protocol: Protocol<'_>, stream: ChanceStream) -> Result<Vec<Sample>, CliError> {
         let (policy, servers, peers) = (&self.policy, None, &Peers::alone());
+        let rule = &Rule::new(&self.config.reward, self.testbed.arena.environment());
         let stage = Stage {
             policy,
             servers,
             arena: self.testbed.arena,
+            rule,
             config: self.config,
             peers,
             turns: self.prompts.turns(),

@@ -12,6 +12,7 @@ use crate::parallel::Peers;
 use crate::plural::counted;
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
+use crate::reward::Rule;
 use crate::sft::Learner;
 use crate::train::evaluation::{Protocol, evaluate};
 use crate::train::scoring::Stage;
@@ -45,7 +46,8 @@ impl<'a> Probe<'a> {
             }
         };
         let peers = &Peers::alone();
-        let stage = Stage { policy, servers: None, arena: &self.arena, config: self.config, peers, turns: None };
+        let rule = &Rule::new(&self.config.reward, self.arena.environment());
+        let stage = Stage { policy, servers: None, arena: &self.arena, rule, config: self.config, peers, turns: None };
         let held_out = HeldOut::published();
         let protocol = Protocol { samples, boards: held_out.selection(1) };
         evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)

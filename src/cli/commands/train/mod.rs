@@ -27,6 +27,7 @@ use crate::metrics::Console;
 use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
+use crate::reward::Rule;
 use crate::rollout::slow_on_gpu;
 use crate::train::run_dir::{self, Reopened, RunDir};
 use crate::train::{Run, TrainError};
@@ -217,6 +218,7 @@ impl TrainArgs {
             policy: &mut policy,
             servers,
             arena: &arena,
+            rule: Rule::new(&config.reward, arena.environment()),
             prompts: &prompts,
             allowance,
             stop: &stop,
