@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use grpo_verify::arena::{Arena, Rules, Workers};
+use grpo_verify::arena::{Arena, Rules, Workers, complete};
 use grpo_verify::config::Layers;
 use grpo_verify::environment::Environment;
 use grpo_verify::judge::{Judge, judge_lines};
@@ -20,8 +20,12 @@ fn short(judged: &Judged<'_>) -> f64 {
 fn main() -> Result<(), Box<dyn Error>> {
     let config = Layers::default().resolve()?;
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir()?, || eprintln!("compiling the sandbox, once"))?;
-    let environment = Environment::open(&std::env::args().nth(1).ok_or("expected a file of tasks")?)?;
-    let arena = Arena::new(sandbox, environment, Rules::of(&config), Workers::new(2))?;
+    let mut environment = Environment::open(&std::env::args().nth(1).ok_or("expected a file of tasks")?)?;
+    let rules = Rules::of(&config);
+    if let Some(failed) = complete(&sandbox, &mut environment, &rules, 2)?.first() {
+        return Err(failed.to_string().into());
+    }
+    let arena = Arena::new(sandbox, environment, rules, Workers::new(2))?;
     let judge = Judge::new(arena, &config.reward, Vec::new()).with_part("short", short);
     judge_lines(&Arc::new(judge), std::io::stdin(), "stdin", &mut |judged| {
         println!("{}: reward {:.3} of {:?}", judged.id, judged.reward, judged.parts);

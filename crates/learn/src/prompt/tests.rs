@@ -1,5 +1,6 @@
 use super::*;
 use crate::corpus::{HEADER, Style, vocabulary};
+use crate::environment::Environment;
 use crate::environment::game2048::prompts::{PromptFile, briefing};
 use crate::environment::game2048::{Board, Move};
 
@@ -28,6 +29,32 @@ fn every_style_of_the_corpus_has_a_prompt_and_the_other_way_round() {
     let prompts: Vec<String> = styles::prompts().unwrap().into_iter().map(|prompt| prompt.style).collect();
     assert_eq!(prompts, Style::ALL.map(Style::name));
     assert_eq!(BUILTIN_PREFILL, HEADER);
+}
+
+#[test]
+fn the_built_in_model_is_asked_for_a_task_in_one_of_its_styles() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("tasks.jsonl");
+    let asked = |name: &str, entry: &str| {
+        format!(
+            r#"{{"id": "{name}", "prompt": "Play.", "entry_point": "{entry}", "inputs": ["([],)"], "reference": "def {entry}(board): return 'W'"}}"#
+        )
+    };
+    let written = |lines: &[String]| {
+        std::fs::write(&file, lines.join("\n")).unwrap();
+        Environment::open(file.to_str().unwrap()).unwrap()
+    };
+    let tasks = written(&[asked("one", "strategy"), asked("two", "strategy")]);
+    assert!(tasks.suits_builtin_model());
+    assert!(!written(&[asked("one", "strategy"), asked("two", "other")]).suits_builtin_model());
+
+    let set = PromptSet::load(PromptKind::Builtin, &builtin(), &tasks.briefing()).unwrap();
+    let styles = styles::briefing().unwrap().requests;
+    for (number, (prompt, style)) in set.prompts().iter().zip(&styles).enumerate() {
+        assert_eq!((prompt.task, prompt.style.as_str()), (Some(number as u32), ["one", "two"][number]));
+        assert_eq!(prompt.text, format!("<|program|><|style:{}|>def strategy(board", style.style));
+    }
+    assert_eq!(set.prompts().len(), 2);
 }
 
 #[test]

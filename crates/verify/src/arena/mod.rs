@@ -55,6 +55,7 @@ pub struct Arena {
 
 impl Arena {
     /// An arena for the programs of `environment`, played in `sandbox` under `rules`.
+    /// Tests whose answers a reference has yet to compute ([`complete`]) are passed by nobody.
     pub fn new(
         sandbox: Sandbox,
         environment: impl Into<Arc<Environment>>,

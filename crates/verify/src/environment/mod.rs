@@ -183,11 +183,16 @@ impl Environment {
 
     /// Whether the built-in model can write programs for it: it only writes functions `strategy(board)` of a 4x4 board.
     pub fn suits_builtin_model(&self) -> bool {
-        let written = game2048::entry();
         match self {
             Environment::Game2048 => true,
-            Environment::Script(game) => *game.entry() == written,
-            Environment::Tasks(tasks) => tasks.tasks().iter().all(|task| task.entry() == written),
+            Environment::Script(game) => *game.entry() == game2048::entry(),
+            // A task without a reference has no names for its arguments.
+            Environment::Tasks(tasks) => tasks.tasks().iter().all(|task| match task.entry() {
+                Entry::Function { name, parameters } if parameters.is_empty() => {
+                    Entry::function(&format!("{name}(board)")) == Some(game2048::entry())
+                }
+                entry => entry == game2048::entry(),
+            }),
         }
     }
 }

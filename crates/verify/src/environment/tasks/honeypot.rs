@@ -141,6 +141,13 @@ mod tests {
     }
 
     #[test]
+    fn a_honeypot_written_by_hand_may_have_a_checker() {
+        let checked = TASKS[3].replacen('{', r#"{"honeypot": true, "#, 1);
+        let trap = &tasks(&[checked])[0];
+        assert!(trap.is_honeypot && trap.split == Split::Train && trap.hidden().is_empty(), "{trap:?}");
+    }
+
+    #[test]
     fn a_checker_makes_no_honeypot_and_files_refuse_honeypots_that_are_evaluated() {
         let why = honeypot(&tasks(&TASKS[3..])[0], Seed::root(1)).unwrap_err().to_string();
         assert_eq!(why, "its checker alone decides");

@@ -161,10 +161,8 @@ impl Row<'_> {
 
     fn honeypot(&mut self) -> bool {
         let is_honeypot = self.truth("honeypot");
-        for (key, why) in [("split", "a honeypot is for training alone"), ("checker", "a honeypot has tests alone")] {
-            if is_honeypot && self.get(key).is_some() {
-                self.fault(key, why);
-            }
+        if is_honeypot && self.get("split").is_some() {
+            self.fault("split", "a honeypot is for training alone");
         }
         is_honeypot
     }
