@@ -73,6 +73,7 @@ const USES: &[(&str, &[&str])] = &[
             "policy",
             "program",
             "prompt",
+            "reward",
             "rollout",
             "seed",
             "train",

