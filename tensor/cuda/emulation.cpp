@@ -16,7 +16,7 @@ static const std::map<std::string, void (*)(const void*)> kernels = {
     ENTRIES(embed, Embed),          ENTRIES(add_norm, AddNorm),     ENTRIES(rotate, Rotate),
     ENTRIES(attend, Attend),        ENTRIES(combine, Attend),       ENTRIES(silu_mul, SiluMul),
     ENTRIES(fill_cache, FillCache), ENTRIES(move_rows, MoveRows),   ENTRY(sample, Sample),
-    ENTRY(advance, Advance),         ENTRIES(adapt, Adapt),
+    ENTRY(advance, Advance),         ENTRIES(adapt, Adapt),      ENTRIES(adapt_gate, Adapt),
     ENTRY(square_sums, SquareSums), ENTRY(adamw, AdamW),
     ENTRIES(rms_norm, RmsNorm), ENTRIES(rms_norm_slope, RmsNormSlope), ENTRIES(rms_norm_weight, RmsNormWeight),
     ENTRY(sum_rows, SumRows), ENTRIES(gate, Gate), ENTRIES(gate_slope, Gate), ENTRIES(split_heads, SplitHeads),

@@ -167,13 +167,13 @@ template <typename T> __device__ void rotate(Rotate p) {
     narrow(&out[half + i], high);
 }
 
-// Rows that one block of `adapt` serves: each thread reads its factors once for all of them.
+// Rows that one block of `adapt` or `adapt_gate` serves: each thread reads its factors once for all of them.
 #define ADAPT_ROWS 8
 
 struct Adapt {
-    u64 out;  // T (rows, outputs), added to
-    u64 low;  // f32 (rows, parts * rank): A x of each part
-    u64 b;    // f32 (rank, outputs): neighbouring threads read neighbouring numbers
+    u64 out;    // T (rows, outputs), or (rows, outputs / 2) behind a gate
+    u64 joint;  // f32 (rows, outputs + parts * rank): W x of all parts, then A x of each part
+    u64 b;      // f32 (rank, outputs): neighbouring threads read neighbouring numbers
     u32 rows;
     u32 outputs;
     u32 rank;
@@ -184,27 +184,61 @@ struct Adapt {
     u32 padding;
 };
 
-// out += scale * B (A x). Grid: blocks of THREADS columns, blocks of ADAPT_ROWS rows.
-template <typename T> __device__ void adapt(Adapt p) {
-    const u32 column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * ADAPT_ROWS;
-    if (column >= p.outputs) return;
-    const u32 part = (column >= p.first) + (column >= p.second), width = p.parts * p.rank;
-    const u32 rows = min(p.rows - row, (u32)ADAPT_ROWS);
+// W x + scale * B (A x) of `rows` rows from `row` on, in one column. W x is rounded to T before the term is added, as the
+// layers' format has it, so that it does not matter that the product was in f32.
+template <typename T>
+__device__ __forceinline__ void adapted(float (&sums)[ADAPT_ROWS], const Adapt& p, u32 column, u32 row, u32 rows) {
+    const u32 part = (column >= p.first) + (column >= p.second), stride = p.outputs + p.parts * p.rank;
     const float* b = reinterpret_cast<const float*>(p.b) + column;
-    const float* low = reinterpret_cast<const float*>(p.low) + (u64)row * width + part * p.rank;
-    float sums[ADAPT_ROWS];
+    const float* joint = reinterpret_cast<const float*>(p.joint) + (u64)row * stride;
+    const float* low = joint + p.outputs + part * p.rank;
 #pragma unroll
     for (int i = 0; i < ADAPT_ROWS; i++) sums[i] = 0.0f;
     for (u32 k = 0; k < p.rank; k++) {
         const float factor = b[(u64)k * p.outputs];
 #pragma unroll
         for (int i = 0; i < ADAPT_ROWS; i++)
-            if (i < (int)rows) sums[i] += factor * low[(u64)i * width + k];
+            if (i < (int)rows) sums[i] += factor * low[(u64)i * stride + k];
     }
+#pragma unroll
+    for (int i = 0; i < ADAPT_ROWS; i++)
+        if (i < (int)rows) {
+            T rounded;
+            narrow(&rounded, joint[(u64)i * stride + column]);
+            narrow(&rounded, widen(rounded) + p.scale * sums[i]);
+            sums[i] = widen(rounded);
+        }
+}
+
+// out = W x + scale * B (A x). Grid: blocks of THREADS columns, blocks of ADAPT_ROWS rows.
+template <typename T> __device__ void adapt(Adapt p) {
+    const u32 column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * ADAPT_ROWS;
+    if (column >= p.outputs) return;
+    const u32 rows = min(p.rows - row, (u32)ADAPT_ROWS);
+    float sums[ADAPT_ROWS];
+    adapted<T>(sums, p, column, row, rows);
     T* out = reinterpret_cast<T*>(p.out) + (u64)row * p.outputs + column;
 #pragma unroll
     for (int i = 0; i < ADAPT_ROWS; i++)
-        if (i < (int)rows) narrow(&out[(u64)i * p.outputs], widen(out[(u64)i * p.outputs]) + p.scale * sums[i]);
+        if (i < (int)rows) narrow(&out[(u64)i * p.outputs], sums[i]);
+}
+
+// gate / (1 + e^-gate) * up.
+__device__ __forceinline__ float gated(float gate, float up) { return gate / (1.0f + expf(-gate)) * up; }
+
+// The same for gate and up, and the gate after it. Grid: blocks of THREADS columns of one of the two, blocks of ADAPT_ROWS
+// rows.
+template <typename T> __device__ void adapt_gate(Adapt p) {
+    const u32 column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * ADAPT_ROWS, width = p.outputs / 2;
+    if (column >= width) return;
+    const u32 rows = min(p.rows - row, (u32)ADAPT_ROWS);
+    float gates[ADAPT_ROWS], ups[ADAPT_ROWS];
+    adapted<T>(gates, p, column, row, rows);
+    adapted<T>(ups, p, width + column, row, rows);
+    T* out = reinterpret_cast<T*>(p.out) + (u64)row * width + column;
+#pragma unroll
+    for (int i = 0; i < ADAPT_ROWS; i++)
+        if (i < (int)rows) narrow(&out[(u64)i * width], gated(gates[i], ups[i]));
 }
 
 struct SiluMul {
@@ -214,11 +248,11 @@ struct SiluMul {
     u32 padding;
 };
 
-// inner = gate / (1 + e^-gate) * up. Grid: rows, blocks of THREADS columns.
+// inner = gated(gate, up). Grid: rows, blocks of THREADS columns.
 template <typename T> __device__ void silu_mul(SiluMul p) {
     const u32 i = blockIdx.y * blockDim.x + threadIdx.x;
     if (i >= p.width) return;
     const T* in = reinterpret_cast<const T*>(p.gate_up) + (u64)blockIdx.x * 2 * p.width;
     const float gate = widen(in[i]), up = widen(in[p.width + i]);
-    narrow(reinterpret_cast<T*>(p.inner) + (u64)blockIdx.x * p.width + i, gate / (1.0f + expf(-gate)) * up);
+    narrow(reinterpret_cast<T*>(p.inner) + (u64)blockIdx.x * p.width + i, gated(gate, up));
 }

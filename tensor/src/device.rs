@@ -94,6 +94,15 @@ pub fn make_room(device: &Device) -> candle_core::Result<()> {
     }
 }
 
+/// Bytes of a GPU that tensors can still take: free ones, and those that the pool keeps. None on a processor.
+#[cfg(feature = "cuda")]
+pub(crate) fn room(device: &Device) -> candle_core::Result<u64> {
+    match device {
+        Device::Cuda(device) => Ok(cuda::memory(device)?.free + pool::idle(device)?),
+        _ => Ok(0),
+    }
+}
+
 /// Gives memory of a GPU that no tensor uses back to its driver, from which libraries and other programs take theirs.
 pub fn trim_memory(device: &Device) -> candle_core::Result<()> {
     match device {

@@ -17,7 +17,9 @@ const NOT_READY: u32 = 600;
 const ILLEGAL_ADDRESS: u32 = 700;
 const CAPTURE_UNSUPPORTED: u32 = 900;
 
-/// `CU_MEMPOOL_ATTR_USED_MEM_HIGH`.
+/// `CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`, `CU_MEMPOOL_ATTR_USED_MEM_CURRENT` and `CU_MEMPOOL_ATTR_USED_MEM_HIGH`.
+const RESERVED_MEM_CURRENT: u32 = 5;
+const USED_MEM_CURRENT: u32 = 7;
 const USED_MEM_HIGH: u32 = 8;
 /// `CU_MEMHOSTALLOC_WRITECOMBINED`.
 const WRITE_COMBINED: c_uint = 4;
@@ -118,10 +120,13 @@ exports! {
     }
 
     fn cuMemPoolGetAttribute(_pool: usize, attribute: u32, value: &mut u64) {
-        if attribute != USED_MEM_HIGH {
-            return INVALID_VALUE;
-        }
-        *value = state().memory.highest;
+        let memory = &state().memory;
+        *value = match attribute {
+            USED_MEM_HIGH => memory.highest,
+            // The pool keeps nothing that no tensor uses.
+            RESERVED_MEM_CURRENT | USED_MEM_CURRENT => memory.used,
+            _ => return INVALID_VALUE,
+        };
         SUCCESS
     }
 

@@ -13,7 +13,7 @@ const FRESH: u128 = u128::MAX;
 pub struct Memory {
     allocations: BTreeMap<u64, Allocation>,
     /// Given out and not yet given back, in the order in which the program asks.
-    used: u64,
+    pub used: u64,
     /// The most of that since somebody began to count.
     pub highest: u64,
     pub total: u64,

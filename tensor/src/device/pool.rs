@@ -41,6 +41,19 @@ pub fn trim(gpu: &CudaDevice) -> Result<(), Error> {
     unsafe { mem_pool::trim_to(pool, 0) }.map_err(Error::wrap)
 }
 
+/// Bytes that the pool keeps and no tensor uses; none on a GPU without pools.
+pub fn idle(gpu: &CudaDevice) -> Result<u64, Error> {
+    let Some(pool) = pool(gpu).map_err(Error::wrap)? else { return Ok(0) };
+    let number = |attribute| {
+        let mut bytes = 0_u64;
+        // SAFETY: the attributes are u64.
+        unsafe { mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast::<c_void>()) }.map_err(Error::wrap)?;
+        Ok::<_, Error>(bytes)
+    };
+    let kept = number(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
+    Ok(kept.saturating_sub(number(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?))
+}
+
 /// The most bytes that tensors took together since [`reset_peak`]; `None` on a GPU without pools.
 pub fn peak(gpu: &CudaDevice) -> Result<Option<u64>, Error> {
     let Some(pool) = pool(gpu).map_err(Error::wrap)? else { return Ok(None) };

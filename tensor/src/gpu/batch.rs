@@ -72,7 +72,7 @@ impl<M: Machine> Batch<M> {
         }
         let ids = Tensor::from_vec(of, rows, prompts.logits.device())?;
         let logits = prompts.logits.to_dtype(DType::F32)?.index_select(&ids, 0)?;
-        machine.copy(&step.buffers.logits, &machine.adopt(&logits)?, rows * model.vocab_size * 4)?;
+        machine.copy(&step.buffers.logits, 0, &machine.adopt(&logits)?, rows * model.vocab_size * 4)?;
         machine.write(&step.buffers.first, &words(&first))?;
         machine.write(&step.buffers.slot, &words(&[prompts.slots as u32]))?;
         let slots = prompts.slots;

@@ -132,10 +132,10 @@ impl Machine for Cuda {
         unsafe { upload(&self.device.cuda_stream(), to.address, bytes) }
     }
 
-    fn copy(&self, to: &DeviceMemory, from: &DeviceMemory, bytes: usize) -> Result<()> {
-        let stream = self.device.cuda_stream();
+    fn copy(&self, to: &DeviceMemory, at: usize, from: &DeviceMemory, bytes: usize) -> Result<()> {
+        let (stream, to) = (self.device.cuda_stream(), to.address + at as u64);
         // Safety: callers copy no more than both memories hold.
-        unsafe { result::memcpy_dtod_async(to.address, from.address, bytes, stream.cu_stream()) }.map_err(Error::wrap)
+        unsafe { result::memcpy_dtod_async(to, from.address, bytes, stream.cu_stream()) }.map_err(Error::wrap)
     }
 
     fn read(&self, from: &DeviceMemory, bytes: usize) -> Result<Landing> {

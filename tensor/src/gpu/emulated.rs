@@ -34,9 +34,13 @@ impl HostMemory {
     }
 
     fn write(&self, bytes: &[u8]) {
-        assert!(bytes.len() <= 16 * self.words.len(), "write out of bounds");
+        self.write_at(0, bytes);
+    }
+
+    fn write_at(&self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= 16 * self.words.len(), "write out of bounds");
         // Safety: the write is in bounds, and nothing else runs while a test writes.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.address() as *mut u8, bytes.len()) }
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (self.address() as *mut u8).add(at), bytes.len()) }
     }
 
     fn read(&self, bytes: usize) -> Vec<u8> {
@@ -65,6 +69,12 @@ impl Emulated {
 
 thread_local! {
     static EMULATED: Cell<bool> = const { Cell::new(false) };
+    static LAUNCHES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many kernels and products this thread has launched on the processor. For tests.
+pub fn emulated_launches() -> usize {
+    LAUNCHES.get()
 }
 
 /// Whether this thread is inside [`emulated`].
@@ -154,8 +164,8 @@ impl Machine for Emulated {
         Ok(())
     }
 
-    fn copy(&self, to: &HostMemory, from: &HostMemory, bytes: usize) -> Result<()> {
-        to.write(&from.read(bytes));
+    fn copy(&self, to: &HostMemory, at: usize, from: &HostMemory, bytes: usize) -> Result<()> {
+        to.write_at(at, &from.read(bytes));
         Ok(())
     }
 
@@ -168,6 +178,7 @@ impl Machine for Emulated {
     }
 
     unsafe fn launch<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
+        LAUNCHES.set(LAUNCHES.get() + 1);
         let library = self.kernels.lock().unwrap();
         let name = CString::new(kernel).unwrap();
         // Safety: `run` has this signature in `emulation.cpp`.
@@ -180,6 +191,7 @@ impl Machine for Emulated {
     }
 
     unsafe fn product(&self, product: &Product) -> Result<()> {
+        LAUNCHES.set(LAUNCHES.get() + 1);
         let Product { rows, inputs, outputs, dtype, out_stride, .. } = *product;
         // Safety: the caller's promise.
         let (x, weight) =
@@ -199,6 +211,7 @@ impl Machine for Emulated {
     }
 
     unsafe fn products(&self, products: &Products) -> Result<()> {
+        LAUNCHES.set(LAUNCHES.get() + 1);
         let Products { out, left, right, count, rows, inner, columns, adds } = *products;
         let place = |of: Matrices, batch: usize, row: usize, column: usize| {
             let (row, column) = if of.transposed { (column, row) } else { (row, column) };

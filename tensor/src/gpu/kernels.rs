@@ -21,7 +21,7 @@ params! {
     }
     /// Adds the low-rank terms of maps that lie side by side.
     Adapt {
-        out: u64, low: u64, b: u64, rows: u32, outputs: u32, rank: u32, parts: u32, first: u32, second: u32,
+        out: u64, joint: u64, b: u64, rows: u32, outputs: u32, rank: u32, parts: u32, first: u32, second: u32,
         scale: f32, padding: u32,
     }
     /// Applies the gate of the feed-forward layer.

@@ -46,8 +46,8 @@ pub(super) trait Machine {
     /// Copies bytes to the start of `to`.
     fn write(&self, to: &Self::Memory, bytes: &[u8]) -> Result<()>;
 
-    /// Copies `bytes` bytes from the start of one memory to that of another.
-    fn copy(&self, to: &Self::Memory, from: &Self::Memory, bytes: usize) -> Result<()>;
+    /// Copies `bytes` bytes from the start of one memory to another, from byte `at` of it on.
+    fn copy(&self, to: &Self::Memory, at: usize, from: &Self::Memory, bytes: usize) -> Result<()>;
 
     /// Starts to copy the first `bytes` bytes to the host.
     fn read(&self, from: &Self::Memory, bytes: usize) -> Result<Self::Pending>;

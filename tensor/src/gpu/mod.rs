@@ -36,11 +36,11 @@ pub use batch::Prefilled;
 use drawing::Rows;
 pub use drawing::{CHUNK, Drawing, Drawn};
 use emulated::Emulated;
-pub use emulated::{emulated, in_both_orders};
+pub use emulated::{emulated, emulated_launches, in_both_orders};
 #[cfg(feature = "cuda")]
 use machine::Machine;
 pub use rates::AdamWRates;
-pub use view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView, Sizes};
+pub use view::{AdapterView, DecoderView, LayerView, Layout, MapsView, MatrixView, Sizes};
 
 /// A batch of sequences on a GPU.
 pub struct DeviceBatch {
@@ -55,7 +55,8 @@ impl DeviceBatch {
             #[cfg(feature = "cuda")]
             candle_core::Device::Cuda(device) => {
                 crate::device::make_room(view.embedding.device())?;
-                let rows = start::start(cuda::Cuda::with_products(device)?, view, prompts, drawing)?;
+                let layout = Layout::within(crate::device::room(view.embedding.device())?, view);
+                let rows = start::start(cuda::Cuda::with_products(device)?, (view, layout), prompts, drawing)?;
                 Ok(Some(DeviceBatch { rows }))
             }
             _ => Ok(None),
@@ -63,8 +64,13 @@ impl DeviceBatch {
     }
 
     /// Starts a batch whose kernels run on this processor, for tests; `None` where there is no C++ compiler.
-    pub fn emulated(view: &DecoderView, prompts: &Prefilled, drawing: Drawing) -> TensorResult<Option<Self>> {
-        let start = |machine| Ok(DeviceBatch { rows: start::start(machine, view, prompts, drawing)? });
+    pub fn emulated(
+        view: &DecoderView,
+        layout: Layout,
+        prompts: &Prefilled,
+        drawing: Drawing,
+    ) -> TensorResult<Option<Self>> {
+        let start = |machine| Ok(DeviceBatch { rows: start::start(machine, (view, layout), prompts, drawing)? });
         Emulated::open().map(start).transpose()
     }
 

@@ -8,7 +8,7 @@ use super::batch::{Batch, Flight, Prefilled};
 use super::drawing::{CHUNK, Drawing, Drawn, Rows};
 use super::machine::Machine;
 use super::step::{Buffers, Shapes, Step};
-use super::view::DecoderView;
+use super::view::{DecoderView, Layout};
 use super::weights::Weights;
 use crate::RopeTable;
 
@@ -39,10 +39,10 @@ impl<M: Machine> Rows for Queue<M> {
     }
 }
 
-/// Starts a batch on `machine`, with each prompt repeated.
+/// Starts a batch on `machine`, with each prompt repeated and the weights in this layout.
 pub(super) fn start<M: Machine + 'static>(
     machine: M,
-    view: &DecoderView,
+    (view, layout): (&DecoderView, Layout),
     prompts: &Prefilled,
     drawing: Drawing,
 ) -> Result<Box<dyn Rows>> {
@@ -57,8 +57,8 @@ pub(super) fn start<M: Machine + 'static>(
         inverse_temperature: (1.0 / drawing.temperature) as f32,
     };
     let rope = RopeTable::new(&view.sizes.angles, capacity, &Device::Cpu)?;
-    let weights = Weights::adopt(&machine, view, dtype)?;
-    let buffers = Buffers::new(&machine, &shapes, rope.rows(), weights.low_width())?;
+    let weights = Weights::adopt(&machine, view, layout)?;
+    let buffers = Buffers::new(&machine, &shapes, rope.rows(), weights.joint_width())?;
     let batch = Batch::begin(Step { machine, weights, buffers, shapes }, prompts, drawing)?;
     Ok(Box::new(Queue { batch, flights: VecDeque::new() }))
 }

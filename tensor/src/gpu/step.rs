@@ -9,7 +9,7 @@ use super::kernels::{
 };
 use super::machine::{Machine, Memory, Product};
 use super::view::Sizes;
-use super::weights::{LayerWeights, Maps, Matrix, Weights, address_or_none};
+use super::weights::{Adapter, LayerWeights, Maps, Matrix, Weights, address_or_none};
 
 /// Slots of the cache that one block of `attend` goes through; a multiple of its threads.
 const SPLIT: usize = 128;
@@ -51,8 +51,8 @@ pub(super) struct Buffers<M: Machine> {
     mixed: M::Memory,
     gate_up: M::Memory,
     inner: M::Memory,
-    /// f32: products of `x` with the first factors of adapters.
-    low: M::Memory,
+    /// f32: products of `x` with weights and the first factors of their adapters, side by side.
+    joint: M::Memory,
     /// f32 `(rows, vocabulary)`.
     pub logits: M::Memory,
     /// u32 `(rows,)`: tokens that are fed next.
@@ -73,9 +73,9 @@ pub(super) struct Buffers<M: Machine> {
 }
 
 impl<M: Machine> Buffers<M> {
-    /// Buffers filled with zeros. `angles`: cosines and sines by position; `low`: width of the low-rank products of a
-    /// row.
-    pub fn new(machine: &M, shapes: &Shapes, angles: &[f32], low: usize) -> Result<Self> {
+    /// Buffers filled with zeros. `angles`: cosines and sines by position; `joint`: width of the products of maps with
+    /// adapters.
+    pub fn new(machine: &M, shapes: &Shapes, angles: &[f32], joint: usize) -> Result<Self> {
         let Shapes { model, rows, .. } = shapes;
         let heads = model.heads;
         let of_type = |width: usize| machine.zeros(rows * width * shapes.dtype.size_in_bytes());
@@ -94,7 +94,7 @@ impl<M: Machine> Buffers<M> {
             mixed: of_type(heads.queries * heads.width)?,
             gate_up: of_type(2 * model.intermediate_size)?,
             inner: of_type(model.intermediate_size)?,
-            low: words(rows * low)?,
+            joint: words(rows * joint)?,
             logits: words(rows * model.vocab_size)?,
             ids: words(*rows)?,
             drawn: words(2 * rows * shapes.chunk)?,
@@ -199,10 +199,16 @@ impl<M: Machine> Step<M> {
         let (hidden, inner_width) = (self.shapes.model.hidden_size, self.shapes.model.intermediate_size);
         let Buffers { normed, delta, gate_up, inner, .. } = &self.buffers;
         self.add_norm(&layer.inner_norm, delta.address(), rows)?;
-        self.map(gate_up, &Input { memory: normed, rows, inputs: hidden }, &layer.gate_up)?;
-        let params =
-            SiluMul { inner: inner.address(), gate_up: gate_up.address(), width: inner_width as u32, padding: 0 };
-        self.typed("silu_mul", [rows, inner_width.div_ceil(THREADS), 1], THREADS, &params)?;
+        let normed = Input { memory: normed, rows, inputs: hidden };
+        if let Some(adapter) = &layer.gate_up.adapter {
+            let params = self.joint(inner, &normed, &layer.gate_up, adapter)?;
+            self.typed("adapt_gate", [inner_width.div_ceil(THREADS), rows.div_ceil(ADAPT_ROWS), 1], THREADS, &params)?;
+        } else {
+            self.map(gate_up, &normed, &layer.gate_up)?;
+            let params =
+                SiluMul { inner: inner.address(), gate_up: gate_up.address(), width: inner_width as u32, padding: 0 };
+            self.typed("silu_mul", [rows, inner_width.div_ceil(THREADS), 1], THREADS, &params)?;
+        }
         self.map(delta, &Input { memory: inner, rows, inputs: inner_width }, &layer.down)
     }
 
@@ -265,33 +271,47 @@ impl<M: Machine> Step<M> {
 
     /// Maps `x` and adds the adapter's term. The kernel that follows adds the bias.
     fn map(&self, out: &M::Memory, x: &Input<'_, M>, maps: &Maps<M>) -> Result<()> {
-        let (dtype, stride) = (self.shapes.dtype, maps.outputs());
-        let mut columns = vec![0];
-        for matrix in &maps.matrices {
-            let column = columns[columns.len() - 1];
-            let address = out.address() + (column * dtype.size_in_bytes()) as u64;
-            self.product(Out { address, stride, dtype }, x, matrix)?;
-            columns.push(column + matrix.outputs);
-        }
-        let Some(adapter) = &maps.adapter else { return Ok(()) };
-        let low = &self.buffers.low;
-        let parts = maps.matrices.len();
-        let begin = |part: usize| columns.get(part).map_or(u32::MAX, |column| *column as u32);
-        self.product(Out { address: low.address(), stride: adapter.a.outputs, dtype: DType::F32 }, x, &adapter.a)?;
-        let params = Adapt {
+        let Some(adapter) = &maps.adapter else {
+            return self.products(
+                Out { address: out.address(), stride: maps.outputs, dtype: self.shapes.dtype },
+                x,
+                maps,
+            );
+        };
+        let params = self.joint(out, x, maps, adapter)?;
+        self.typed("adapt", [maps.outputs.div_ceil(THREADS), x.rows.div_ceil(ADAPT_ROWS), 1], THREADS, &params)
+    }
+
+    /// Products of `x` with the weights and the adapter's first factors; returns what the kernel needs that adds the
+    /// term.
+    fn joint(&self, out: &M::Memory, x: &Input<'_, M>, maps: &Maps<M>, adapter: &Adapter<M>) -> Result<Adapt> {
+        let (joint, parts) = (self.buffers.joint.address(), adapter.begins.len());
+        self.products(Out { address: joint, stride: maps.outputs + parts * adapter.rank, dtype: DType::F32 }, x, maps)?;
+        let begin = |part: usize| adapter.begins.get(part).map_or(u32::MAX, |column| *column as u32);
+        Ok(Adapt {
             out: out.address(),
-            low: low.address(),
+            joint,
             b: adapter.b.address(),
             rows: x.rows as u32,
-            outputs: stride as u32,
+            outputs: maps.outputs as u32,
             rank: adapter.rank as u32,
             parts: parts as u32,
             first: begin(1),
             second: begin(2),
             scale: adapter.scale as f32,
             padding: 0,
-        };
-        self.typed("adapt", [stride.div_ceil(THREADS), x.rows.div_ceil(ADAPT_ROWS), 1], THREADS, &params)
+        })
+    }
+
+    /// Products of `x` with all matrices, side by side.
+    fn products(&self, out: Out, x: &Input<'_, M>, maps: &Maps<M>) -> Result<()> {
+        let mut column = 0;
+        for matrix in &maps.matrices {
+            let address = out.address + (column * out.dtype.size_in_bytes()) as u64;
+            self.product(Out { address, ..out }, x, matrix)?;
+            column += matrix.outputs;
+        }
+        Ok(())
     }
 
     fn product(&self, out: Out, x: &Input<'_, M>, matrix: &Matrix<M>) -> Result<()> {

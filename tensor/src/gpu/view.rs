@@ -35,6 +35,28 @@ pub struct MatrixView {
     pub transposed: bool,
 }
 
+/// How the weights of maps with the same input lie while tokens are drawn. Tokens are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Those with adapters are copied, one under the other and the first factors last: one product each.
+    Joined,
+    /// As they are: nothing is copied, and a layer has more and smaller products.
+    Apart,
+}
+
+impl Layout {
+    /// Share of the memory left that copies of weights may take: most of it is for sequences.
+    const SHARE: u64 = 4;
+
+    /// The layout with `free` bytes of memory left.
+    pub fn within(free: u64, view: &DecoderView) -> Self {
+        match view.joined_bytes() <= free / Self::SHARE {
+            true => Layout::Joined,
+            false => Layout::Apart,
+        }
+    }
+}
+
 /// Low-rank terms of maps with the same input. All have one rank and one scale; the factors of a map without a term
 /// are zero.
 #[derive(Debug)]
@@ -88,4 +110,23 @@ pub struct DecoderView {
     pub norm: Tensor,
     /// `(vocabulary, hidden)`.
     pub head: Tensor,
+}
+
+impl DecoderView {
+    /// Bytes of the copies that [`Layout::Joined`] makes.
+    pub fn joined_bytes(&self) -> u64 {
+        let maps = |layer: &LayerView| {
+            let maps = [&layer.query_key_value, &layer.output, &layer.gate_up, &layer.down];
+            maps.map(MapsView::joined_numbers).iter().sum::<usize>()
+        };
+        let numbers: usize = self.layers.iter().map(maps).sum();
+        (numbers * self.embedding.dtype().size_in_bytes()) as u64
+    }
+}
+
+impl MapsView {
+    fn joined_numbers(&self) -> usize {
+        let Some(adapter) = &self.adapter else { return 0 };
+        self.matrices.iter().map(|matrix| matrix.weight.elem_count()).sum::<usize>() + adapter.a.elem_count()
+    }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use candle_core::{DType, Result as TensorResult, Tensor};
-use grpo_tensor::gpu::{AdapterView, DecoderView, DeviceBatch, Drawing, LayerView, MapsView, MatrixView, Sizes};
+use grpo_tensor::gpu::{
+    AdapterView, DecoderView, DeviceBatch, Drawing, LayerView, Layout, MapsView, MatrixView, Sizes,
+};
 
 use crate::adapters::linear::{Linear, Lora};
 use crate::decoding::snapshot::{Projection, Snapshot, SnapshotLayer};
@@ -32,9 +34,20 @@ impl Decoder {
     /// If the kernels do not support the model.
     #[doc(hidden)]
     pub fn emulated_batch(&self, prompts: &[&[u32]], drawing: Drawing) -> Result<Option<DeviceBatch>, PolicyError> {
+        self.emulated_in(Layout::Joined, prompts, drawing)
+    }
+
+    /// The same with weights in this layout.
+    pub(crate) fn emulated_in(
+        &self,
+        layout: Layout,
+        prompts: &[&[u32]],
+        drawing: Drawing,
+    ) -> Result<Option<DeviceBatch>, PolicyError> {
         let weights = self.snapshot()?;
         assert!(self.is_served(&weights, longest(prompts, drawing)));
-        Ok(DeviceBatch::emulated(&self.view(&weights)?, &self.prefilled(weights.clone(), prompts)?, drawing)?)
+        let prefilled = self.prefilled(weights.clone(), prompts)?;
+        Ok(DeviceBatch::emulated(&self.view(&weights)?, layout, &prefilled, drawing)?)
     }
 
     /// Whether a GPU's kernels can run this model, with sequences of so many tokens.
@@ -46,7 +59,7 @@ impl Decoder {
     }
 
     /// A view of a model that [`Decoder::is_served`] accepts.
-    fn view(&self, weights: &Snapshot) -> TensorResult<DecoderView> {
+    pub(crate) fn view(&self, weights: &Snapshot) -> TensorResult<DecoderView> {
         let config = self.config();
         let layers = weights.layers.iter().zip(&self.layers).map(|(layer, source)| {
             // Models with several blocks are not served.

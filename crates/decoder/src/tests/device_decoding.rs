@@ -13,6 +13,7 @@ use crate::{
     weights,
 };
 use grpo_base::seed::{Purpose, Seed};
+use grpo_tensor::gpu::{Layout, emulated_launches};
 
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
 
@@ -237,10 +238,9 @@ fn logits_that_are_no_numbers_give_no_token() {
 #[test]
 fn half_precision_with_adapters_is_drawn_as_it_is_scored() {
     let config = || DecoderConfig { model_type: ModelType::Qwen2, ..config() };
-    let everywhere = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
     let drawing = Drawing { copies: 5, longest: 8, temperature: 1.0, record: true };
     for (precision, tolerance) in [(Precision::Bf16, 0.05), (Precision::F16, 0.01)] {
-        for modules in [&everywhere[..], &["q_proj", "v_proj"], &[]] {
+        for modules in [&EVERYWHERE[..], &["q_proj", "v_proj"], &[]] {
             let decoder = adapted(config(), precision, modules);
             let Some(mut batch) = decoder.emulated_batch(&PROMPTS, drawing).unwrap() else { return };
             let uniforms = uniforms(0, 10, 8);
@@ -248,6 +248,56 @@ fn half_precision_with_adapters_is_drawn_as_it_is_scored() {
             assert_drawn_from(&decoder, drawing, &[(drawn, uniforms)], tolerance);
         }
     }
+}
+
+const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
+
+#[test]
+fn a_layer_is_thirteen_launches_with_adapters_and_ten_without() {
+    let launches = |layers: usize, layout: Layout, modules: &[&str]| {
+        let config = DecoderConfig { num_hidden_layers: layers, ..config() };
+        let decoder = adapted(config, Precision::Bf16, modules);
+        let drawing = Drawing { copies: 1, longest: 1, temperature: 1.0, record: true };
+        let mut batch = decoder.emulated_in(layout, &PROMPTS, drawing).unwrap()?;
+        let before = emulated_launches();
+        draw(&mut batch, 1, &uniforms(0, 2, 1));
+        Some(emulated_launches() - before)
+    };
+    let joined = (Layout::Joined, &EVERYWHERE[..], 13);
+    for (layout, modules, expected) in [joined, (Layout::Apart, &EVERYWHERE[..], 20), (Layout::Joined, &[], 10)] {
+        let (Some(one), Some(three)) = (launches(1, layout, modules), launches(3, layout, modules)) else { return };
+        assert_eq!(three - one, 2 * expected, "{layout:?} {modules:?}");
+    }
+}
+
+/// The order of a sum is that of its inputs, wherever the weights lie.
+#[test]
+fn weights_one_under_the_other_draw_the_same_bits_as_weights_apart() {
+    let drawing = Drawing { copies: 5, longest: 8, temperature: 1.0, record: true };
+    for precision in [Precision::Bf16, Precision::F16] {
+        for modules in [&EVERYWHERE[..], &["q_proj", "v_proj", "gate_proj"]] {
+            let decoder = adapted(DecoderConfig { model_type: ModelType::Qwen2, ..config() }, precision, modules);
+            let drawn = |layout| {
+                let mut batch = decoder.emulated_in(layout, &PROMPTS, drawing).unwrap()?;
+                Some(draw(&mut batch, 8, &uniforms(0, 10, 8)))
+            };
+            assert_eq!(drawn(Layout::Joined), drawn(Layout::Apart));
+        }
+    }
+}
+
+#[test]
+fn weights_are_copied_where_there_is_room_for_them() {
+    let decoder = adapted(config(), Precision::Bf16, &EVERYWHERE);
+    let view = decoder.view(&decoder.snapshot().unwrap()).unwrap();
+    let DecoderConfig { hidden_size, intermediate_size, num_hidden_layers, .. } = config();
+    let (heads, rank) = (config().heads(), 4);
+    let rows = [(heads.total() + 3 * rank, hidden_size), (hidden_size + rank, heads.queries * heads.width)];
+    let fed = [(2 * intermediate_size + 2 * rank, hidden_size), (hidden_size + rank, intermediate_size)];
+    let numbers: usize = rows.iter().chain(&fed).map(|(rows, inputs)| rows * inputs).sum();
+    let bytes = 2 * (num_hidden_layers * numbers) as u64;
+    assert_eq!(view.joined_bytes(), bytes);
+    assert_eq!([4 * bytes, 4 * bytes - 1].map(|free| Layout::within(free, &view)), [Layout::Joined, Layout::Apart]);
 }
 
 #[test]
