@@ -20,16 +20,18 @@ mod lora;
 mod nccl;
 mod norm;
 mod rows;
+mod select;
 mod serving;
 
 #[cfg(test)]
 mod tests;
 
 pub use attached::with_slope;
-pub use attention::cached::{KeyValues, Window, cached_attention};
+pub use attention::cached::{KeyValues, cached_attention};
 pub use attention::gpu::SCORE_BYTES;
 pub use attention::rope::{Angles, RopeTable, Rotations};
 pub use attention::spans::Spans;
+pub use attention::window::Window;
 pub use attention::{Heads, Scores, causal_attention};
 pub use gate::{Activation, gated};
 pub use head::log_probs::token_log_probs;
@@ -43,4 +45,5 @@ pub use lora::residual::{Middle, Residual};
 pub use lora::{Adapted, Frozen, adapted_linear, add_bias, add_frozen_bias};
 pub use nccl::Nccl;
 pub use norm::rms_norm;
+pub use select::select_rows;
 pub use serving::{Kernels, on_gpu};

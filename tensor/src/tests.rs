@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::Angles;
 use super::attention::rope::RopeTable;
 use super::attention::spans::Spans;
-use super::attention::{self, Heads, Scores, cached};
+use super::attention::{self, Heads, Scores, cached, window};
 use super::gate::{self, Activation};
 use super::head::log_probs;
 use super::{Weight, head, linear, lora, norm};
@@ -332,7 +332,7 @@ fn blocks_and_tensors_cache_alike() {
 /// Rows of blocks advance alone; those of tensors are padded to the same slots.
 fn caches_agree(heads: Heads) {
     let rope = rope(heads.width, 64);
-    let (mut alone, mut padded) = (cached::Window::new(3, 40), cached::Window::new(3, 40));
+    let (mut alone, mut padded) = (window::Window::new(3, 40), window::Window::new(3, 40));
     padded.first = vec![0, 2, 17];
     let mut blocks = cached::KeyValues::new(&alone, heads, &Device::Cpu, DType::F32).unwrap();
     let mut tensors = cached::KeyValues::tensors(&padded, heads, &Device::Cpu, DType::F32).unwrap();

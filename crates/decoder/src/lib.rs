@@ -34,7 +34,7 @@ pub use adapters::dropout::Dropout;
 pub use adapters::linear::Adapters;
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
-pub use decoding::sampling::{Cache, READ_AT_ONCE};
+pub use decoding::sampling::{Cache, READ_AT_ONCE, prefill_bytes};
 pub use decoding::snapshot::Snapshot;
 pub use error::PolicyError;
 pub use families::architecture::{DecoderConfig, Experts, LongRope, RopeScaling, SlidingWindow};

@@ -1,6 +1,5 @@
 //! Attention of new tokens over a key-value cache.
 
-use std::ops::Range;
 use std::{array, mem};
 
 use candle_core::{DType, Device, Result, Tensor};
@@ -8,11 +7,12 @@ use rayon::prelude::*;
 
 use crate::attention::fused::softmax;
 use crate::attention::rope::{RopeTable, Turn};
-use crate::attention::{self, Heads, Scores};
+use crate::attention::window::Window;
+use crate::attention::{self, Heads};
 use crate::rows::{add_product, soon, wide_fused, with_slice};
 
 /// Cache slots that are scored at once; the capacity of the cache is a multiple of it.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 
 /// f32 numbers that are summed side by side in one vector register; a block holds two such groups.
 const LANES: usize = BLOCK / 2;
@@ -43,74 +43,6 @@ pub enum KeyValues {
         /// `(rows, keys, capacity, width)`.
         values: Tensor,
     },
-}
-
-/// Which slots of the cache are in use.
-///
-/// Rows in [`KeyValues::Blocks`] begin at slot 0 and advance alone. Those in [`KeyValues::Tensors`] write the same slots,
-/// so they are padded before their first token and all fed alike.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
-    /// Slot of each row's first token.
-    pub first: Vec<usize>,
-    /// Slots of each row that were written before this call, padding included.
-    pub lengths: Vec<usize>,
-    /// Slots of each row that this call writes.
-    pub fed: Vec<usize>,
-    /// All slots of a row; a multiple of 32.
-    pub capacity: usize,
-}
-
-impl Window {
-    /// An empty cache with room for `capacity` tokens.
-    pub fn new(rows: usize, capacity: usize) -> Self {
-        let none = vec![0; rows];
-        let capacity = capacity.next_multiple_of(BLOCK);
-        Window { first: none.clone(), lengths: none.clone(), fed: none, capacity }
-    }
-
-    /// Counts the slots of this call as written.
-    pub fn advance(&mut self) {
-        self.lengths.iter_mut().zip(&self.fed).for_each(|(length, fed)| *length += fed);
-    }
-
-    /// Keeps these rows, in this order; a row may be named more than once.
-    pub fn select(&mut self, rows: &[usize]) {
-        for of_rows in [&mut self.first, &mut self.lengths, &mut self.fed] {
-            *of_rows = rows.iter().map(|row| of_rows[*row]).collect();
-        }
-    }
-
-    /// The slots that this call writes in every row, where all rows write the same.
-    fn slots(&self) -> Range<usize> {
-        let (length, fed) = (self.lengths.first().copied().unwrap_or(0), self.fed.first().copied().unwrap_or(0));
-        length..length + fed
-    }
-
-    /// Positions of the slots that this call writes, `(rows, steps)` u32; padding is at position 0.
-    fn positions(&self, device: &Device) -> Result<Tensor> {
-        let slots = self.slots();
-        let steps = slots.len();
-        let positions: Vec<u32> =
-            self.first.iter().flat_map(|first| slots.clone().map(move |s| s.saturating_sub(*first) as u32)).collect();
-        Tensor::from_vec(positions, (self.first.len(), steps), device)
-    }
-
-    /// `(rows, steps, length + steps)`: zero where a query sees the slot, negative infinity elsewhere. Padding sees
-    /// itself, so that its softmax stays finite.
-    fn mask(&self, scores: Scores, device: &Device) -> Result<Tensor> {
-        let Range { start, end: slots } = self.slots();
-        let steps = slots - start;
-        let mut mask = Vec::with_capacity(self.first.len() * steps * slots);
-        for first in &self.first {
-            for query in start..slots {
-                let from = scores.first_seen(*first, query);
-                let seen = |slot: usize| slot == query || (from..=query).contains(&slot);
-                mask.extend((0..slots).map(|slot| if seen(slot) { 0.0 } else { f32::NEG_INFINITY }));
-            }
-        }
-        Tensor::from_vec(mask, (self.first.len(), steps, slots), device)
-    }
 }
 
 impl KeyValues {

@@ -6,6 +6,7 @@ pub(crate) mod gpu;
 mod heads;
 pub(crate) mod rope;
 pub(crate) mod spans;
+pub(crate) mod window;
 
 use candle_core::{D, DType, Device, Result, Tensor};
 

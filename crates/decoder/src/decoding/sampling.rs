@@ -10,7 +10,7 @@ use candle_core::{DType, Tensor};
 
 use crate::decoding::snapshot::{Snapshot, SnapshotBlock};
 use crate::layers::norm::norm_heads;
-use crate::{Decoder, PolicyError};
+use crate::{Decoder, DecoderConfig, PolicyError};
 use grpo_tensor::gpu::Prefilled;
 use grpo_tensor::{self as kernels, KeyValues, Rotations, Window};
 
@@ -81,6 +81,29 @@ impl Cache {
     }
 }
 
+/// Bytes of scores and their copies while prompts are fed to a GPU, where one prompt does not have more.
+const PREFILL_BYTES: usize = 1 << 30;
+
+/// Bytes of scores and their copies while so many prompts of up to `width` tokens are fed to a GPU.
+pub fn prefill_bytes(config: &DecoderConfig, prompts: usize, width: usize) -> usize {
+    let of_one = score_bytes(config, width);
+    (prompts * of_one).min(PREFILL_BYTES.max(of_one))
+}
+
+/// Bytes of a layer's scores of one prompt of `width` tokens: scores, scaled, masked, and their softmax, in f32.
+fn score_bytes(config: &DecoderConfig, width: usize) -> usize {
+    4 * 4 * config.num_attention_heads * width * width
+}
+
+fn check_prompts(prompts: &[&[u32]], cache: &Cache) -> Result<(), PolicyError> {
+    if prompts.len() == cache.rows() && cache.is_empty() && prompts.iter().all(|prompt| !prompt.is_empty()) {
+        return Ok(());
+    }
+    let found = format!("{} prompts for {} rows, slots used: {:?}", prompts.len(), cache.rows(), cache.lengths());
+    let expected = "one prompt of at least one token for each row of an empty cache".into();
+    Err(PolicyError::Argument { what: "prompts to prefill", found, expected })
+}
+
 impl Decoder {
     /// Whether any row of a new cache may be fed while others are not: on the CPU in f32.
     pub fn feeds_rows_alone(&self) -> bool {
@@ -116,34 +139,46 @@ impl Decoder {
 
     /// Feeds prompts by tensor operations, on any device; decoding on a GPU starts from the result.
     pub(crate) fn prefilled(&self, weights: Arc<Snapshot>, prompts: &[&[u32]]) -> Result<Prefilled, PolicyError> {
+        self.prefilled_within(PREFILL_BYTES, weights, prompts)
+    }
+
+    /// The same in as many parts as it takes to have scores and their copies in so many bytes, one prompt at least.
+    pub(crate) fn prefilled_within(
+        &self,
+        bytes: usize,
+        weights: Arc<Snapshot>,
+        prompts: &[&[u32]],
+    ) -> Result<Prefilled, PolicyError> {
         let width = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
-        let mut cache = self.new_cache_over(weights, prompts.len(), width)?;
-        let dtype = cache.weights.embedding.dtype();
-        for layer in &mut cache.layers {
-            *layer = KeyValues::tensors(&cache.window, self.config.heads(), self.device(), dtype)?;
+        let at_once = (bytes / score_bytes(&self.config, width).max(1)).max(1);
+        let (mut logits, mut first) = (Vec::new(), Vec::new());
+        let mut layers: Vec<[Vec<Tensor>; 2]> = self.layers.iter().map(|_| [Vec::new(), Vec::new()]).collect();
+        for part in prompts.chunks(at_once) {
+            let mut cache = self.new_cache_over(weights.clone(), part.len(), width)?;
+            let dtype = cache.weights.embedding.dtype();
+            for layer in &mut cache.layers {
+                *layer = KeyValues::tensors(&cache.window, self.config.heads(), self.device(), dtype)?;
+            }
+            check_prompts(part, &cache)?;
+            logits.push(self.feed_padded(part, width, &mut cache)?);
+            first.extend(cache.window.first);
+            for ([keys, values], of_part) in layers.iter_mut().zip(cache.layers) {
+                let (of_keys, of_values) = of_part.into_tensors()?;
+                keys.push(of_keys);
+                values.push(of_values);
+            }
         }
-        let logits = self.prefill(prompts, &mut cache)?;
-        let keys_values = cache.layers.into_iter().map(KeyValues::into_tensors);
+        let keys_values =
+            layers.into_iter().map(|[keys, values]| Ok((Tensor::cat(&keys, 0)?, Tensor::cat(&values, 0)?)));
         let keys_values = keys_values.collect::<candle_core::Result<_>>()?;
-        Ok(Prefilled { logits, keys_values, first: cache.window.first, slots: width })
+        Ok(Prefilled { logits: Tensor::cat(&logits, 0)?, keys_values, first, slots: width })
     }
 
     /// Feeds one prompt to each row of an empty cache.
     ///
     /// Returns the logits of each prompt's last token, `(rows, vocab_size)`.
     pub fn prefill(&self, prompts: &[&[u32]], cache: &mut Cache) -> Result<Tensor, PolicyError> {
-        if prompts.len() != cache.rows() || !cache.is_empty() || prompts.iter().any(|prompt| prompt.is_empty()) {
-            return Err(PolicyError::Argument {
-                what: "prompts to prefill",
-                found: format!(
-                    "{} prompts for {} rows, slots used: {:?}",
-                    prompts.len(),
-                    cache.rows(),
-                    cache.lengths()
-                ),
-                expected: "one prompt of at least one token for each row of an empty cache".into(),
-            });
-        }
+        check_prompts(prompts, cache)?;
         self.feed(prompts, cache)
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{D, Device, Tensor, Var};
+use candle_core::{D, DType, Device, Tensor, Var};
 use rand::Rng;
 
 use crate::adapters::set;
@@ -298,6 +298,24 @@ fn weights_are_copied_where_there_is_room_for_them() {
     let bytes = 2 * (num_hidden_layers * numbers) as u64;
     assert_eq!(view.joined_bytes(), bytes);
     assert_eq!([4 * bytes, 4 * bytes - 1].map(|free| Layout::within(free, &view)), [Layout::Joined, Layout::Apart]);
+}
+
+#[test]
+fn prompts_that_are_fed_in_parts_are_fed_as_together() {
+    let decoder = adapted(config(), Precision::Bf16, &EVERYWHERE);
+    let (weights, prompts) = (decoder.snapshot().unwrap(), [PROMPTS[0], PROMPTS[1], PROMPTS[0]]);
+    let [together, apart] =
+        [usize::MAX, 1].map(|bytes| decoder.prefilled_within(bytes, weights.clone(), &prompts).unwrap());
+    assert_eq!((&together.first, together.slots), (&vec![3, 0, 3], 6));
+    assert_eq!((together.first, together.slots), (apart.first, apart.slots));
+    let numbers = |x: &Tensor| x.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    assert_eq!(numbers(&together.logits), numbers(&apart.logits));
+    for (here, there) in together.keys_values.iter().zip(&apart.keys_values) {
+        assert_eq!((numbers(&here.0), numbers(&here.1)), (numbers(&there.0), numbers(&there.1)));
+    }
+    let of_one = 16 * config().num_attention_heads * 100 * 100;
+    assert_eq!([1, 3].map(|prompts| crate::prefill_bytes(&config(), prompts, 100)), [of_one, 3 * of_one]);
+    assert_eq!(crate::prefill_bytes(&config(), 1 << 20, 100), 1 << 30, "more of them are fed in parts");
 }
 
 #[test]

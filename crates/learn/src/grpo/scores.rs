@@ -6,7 +6,7 @@ use super::batch::Part;
 use super::shared::Shared;
 use super::{Batch, LearnError, entropy_threshold};
 use crate::policy::{Adapters, Decoder};
-use grpo_tensor::ScoreSettings;
+use grpo_tensor::{ScoreSettings, select_rows};
 
 /// Log-probabilities of every completion under a reference, in nats, in the order of the completions. `decoder` is a
 /// copy of the initial policy, or the policy's own with `adapters` off. Completions that are not in the loss get an
@@ -75,7 +75,7 @@ pub(super) fn score(
     hidden: Tensor,
 ) -> Result<(Tensor, Tensor), LearnError> {
     let device = decoder.device();
-    let hidden = hidden.index_select(&vector(&part.tokens.places, device)?, 0)?;
+    let hidden = select_rows(&hidden, &part.tokens.places)?;
     let how = ScoreSettings { temperature: batch.temperature, logit_bytes: batch.division.logit_bytes };
     Ok(decoder.score(&hidden, &vector(&part.targets, device)?, how)?)
 }

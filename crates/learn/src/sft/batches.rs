@@ -9,7 +9,7 @@ use crate::grpo::logit_bytes;
 use crate::policy::{Adapters, Policy, PolicyError, TokenBatch, TokenRow, shared_beginning};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
-use grpo_tensor::ScoreSettings;
+use grpo_tensor::{ScoreSettings, select_rows};
 
 use super::SftError;
 
@@ -145,7 +145,7 @@ pub(super) fn loss(policy: &Policy, rows: &[Example], adapters: Adapters) -> Res
     let all: Vec<TokenRow<'_>> = rows.iter().map(Example::row).collect();
     let TokenBatch { ids, spans, places } = TokenBatch::new(&all, decoder.shares_beginnings());
     let hidden = decoder.hidden_of(&from_ids(ids, device)?, &spans, adapters)?;
-    let hidden = hidden.index_select(&from_ids(places, device)?, 0)?;
+    let hidden = select_rows(&hidden, &places)?;
     let targets = from_ids(rows.iter().flat_map(|row| &row.ids[row.prompt..]).copied().collect(), device)?;
     let how = ScoreSettings { temperature: 1.0, logit_bytes: logit_bytes(decoder.kernels()) };
     let (log_probs, _) = decoder.score(&hidden, &targets, how)?;

@@ -11,7 +11,7 @@ mod workload;
 
 use crate::config::{Config, Reduce};
 use crate::grpo::{self, Division};
-use crate::policy::{Activations, DecoderConfig, Policy, Precision};
+use crate::policy::{Activations, DecoderConfig, Policy, Precision, prefill_bytes};
 use grpo_tensor::{Kernels, SCORE_BYTES, ScoreSettings};
 
 pub use allowance::Allowance;
@@ -355,7 +355,11 @@ impl<'a> Workload<'a> {
             (_, false) => F32 * embedding,
         };
         let (slots, read) = turns::slots_and_read(self, rows);
-        (sampled, bytes * 2 * keys * slots + F32 * logits + read)
+        let fed = match self.place {
+            Place::Gpu => prefill_bytes(shape, rows, self.prompt) as u64,
+            Place::Host => 0,
+        };
+        (sampled, bytes * 2 * keys * slots + F32 * logits + read.max(fed))
     }
 }
 
