@@ -1,18 +1,15 @@
 //! Tests that a GPU draws tokens in the precision in which it scores them.
 
 use candle_core::{Device, Tensor};
-use grpo_2048::config::Tf32;
-use grpo_2048::policy::{Adapters, CHUNK, Drawing, ModelType};
+use grpo_2048::config::{PrecisionChoice, Tf32};
+use grpo_2048::policy::{Adapters, CHUNK, Drawing, ModelType, Policy};
 use grpo_tensor::ScoreSettings;
 
 use super::synthetic::{config, ids, policy};
-use super::{gpu, numbers, small};
+use super::{FAMILIES, gpu, numbers, small};
 
 /// Log-probabilities, in nats, of a chunk of tokens after one prompt: as they were drawn, and as they are scored.
-fn drawn_and_scored(gpu: &Device, tf32: Tf32) -> [Vec<f32>; 2] {
-    let mut config = config(8);
-    config.model.tf32 = tf32;
-    let policy = policy(&small(ModelType::Qwen2), &config, gpu);
+fn drawn_and_scored(policy: &Policy, gpu: &Device) -> [Vec<f32>; 2] {
     let (decoder, prompt) = (policy.decoder(), ids(0, 20));
     let drawing = Drawing { copies: 1, longest: CHUNK, temperature: 1.0, record: true };
     let weights = decoder.snapshot().unwrap();
@@ -40,11 +37,36 @@ fn apart(here: &[f32], there: &[f32]) -> f32 {
 #[test]
 fn tokens_are_drawn_in_the_precision_in_which_they_are_scored() {
     let Some(gpu) = gpu() else { return };
-    let [exact, rounded] = [Tf32::Off, Tf32::On].map(|tf32| drawn_and_scored(&gpu, tf32));
+    let with = |tf32: Tf32| {
+        let mut config = config(8);
+        config.model.tf32 = tf32;
+        drawn_and_scored(&policy(&small(ModelType::Qwen2), &config, &gpu), &gpu)
+    };
+    let [exact, rounded] = [Tf32::Off, Tf32::On].map(with);
     // Later tests compare numbers of f32.
-    drawn_and_scored(&gpu, Tf32::Off);
+    with(Tf32::Off);
     let moved = apart(&exact[1], &rounded[1]);
     let (without, with) = (apart(&exact[0], &exact[1]), apart(&rounded[0], &rounded[1]));
     assert!(without < 1e-5, "without TF32 drawn and scored are {without} apart");
     assert!(with < 0.5 * moved, "with TF32 drawn and scored are {with} apart, and TF32 moves scores by {moved}");
+}
+
+/// In bf16 adapters are kept apart from the weights, and kernels add their terms.
+#[test]
+fn tokens_are_drawn_with_the_terms_of_adapters_with_which_they_are_scored() {
+    let Some(gpu) = gpu() else { return };
+    let mut config = config(8);
+    config.model.precision = PrecisionChoice::Bf16;
+    for family in FAMILIES {
+        let policy = policy(&small(family), &config, &gpu);
+        let without = drawn_and_scored(&policy, &gpu);
+        for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
+            let values = (0..var.elem_count()).map(|i| ((i * 37 + name.len()) % 101) as f32 / 500.0 - 0.1);
+            var.set(&Tensor::from_vec(values.collect::<Vec<f32>>(), var.shape(), &gpu).unwrap()).unwrap();
+        }
+        let with = drawn_and_scored(&policy, &gpu);
+        let moved = apart(&with[1], &without[1]);
+        let found = apart(&with[0], &with[1]);
+        assert!(found < 0.05 && found < 0.2 * moved, "{family}: {found} apart, where adapters move scores by {moved}");
+    }
 }
