@@ -21,7 +21,7 @@ struct SplitFactors {
     u32 in_block;   // numbers from block to block
     u32 out_block;
     float scale;
-    u32 padding;
+    u32 zeros;  // columns after a block's three parts and its tail that are filled with zeros
 };
 
 template <typename T> __device__ __forceinline__ void split(T* high, T* low, float x) {
@@ -43,6 +43,9 @@ template <typename T> __device__ void split_factors(SplitFactors p) {
         *to = high;
         to[p.out_again] = high;
     }
+    const u64 filled = p.out_tail ? p.out_tail + 2 : 3 * p.width;
+    for (u32 index = threadIdx.x; index < p.zeros * p.blocks; index += blockDim.x)
+        narrow(out + (u64)(index / p.zeros) * p.out_block + filled + index % p.zeros, 0.0f);
     if (p.out_tail == 0) return;
     for (u32 block = threadIdx.x; block < p.blocks; block += blockDim.x) {
         T* tail = out + (u64)block * p.out_block + p.out_tail;

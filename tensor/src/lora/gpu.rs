@@ -17,7 +17,7 @@ params! {
     /// Splits numbers into their rounded values and rounding errors.
     SplitFactors {
         out: u64, from: u64, tail: u64, out_row: u64, in_row: u64, in_rest: u64, out_low: u64, out_again: u64,
-        out_tail: u64, width: u32, blocks: u32, in_block: u32, out_block: u32, scale: f32, padding: u32,
+        out_tail: u64, width: u32, blocks: u32, in_block: u32, out_block: u32, scale: f32, zeros: u32,
     }
 }
 
@@ -29,7 +29,7 @@ struct Terms<'a> {
     x: &'a Tensor,
     rank: usize,
     scale: f32,
-    /// Numbers from one row of a map's split factors to the next, which have room for a bias.
+    /// Numbers in a row of a map's split factors, with a bias and zeros.
     deep: usize,
     /// `(3 * maps * rank, in)`: the maps' rounded first factors, the same again, and the rounding errors.
     a: Tensor,
@@ -51,8 +51,7 @@ pub(crate) fn adapted_linear(x: &Tensor, adapted: &Adapted) -> Result<Tensor> {
         let (left, right) = (terms.gpu.matrices(x)?, terms.gpu.matrices(&weight)?.t());
         terms.run(Products::one(to, left, right, [x.dim(0)?, inputs, outputs]))?;
         let (left, right) = (terms.of_map(&low, index)?, terms.second(column)?.t());
-        let inner = 3 * terms.rank + if terms.has_bias { 2 } else { 0 };
-        terms.run(Products::one(to, left, right, [x.dim(0)?, inner, outputs]).added())?;
+        terms.run(Products::one(to, left, right, [x.dim(0)?, terms.deep, outputs]).added())?;
         column += outputs;
     }
     Ok(out)
@@ -97,7 +96,7 @@ impl<'a> Terms<'a> {
         let (gpu, dtype) = (Gpu::of(x)?, x.dtype());
         let ((ranks, inputs), (total, rank)) = (a.dims2()?, b.dims2()?);
         let has_bias = maps.iter().any(|map| map.bias.is_some());
-        let deep = (3 * rank + 2).next_multiple_of(8);
+        let deep = deep(rank, has_bias);
         let (split_a, split_b) = (gpu.empty((3 * ranks, inputs), dtype)?, gpu.empty((total, deep), dtype)?);
         let plain = SplitFactors {
             out: gpu.address(&split_a)?,
@@ -114,7 +113,7 @@ impl<'a> Terms<'a> {
             in_block: 0,
             out_block: 0,
             scale: 1.0,
-            padding: 0,
+            zeros: 0,
         };
         // Safety: `split_a` is three times as long as `a`.
         unsafe { gpu.typed("split_factors", dtype, ranks, &plain)? };
@@ -129,9 +128,10 @@ impl<'a> Terms<'a> {
             out_again: rank as u64,
             out_tail: if has_bias { 3 * rank as u64 } else { 0 },
             width: rank as u32,
+            zeros: zeros(rank, has_bias),
             ..plain
         };
-        // Safety: a row of `split_b` has room for three rows of `b` and for two more numbers.
+        // Safety: a row of `split_b` has `deep` numbers, and so many are written.
         unsafe { gpu.typed("split_factors", dtype, total, &with_tail)? };
         Ok(Terms { gpu, maps, x, rank, scale: *scale as f32, deep, a: split_a, b: split_b, has_bias })
     }
@@ -166,7 +166,7 @@ impl<'a> Terms<'a> {
             in_block: rank as u32,
             out_block: self.deep as u32,
             scale: self.scale,
-            padding: 0,
+            zeros: zeros(rank, self.has_bias),
         };
         // Safety: a row of `low` has a block of `deep` numbers for each map.
         unsafe { self.gpu.typed("split_factors", dtype, count, &params)? };
@@ -195,7 +195,7 @@ impl<'a> Terms<'a> {
             in_block: 2 * rank as u32,
             out_block: rank as u32,
             scale: self.scale,
-            padding: 0,
+            zeros: 0,
         };
         // Safety: a row of `out` has room for three numbers of each rank of each map.
         unsafe { self.gpu.typed("split_factors", self.x.dtype(), count, &params)? };
@@ -238,6 +238,20 @@ impl<'a> Terms<'a> {
     }
 }
 
+/// Numbers of a row of split factors: three parts, a bias, and zeros up to the next multiple of 8. With another inner
+/// dimension a product of 16-bit numbers leaves the fast kernels of a GPU.
+fn deep(rank: usize, has_bias: bool) -> usize {
+    filled(rank, has_bias).next_multiple_of(8)
+}
+
+fn filled(rank: usize, has_bias: bool) -> usize {
+    3 * rank + if has_bias { 2 } else { 0 }
+}
+
+fn zeros(rank: usize, has_bias: bool) -> u32 {
+    (deep(rank, has_bias) - filled(rank, has_bias)) as u32
+}
+
 /// The biases side by side, in f32; zero for a map without bias.
 fn biases(maps: &[Frozen]) -> Result<Tensor> {
     let parts = maps.iter().map(|map| match &map.bias {
@@ -245,4 +259,18 @@ fn biases(maps: &[Frozen]) -> Result<Tensor> {
         None => Tensor::zeros(map.weight.dim(0)?, DType::F32, map.weight.device()),
     });
     Tensor::cat(&parts.collect::<Result<Vec<_>>>()?, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inner_dimension_of_a_term_is_a_multiple_of_eight() {
+        assert_eq!(
+            [(32, true), (32, false), (4, true), (5, false)].map(|(rank, bias)| deep(rank, bias)),
+            [104, 96, 16, 16]
+        );
+        assert_eq!((zeros(32, true), zeros(32, false), zeros(4, true)), (6, 0, 2));
+    }
 }
