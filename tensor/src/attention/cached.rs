@@ -7,12 +7,9 @@ use rayon::prelude::*;
 
 use crate::attention::fused::softmax;
 use crate::attention::rope::{RopeTable, Turn};
-use crate::attention::window::Window;
+use crate::attention::window::{BLOCK, Window};
 use crate::attention::{self, Heads};
 use crate::rows::{add_product, soon, wide_fused, with_slice};
-
-/// Cache slots that are scored at once; the capacity of the cache is a multiple of it.
-pub(super) const BLOCK: usize = 32;
 
 /// f32 numbers that are summed side by side in one vector register; a block holds two such groups.
 const LANES: usize = BLOCK / 2;

@@ -5,11 +5,13 @@ use std::ops::Range;
 use candle_core::{Device, Result, Tensor};
 
 use crate::attention::Scores;
-use crate::attention::cached::BLOCK;
+
+/// Cache slots that are scored at once; the capacity of the cache is a multiple of it.
+pub(super) const BLOCK: usize = 32;
 
 /// Which slots of the cache are in use.
 ///
-/// Rows in [`KeyValues::Blocks`] begin at slot 0 and advance alone. Those in [`KeyValues::Tensors`] write the same slots,
+/// Rows in [blocks](crate::KeyValues::Blocks) begin at slot 0 and advance alone. Those in [tensors](crate::KeyValues::Tensors) write the same slots,
 /// so they are padded before their first token and all fed alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {

@@ -40,7 +40,7 @@ pub use emulated::{emulated, emulated_launches, in_both_orders};
 #[cfg(feature = "cuda")]
 use machine::Machine;
 pub use rates::AdamWRates;
-pub use view::{AdapterView, DecoderView, LayerView, Layout, MapsView, MatrixView, Sizes};
+pub use view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView, Sizes, WeightLayout};
 
 /// A batch of sequences on a GPU.
 pub struct DeviceBatch {
@@ -55,8 +55,8 @@ impl DeviceBatch {
             #[cfg(feature = "cuda")]
             candle_core::Device::Cuda(device) => {
                 crate::device::make_room(view.embedding.device())?;
-                let layout = Layout::within(crate::device::room(view.embedding.device())?, view);
-                let rows = start::start(cuda::Cuda::with_products(device)?, (view, layout), prompts, drawing)?;
+                let layout = WeightLayout::within(crate::device::room(view.embedding.device())?, view);
+                let rows = start::start(cuda::Cuda::with_products(device)?, view, layout, prompts, drawing)?;
                 Ok(Some(DeviceBatch { rows }))
             }
             _ => Ok(None),
@@ -66,11 +66,11 @@ impl DeviceBatch {
     /// Starts a batch whose kernels run on this processor, for tests; `None` where there is no C++ compiler.
     pub fn emulated(
         view: &DecoderView,
-        layout: Layout,
+        layout: WeightLayout,
         prompts: &Prefilled,
         drawing: Drawing,
     ) -> TensorResult<Option<Self>> {
-        let start = |machine| Ok(DeviceBatch { rows: start::start(machine, (view, layout), prompts, drawing)? });
+        let start = |machine| Ok(DeviceBatch { rows: start::start(machine, view, layout, prompts, drawing)? });
         Emulated::open().map(start).transpose()
     }
 

@@ -8,7 +8,7 @@ use super::batch::{Batch, Flight, Prefilled};
 use super::drawing::{CHUNK, Drawing, Drawn, Rows};
 use super::machine::Machine;
 use super::step::{Buffers, Shapes, Step};
-use super::view::{DecoderView, Layout};
+use super::view::{DecoderView, WeightLayout};
 use super::weights::Weights;
 use crate::RopeTable;
 
@@ -42,7 +42,8 @@ impl<M: Machine> Rows for Queue<M> {
 /// Starts a batch on `machine`, with each prompt repeated and the weights in this layout.
 pub(super) fn start<M: Machine + 'static>(
     machine: M,
-    (view, layout): (&DecoderView, Layout),
+    view: &DecoderView,
+    layout: WeightLayout,
     prompts: &Prefilled,
     drawing: Drawing,
 ) -> Result<Box<dyn Rows>> {

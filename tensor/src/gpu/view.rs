@@ -37,22 +37,22 @@ pub struct MatrixView {
 
 /// How the weights of maps with the same input lie while tokens are drawn. Tokens are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum WeightLayout {
     /// Those with adapters are copied, one under the other and the first factors last: one product each.
     Joined,
     /// As they are: nothing is copied, and a layer has more and smaller products.
     Apart,
 }
 
-impl Layout {
+impl WeightLayout {
     /// Share of the memory left that copies of weights may take: most of it is for sequences.
     const SHARE: u64 = 4;
 
     /// The layout with `free` bytes of memory left.
     pub fn within(free: u64, view: &DecoderView) -> Self {
         match view.joined_bytes() <= free / Self::SHARE {
-            true => Layout::Joined,
-            false => Layout::Apart,
+            true => WeightLayout::Joined,
+            false => WeightLayout::Apart,
         }
     }
 }
@@ -113,7 +113,7 @@ pub struct DecoderView {
 }
 
 impl DecoderView {
-    /// Bytes of the copies that [`Layout::Joined`] makes.
+    /// Bytes of the copies that [`WeightLayout::Joined`] makes.
     pub fn joined_bytes(&self) -> u64 {
         let maps = |layer: &LayerView| {
             let maps = [&layer.query_key_value, &layer.output, &layer.gate_up, &layer.down];

@@ -3,7 +3,7 @@
 use candle_core::{DType, Error, Result, Tensor};
 
 use super::machine::{Machine, Memory};
-use super::view::{AdapterView, DecoderView, LayerView, Layout, MapsView, MatrixView};
+use super::view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView, WeightLayout};
 
 /// A matrix in the type of the model.
 pub(super) struct Matrix<M: Machine> {
@@ -56,13 +56,13 @@ pub(super) struct Weights<M: Machine> {
 
 impl<M: Machine> Weights<M> {
     /// Takes the weights over; only those with another type or layout are copied.
-    pub fn adopt(machine: &M, view: &DecoderView, layout: Layout) -> Result<Self> {
+    pub fn adopt(machine: &M, view: &DecoderView, layout: WeightLayout) -> Result<Self> {
         let dtype = view.embedding.dtype();
         let wide = |tensor: &Tensor| adopt(machine, tensor, DType::F32);
         let layers = view.layers.iter().map(|layer: &LayerView| {
             let head_norms = layer.head_norms.as_ref();
             let head_norms = head_norms.map(|(query, key)| Ok::<_, Error>((wide(query)?, wide(key)?)));
-            let maps = |view: &MapsView| Maps::adopt(machine, view, (dtype, layout));
+            let maps = |view: &MapsView| Maps::adopt(machine, view, dtype, layout);
             Ok(LayerWeights {
                 input_norm: wide(&layer.input_norm)?,
                 query_key_value: maps(&layer.query_key_value)?,
@@ -91,7 +91,7 @@ impl<M: Machine> Weights<M> {
 }
 
 impl<M: Machine> Maps<M> {
-    fn adopt(machine: &M, view: &MapsView, (dtype, layout): (DType, Layout)) -> Result<Self> {
+    fn adopt(machine: &M, view: &MapsView, dtype: DType, layout: WeightLayout) -> Result<Self> {
         let matrix = |weight: &Tensor, transposed: bool| {
             let outputs = weight.dim(usize::from(!transposed))?;
             Ok::<_, Error>(Matrix { memory: adopt(machine, weight, dtype)?, transposed, outputs })
@@ -109,7 +109,7 @@ impl<M: Machine> Maps<M> {
             return Ok(Maps { matrices, outputs, bias, adapter: None });
         };
         matrices.push(matrix(a, true)?);
-        if layout == Layout::Joined && matrices.iter().all(|matrix| matrix.transposed) {
+        if layout == WeightLayout::Joined && matrices.iter().all(|matrix| matrix.transposed) {
             matrices = vec![joined(machine, &matrices, a.dim(1)? * dtype.size_in_bytes())?];
         }
         let begins = std::iter::once(0).chain(ends).take(view.matrices.len()).collect();

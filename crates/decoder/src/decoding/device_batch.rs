@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Result as TensorResult, Tensor};
 use grpo_tensor::gpu::{
-    AdapterView, DecoderView, DeviceBatch, Drawing, LayerView, Layout, MapsView, MatrixView, Sizes,
+    AdapterView, DecoderView, DeviceBatch, Drawing, LayerView, MapsView, MatrixView, Sizes, WeightLayout,
 };
 
 use crate::adapters::linear::{Linear, Lora};
@@ -34,13 +34,13 @@ impl Decoder {
     /// If the kernels do not support the model.
     #[doc(hidden)]
     pub fn emulated_batch(&self, prompts: &[&[u32]], drawing: Drawing) -> Result<Option<DeviceBatch>, PolicyError> {
-        self.emulated_in(Layout::Joined, prompts, drawing)
+        self.emulated_in(WeightLayout::Joined, prompts, drawing)
     }
 
     /// The same with weights in this layout.
     pub(crate) fn emulated_in(
         &self,
-        layout: Layout,
+        layout: WeightLayout,
         prompts: &[&[u32]],
         drawing: Drawing,
     ) -> Result<Option<DeviceBatch>, PolicyError> {

@@ -13,7 +13,7 @@ use crate::{
     weights,
 };
 use grpo_base::seed::{Purpose, Seed};
-use grpo_tensor::gpu::{Layout, emulated_launches};
+use grpo_tensor::gpu::{WeightLayout, emulated_launches};
 
 const PROMPTS: [&[u32]; 2] = [&[2, 3, 4], &[5, 6, 7, 8, 9, 10]];
 
@@ -254,7 +254,7 @@ const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_pro
 
 #[test]
 fn a_layer_is_thirteen_launches_with_adapters_and_ten_without() {
-    let launches = |layers: usize, layout: Layout, modules: &[&str]| {
+    let launches = |layers: usize, layout: WeightLayout, modules: &[&str]| {
         let config = DecoderConfig { num_hidden_layers: layers, ..config() };
         let decoder = adapted(config, Precision::Bf16, modules);
         let drawing = Drawing { copies: 1, longest: 1, temperature: 1.0, record: true };
@@ -263,8 +263,10 @@ fn a_layer_is_thirteen_launches_with_adapters_and_ten_without() {
         draw(&mut batch, 1, &uniforms(0, 2, 1));
         Some(emulated_launches() - before)
     };
-    let joined = (Layout::Joined, &EVERYWHERE[..], 13);
-    for (layout, modules, expected) in [joined, (Layout::Apart, &EVERYWHERE[..], 20), (Layout::Joined, &[], 10)] {
+    let joined = (WeightLayout::Joined, &EVERYWHERE[..], 13);
+    for (layout, modules, expected) in
+        [joined, (WeightLayout::Apart, &EVERYWHERE[..], 20), (WeightLayout::Joined, &[], 10)]
+    {
         let (Some(one), Some(three)) = (launches(1, layout, modules), launches(3, layout, modules)) else { return };
         assert_eq!(three - one, 2 * expected, "{layout:?} {modules:?}");
     }
@@ -281,7 +283,7 @@ fn weights_one_under_the_other_draw_the_same_bits_as_weights_apart() {
                 let mut batch = decoder.emulated_in(layout, &PROMPTS, drawing).unwrap()?;
                 Some(draw(&mut batch, 8, &uniforms(0, 10, 8)))
             };
-            assert_eq!(drawn(Layout::Joined), drawn(Layout::Apart));
+            assert_eq!(drawn(WeightLayout::Joined), drawn(WeightLayout::Apart));
         }
     }
 }
@@ -297,7 +299,10 @@ fn weights_are_copied_where_there_is_room_for_them() {
     let numbers: usize = rows.iter().chain(&fed).map(|(rows, inputs)| rows * inputs).sum();
     let bytes = 2 * (num_hidden_layers * numbers) as u64;
     assert_eq!(view.joined_bytes(), bytes);
-    assert_eq!([4 * bytes, 4 * bytes - 1].map(|free| Layout::within(free, &view)), [Layout::Joined, Layout::Apart]);
+    assert_eq!(
+        [4 * bytes, 4 * bytes - 1].map(|free| WeightLayout::within(free, &view)),
+        [WeightLayout::Joined, WeightLayout::Apart]
+    );
 }
 
 #[test]
