@@ -148,7 +148,7 @@ pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> R
     if kind == PromptKind::Builtin && !environment.suits_builtin_model() {
         return Err(CliError::user_hint(
             format!(
-                "--env {}: the built-in model writes players of a 4x4 board, and nothing else",
+                "--env {}: the built-in model writes functions strategy(board) of a 4x4 board, and nothing else",
                 config.environment.env
             ),
             "name a language model with --model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
