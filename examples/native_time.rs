@@ -90,7 +90,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
     let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing())?;
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir()?, || eprintln!("compiling the sandbox, once"))?;
-    complete(&sandbox, &mut environment, &Rules::of(&config), 2)?;
+    if let Some(failed) = complete(&sandbox, &mut environment, &Rules::of(&config), 2)?.first() {
+        return Err(failed.to_string().into());
+    }
     let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(2))?;
 
     let timer = Arc::new(Mutex::new(Timer::start()?));
@@ -119,7 +121,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         if let Event::StepDone(record) = event {
             println!("step {}: {:.0}% pass, reward {:.3}", record.step, 100.0 * record.succeeded(), record.reward);
         }
-        kept = std::mem::replace(&mut kept, Ok(())).and_then(|()| files.note(&event));
+        if kept.is_ok() {
+            kept = files.note(&event);
+        }
     })?;
     Ok(kept?)
 }

@@ -58,6 +58,8 @@ def main():
     chance = random.Random(0)
     for run in given.runs:
         all_programs, right = passed(run)
+        if not right:
+            parser.error(f"{run}: no program of its last {STEPS} steps passed; expected a run on {given.tasks}")
         times = [math.log(seconds(source, tasks[task])) for task, source in right]
         drawn = sorted(mean(chance.choices(times, k=len(times))) for _ in range(DRAWS))
         low, high = drawn[DRAWS // 40], drawn[-DRAWS // 40]

@@ -195,6 +195,20 @@ struct Handle {
     math_mode: u32,
 }
 
+/// # Safety
+///
+/// The handle is null or was created here.
+unsafe fn change(handle: *mut c_void, how: impl FnOnce(&mut Handle)) -> u32 {
+    // Safety: as the caller promises.
+    match unsafe { handle.cast::<Handle>().as_mut() } {
+        Some(handle) => {
+            how(handle);
+            SUCCESS
+        }
+        None => NOT_INITIALIZED,
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn cublasGetProperty(part: u32, value: &mut c_int) -> u32 {
     *value = if part == 0 { 13 } else { 0 };
@@ -223,13 +237,7 @@ unsafe extern "C" fn cublasDestroy_v2(handle: *mut c_void) -> u32 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasSetStream_v2(handle: *mut c_void, stream: u64) -> u32 {
     // Safety: as the caller promises.
-    match unsafe { handle.cast::<Handle>().as_mut() } {
-        Some(handle) => {
-            handle.stream = stream;
-            SUCCESS
-        }
-        None => NOT_INITIALIZED,
-    }
+    unsafe { change(handle, |handle| handle.stream = stream) }
 }
 
 #[unsafe(no_mangle)]
@@ -246,13 +254,7 @@ extern "C" fn cublasSetWorkspace_v2(_: *mut c_void, workspace: u64, bytes: usize
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cublasSetMathMode(handle: *mut c_void, mode: u32) -> u32 {
     // Safety: as the caller promises.
-    match unsafe { handle.cast::<Handle>().as_mut() } {
-        Some(handle) => {
-            handle.math_mode = mode;
-            SUCCESS
-        }
-        None => NOT_INITIALIZED,
-    }
+    unsafe { change(handle, |handle| handle.math_mode = mode) }
 }
 
 /// # Safety

@@ -27,10 +27,21 @@ fn pool(gpu: &CudaDevice) -> Result<Option<CUmemoryPool>, DriverError> {
 /// system whenever the program waits for the GPU, and maps it again afterwards.
 pub fn keep_freed_memory(gpu: &CudaDevice) -> Result<(), DriverError> {
     let Some(pool) = pool(gpu)? else { return Ok(()) };
-    let mut threshold = u64::MAX;
-    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-    // SAFETY: the attribute is a u64.
-    unsafe { mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast::<c_void>()) }
+    set(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)
+}
+
+/// Sets an attribute of the pool that is a u64.
+fn set(pool: CUmemoryPool, attribute: CUmemPool_attribute, mut value: u64) -> Result<(), DriverError> {
+    // SAFETY: the attribute is a u64, and the pool lives as long as the driver.
+    unsafe { mem_pool::set_attribute(pool, attribute, (&raw mut value).cast::<c_void>()) }
+}
+
+/// An attribute of the pool that is a u64.
+fn get(pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Result<u64, Error> {
+    let mut value = 0_u64;
+    // SAFETY: as above.
+    unsafe { mem_pool::get_attribute(pool, attribute, (&raw mut value).cast::<c_void>()) }.map_err(Error::wrap)?;
+    Ok(value)
 }
 
 /// Gives memory that no tensor uses back to the system: to libraries that allocate outside the pool, to other programs.
@@ -44,33 +55,21 @@ pub fn trim(gpu: &CudaDevice) -> Result<(), Error> {
 /// Bytes that the pool keeps and no tensor uses; none on a GPU without pools.
 pub fn idle(gpu: &CudaDevice) -> Result<u64, Error> {
     let Some(pool) = pool(gpu).map_err(Error::wrap)? else { return Ok(0) };
-    let number = |attribute| {
-        let mut bytes = 0_u64;
-        // SAFETY: the attributes are u64.
-        unsafe { mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast::<c_void>()) }.map_err(Error::wrap)?;
-        Ok::<_, Error>(bytes)
-    };
-    let kept = number(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
-    Ok(kept.saturating_sub(number(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?))
+    let kept = get(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
+    Ok(kept.saturating_sub(get(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?))
 }
 
 /// The most bytes that tensors took together since [`reset_peak`]; `None` on a GPU without pools.
 pub fn peak(gpu: &CudaDevice) -> Result<Option<u64>, Error> {
     let Some(pool) = pool(gpu).map_err(Error::wrap)? else { return Ok(None) };
-    let mut bytes = 0_u64;
-    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
-    // SAFETY: the attribute is a u64.
-    unsafe { mem_pool::get_attribute(pool, attribute, (&raw mut bytes).cast::<c_void>()) }.map_err(Error::wrap)?;
-    Ok(Some(bytes))
+    get(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH).map(Some)
 }
 
 /// Begins to count the peak from what is in use now.
 pub fn reset_peak(gpu: &CudaDevice) -> Result<(), Error> {
     let Some(pool) = pool(gpu).map_err(Error::wrap)? else { return Ok(()) };
-    let mut none = 0_u64;
-    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH;
-    // SAFETY: the attribute is a u64, and zero is what the driver takes.
-    unsafe { mem_pool::set_attribute(pool, attribute, (&raw mut none).cast::<c_void>()) }.map_err(Error::wrap)
+    // Zero is all that the driver takes.
+    set(pool, CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0).map_err(Error::wrap)
 }
 
 /// Bytes a second that the GPU's memory can move by its clock and the width of its bus; `None` where the driver does not

@@ -103,8 +103,7 @@ fn in_halves(
 
 fn lacks_memory(error: &PolicyError, device: &Device) -> bool {
     let PolicyError::Tensor(error) = error else { return false };
-    let text = error.to_string();
-    is_out_of_memory(&text) || is_out_of_memory(&explained(candle_core::Error::Msg(text), device).to_string())
+    is_out_of_memory(&explained(candle_core::Error::Msg(error.to_string()), device).to_string())
 }
 
 /// A batch of sequences. Its rows have the order of the GPU's.

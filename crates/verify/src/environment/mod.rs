@@ -186,12 +186,12 @@ impl Environment {
         match self {
             Environment::Game2048 => true,
             Environment::Script(game) => *game.entry() == game2048::entry(),
-            // A task without a reference has no names for its arguments.
-            Environment::Tasks(tasks) => tasks.tasks().iter().all(|task| match task.entry() {
-                Entry::Function { name, parameters } if parameters.is_empty() => {
-                    Entry::function(&format!("{name}(board)")) == Some(game2048::entry())
+            Environment::Tasks(tasks) => tasks.tasks().iter().all(|task| match (task.entry(), game2048::entry()) {
+                // A task without a reference has no names for its arguments.
+                (Entry::Function { name, parameters }, Entry::Function { name: own, .. }) if parameters.is_empty() => {
+                    name == own
                 }
-                entry => entry == game2048::entry(),
+                (entry, own) => entry == own,
             }),
         }
     }
