@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::Device;
 use grpo_2048::arena::{Arena, Rules, Workers};
-use grpo_2048::config::Config;
+use grpo_2048::config::{Config, ScaleRewards};
 use grpo_2048::environment::Environment;
 use grpo_2048::evolve::{Discovery, Ended, Search, Settings};
 use grpo_2048::parallel::Peers;
@@ -26,33 +26,45 @@ use crate::served::{Served, honest};
 static SANDBOX: LazyLock<Sandbox> =
     LazyLock::new(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap());
 
-const SETTINGS: Settings = Settings { rounds: 3, islands: 2, inspirations: 2, migration: 2, boards: 1 };
+const SETTINGS: Settings = Settings { rounds: 3, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 };
 
-/// Searches in `dir` with the built-in model, whose programs work though it reads none; `stop_after`: the round after
-/// which the search is stopped.
-fn search(dir: &Path, workers: usize, stop_after: Option<usize>) -> Ended {
-    searched(dir, workers, stop_after, Vec::new())
+/// How a search of the tests is made.
+#[derive(Clone, Default)]
+struct Way {
+    workers: usize,
+    /// The round after which it is stopped.
+    stop_after: Option<usize>,
+    servers: Vec<String>,
+    update: bool,
 }
 
-/// The same with the model on servers, if some are named.
-fn searched(dir: &Path, workers: usize, stop_after: Option<usize>, servers: Vec<String>) -> Ended {
+/// Searches in `dir` with the built-in model, whose programs work though it reads none.
+fn search(dir: &Path, workers: usize, stop_after: Option<usize>) -> Ended {
+    searched(dir, Way { workers, stop_after, ..Way::default() })
+}
+
+fn searched(dir: &Path, Way { workers, stop_after, servers, update }: Way) -> Ended {
     let mut config = Config::preset("builtin").unwrap();
     (config.rollout.servers, config.model.lora_r) = (servers, 4);
+    // A rate at which three rounds show in what is written.
+    (config.grpo.learning_rate, config.grpo.warmup_steps) = (0.02, 0);
+    config.grpo.scale_rewards = ScaleRewards::Entropic;
     (config.rollout.groups, config.rollout.num_generations) = (2, 4);
     config.sandbox.game_seconds = 0.02;
-    let policy = Policy::load(&config.model, Seed::root(0), &Device::Cpu).unwrap();
+    let mut policy = Policy::load(&config.model, Seed::root(0), &Device::Cpu).unwrap();
     let arena = Arena::new(SANDBOX.clone(), Environment::Game2048, Rules::of(&config), Workers::new(workers)).unwrap();
     let requests = arena.environment().briefing().requests;
     let stop = AtomicBool::new(false);
     let mut servers = Servers::open(&config.rollout, 64).unwrap();
     servers.iter_mut().for_each(|servers| servers.keep_adapters_in(dir));
-    let search = Search {
-        policy: &policy,
+    let mut search = Search {
+        policy: &mut policy,
         servers: servers.as_ref(),
         arena: &arena,
         config: &config,
         peers: Peers::alone(),
-        settings: SETTINGS,
+        settings: Settings { update, ..SETTINGS },
+        allowance: None,
         kind: PromptKind::Builtin,
         requests,
         stop: &stop,
@@ -98,13 +110,41 @@ fn a_search_finds_the_same_with_any_number_of_workers_and_where_it_was_stopped()
     assert!(first.report.is_some_and(|report| report.mean_score.value > 0.0));
 }
 
+#[test]
+fn a_search_that_learns_finds_the_same_with_any_number_of_workers_and_where_it_was_stopped() {
+    let dirs: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+    let way = |workers, stop_after| Way { workers, stop_after, update: true, ..Way::default() };
+    let first = found(searched(dirs[0].path(), way(1, None)));
+    assert_eq!(found(searched(dirs[1].path(), way(8, None))), first);
+    for round in [1, 2] {
+        assert_eq!(searched(dirs[2].path(), way(2, Some(round))), Ended::Stopped);
+    }
+    assert_eq!(found(searched(dirs[2].path(), way(2, None))), first);
+    let expected = files(dirs[0].path());
+    for dir in &dirs[1..] {
+        assert!(files(dir.path()) == expected, "files of {} differ", dir.path().display());
+    }
+    // The weights of the last round are there, those of the rounds before are not, and what was learnt shows in what is written.
+    let names: Vec<&str> = expected.iter().map(|(name, _)| name.as_str()).collect();
+    for name in ["checkpoint-3/adapter_model.safetensors", "checkpoint-3/optimizer.safetensors"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(!names.iter().any(|name| name.starts_with("checkpoint-2")), "{names:?}");
+    let still = tempfile::tempdir().unwrap();
+    found(search(still.path(), 2, None));
+    let written = |dir: &Path| fs::read_to_string(dir.join("evolve.json")).unwrap();
+    let programs = |text: String| -> Value { serde_json::from_str::<Value>(&text).unwrap()["database"].take() };
+    assert!(programs(written(still.path())) != programs(written(dirs[0].path())));
+}
+
 /// The server writes the same for the same request, as vLLM does if it is started to.
 #[test]
 fn a_search_on_servers_repeats_if_these_do() {
     let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let served = Served::start(honest);
-    let expected = found(searched(first.path(), 1, None, vec![served.url.clone()]));
-    assert_eq!(found(searched(second.path(), 8, None, vec![served.url.clone()])), expected);
+    let way = |workers| Way { workers, servers: vec![served.url.clone()], ..Way::default() };
+    let expected = found(searched(first.path(), way(1)));
+    assert_eq!(found(searched(second.path(), way(8))), expected);
     assert!(!served.loaded().is_empty());
 }
 
@@ -148,6 +188,7 @@ fn what_a_search_cannot_use_is_refused_with_a_hint() {
         (&["evolve", "--model", "m", "--env", tasks, "--task", "ad"], "did you mean `add`?"),
         (&["evolve", "--model", "m", "--task", "add"], "2048 has no tasks"),
         (&["evolve", "--model", "m", "--set", "rollout.turns=2"], "rollout.turns: found 2, expected 1"),
+        (&["evolve", "--model", "m", "--update", "--num-generations", "2"], "grpo.scale_rewards = entropic"),
     ] {
         let said = refused(dir.path(), arguments);
         assert!(said.contains(expected), "{arguments:?}: {said}");
@@ -167,6 +208,10 @@ fn a_language_model_is_asked_round_after_round_and_another_search_is_refused() {
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
     // Random weights write nothing that works.
     let said = refused(dir.path(), &arguments);
+    assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
+    let words =
+        "evolve --model m --update --groups 1 --num-generations 4 --max-completion-length 8 --rounds 2 --output-dir u";
+    let said = refused(dir.path(), &words.split(' ').collect::<Vec<_>>());
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
     let said = refused(dir.path(), &[&arguments[..], &["--islands", "3"]].concat());
     assert!(said.contains("is of another search: islands 4,") && said.contains("another --output-dir"), "{said}");

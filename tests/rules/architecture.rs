@@ -68,6 +68,8 @@ const USES: &[(&str, &[&str])] = &[
             "environment",
             "evaluation",
             "files",
+            "groups",
+            "grpo",
             "metrics",
             "parallel",
             "policy",

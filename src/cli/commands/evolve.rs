@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, text_path};
+use crate::cli::arguments::{Base, Flags, SourceArgs, WorkerArgs, text_path};
 use crate::cli::opened::tasks::{first_ids, named};
-use crate::cli::opened::{arena, interrupt, model, runs};
+use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
-use crate::environment::{Environment, Request};
+use crate::environment::{Environment, Labels, Request};
+use crate::evaluation::Estimate;
 use crate::evolve::{self, Candidate, Discovery, Ended, EvolveError, Round, Search, Settings};
 use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
@@ -18,10 +19,13 @@ use crate::policy::Policy;
 use crate::prompt::PromptKind;
 use crate::rollout::Servers;
 
+/// The settings of a search whose model learns, under all that the user says.
+const UPDATED: Base<'_> = Base { name: "evolve --update", settings: "[grpo]\nscale_rewards = \"entropic\"\n" };
+
 /// Search for one good program with a language model that is shown programs and what they came to
 ///
 /// A round asks --groups times for --num-generations programs, each time to improve one that was found before, with others
-/// beside it; the weights stay as they are. Islands keep the best program of each length and cost, and what is improved next
+/// beside it; the weights stay as they are, or learn from every round (--update). Islands keep the best program of each length and cost, and what is improved next
 /// follows from how good a program is, what came of it, and how often it was asked. All programs play the same boards; at
 /// the end held-out boards choose the best, and others tell its score. The search does not depend on the number of workers,
 /// and goes on where it was when the same command is given again. docs/evolve.md tells how it works.
@@ -29,6 +33,7 @@ use crate::rollout::Servers;
 #[command(after_help = "Examples:
   grpo-2048 evolve --model Qwen/Qwen2.5-Coder-7B-Instruct --device cuda
   grpo-2048 evolve --env examples/snake.py --model M --rounds 50
+  grpo-2048 evolve --env examples/bin_packing/evaluator.py --model M --games 4
   grpo-2048 evolve --env tasks.jsonl --task clamp --model M \\
                    --set reward.fuel_bonus=1        the fastest that passes
   grpo-2048 score runs/evolve/best.py               how good is what it found?")]
@@ -50,7 +55,8 @@ pub struct EvolveArgs {
     /// "auto", "cpu", "cuda" or "cuda:N"
     #[arg(long, value_name = "D", help_heading = "Model")]
     device: Option<String>,
-    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game, or a directory with env.toml
+    /// What programs are written for: "2048", a .jsonl file of tasks, a .py file with a game or an `evaluate(program_path)`,
+    /// or a directory with env.toml
     #[arg(long, value_name = "E", help_heading = "Programs")]
     env: Option<String>,
     /// The task to solve, by its id; needless where there is one
@@ -77,6 +83,10 @@ pub struct EvolveArgs {
     /// Programs that are shown beside the one to improve
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Search", value_parser = clap::value_parser!(u32).range(0..=16))]
     inspirations: u32,
+    /// Let the model learn from every round, by the settings of grpo, with grpo.scale_rewards = "entropic" unless you say
+    /// otherwise: for the best program rather than the mean
+    #[arg(long, help_heading = "Search")]
+    update: bool,
     /// Longest completion, in tokens
     #[arg(long, value_name = "T", help_heading = "Search")]
     max_completion_length: Option<u32>,
@@ -110,14 +120,18 @@ pub struct EvolveArgs {
 impl EvolveArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
-        let config = self.source.resolve(&flags, console)?;
+        let config = match self.update {
+            true => self.source.resolve_on(UPDATED, &flags, console)?,
+            false => self.source.resolve(&flags, console)?,
+        };
         self.fits(&config)?;
         model::check_files("--model", &config)?;
         let arena = arena::open(&config, console)?;
         let requests = self.requests(arena.environment())?;
         let stop = interrupt::stop_flag(console, "stopping after this round; the same command goes on from there")?;
         let device = model::device(&config.model.device, console)?;
-        let policy = model::policy_shown(&config, &device, console)?;
+        let allowance = machine::allowance(&device, &config, 1)?;
+        let mut policy = model::policy_shown(&config, &device, console)?;
         let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
         if kind == PromptKind::Builtin {
             return Err(CliError::user_hint(
@@ -126,17 +140,17 @@ impl EvolveArgs {
             ));
         }
         let servers = self.servers(&config, &policy)?;
-        let (policy, servers, arena, config, stop) = (&policy, servers.as_ref(), &arena, &config, &*stop);
+        let (policy, servers, arena, config, stop) = (&mut policy, servers.as_ref(), &arena, &config, &*stop);
         let (peers, settings) = (Peers::alone(), self.settings());
-        let search = Search { policy, servers, arena, config, peers, settings, kind, requests, stop };
-        let ended = self.search(&search, console)?;
+        let mut search = Search { policy, servers, arena, config, peers, settings, allowance, kind, requests, stop };
+        let ended = self.search(&mut search, console)?;
         match ended {
             Ended::Stopped => Err(CliError::Interrupted),
             Ended::Done(None) => Err(CliError::user_hint(
                 format!("no program of {} earned anything", counted(self.rounds as usize, "round")),
                 format!("see what it writes: grpo-2048 eval --model {}", config.model.model),
             )),
-            Ended::Done(Some(found)) => self.tell(&found),
+            Ended::Done(Some(found)) => self.tell(&found, search.arena.environment().labels()),
         }
     }
 
@@ -146,6 +160,7 @@ impl EvolveArgs {
             islands: self.islands as usize,
             inspirations: self.inspirations as usize,
             migration: self.migration as usize,
+            update: self.update,
             boards: self.games as usize,
         }
     }
@@ -193,7 +208,7 @@ impl EvolveArgs {
         }
     }
 
-    fn search(&self, search: &Search<'_>, console: &Console) -> Result<Ended, CliError> {
+    fn search(&self, search: &mut Search<'_>, console: &Console) -> Result<Ended, CliError> {
         let count = search.config.rollout.groups * search.config.rollout.num_generations;
         let tried = search.arena.environment().labels().tried();
         let bar = console.count(count, "programs");
@@ -209,7 +224,8 @@ impl EvolveArgs {
         let rounds = self.rounds;
         let mut told = |round: &Round| {
             let best = round.best.as_ref().map_or_else(|| "nothing works yet".into(), result);
-            console.print(&format!("round {}/{rounds}  {} new  best {best}", round.number, round.new));
+            let entropy = round.entropy.map_or_else(String::new, |entropy| format!("  entropy {entropy:.3}"));
+            console.print(&format!("round {}/{rounds}  {} new{entropy}  best {best}", round.number, round.new));
         };
         if console.progress() == Progress::Plain {
             console.print(&format!("{} of {} each", counted(rounds as usize, "round"), counted(count, "program")));
@@ -223,15 +239,15 @@ impl EvolveArgs {
         })
     }
 
-    fn tell(&self, found: &Discovery) -> Result<(), CliError> {
+    fn tell(&self, found: &Discovery, labels: Labels) -> Result<(), CliError> {
         let path = self.output_dir.join("best.py");
         if self.json {
             return output::json(&serde_json::json!({ "best": found.best, "report": found.report }));
         }
         let reported = found.report.as_ref().map(|report| {
-            let estimate = report.mean_score;
-            let (low, high) = (estimate.interval.low, estimate.interval.high);
-            format!("on other boards: {:.0} points a game ({low:.0} to {high:.0})\n", estimate.value)
+            let Estimate { value, interval } = report.mean_score;
+            let [value, low, high] = [value, interval.low, interval.high].map(|score| labels.written(score));
+            format!("on other boards: {value} points a game ({low} to {high})\n")
         });
         let lines = format!("best: {}\n{}", result(&found.best), reported.unwrap_or_default());
         output::print(&format!("{lines}{}\n", path.display()))

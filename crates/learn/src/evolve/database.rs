@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
-        Settings { rounds: 4, islands: 2, inspirations: 2, migration: 2, boards: 1 }
+        Settings { rounds: 4, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 }
     }
 
     fn judged(name: &str, reward: f64, fuel: u64) -> JudgedProgram {

@@ -3,10 +3,11 @@
 //! Takes a policy, an arena, and one game or one task; gives a database of programs and the best of them. Each round asks
 //! P groups of G completions, a group for a parent that islands and PUCT choose ([`Database`]). All programs play the same
 //! boards, and the best is chosen and reported on others. Nothing depends on the number of workers, because a round's
-//! programs are taken in in their order. Does not know updates: the weights stay as they are.
+//! programs are taken in in their order. The weights stay as they are, or learn from each round ([`Settings::update`]).
 
 mod database;
 mod error;
+mod learner;
 mod saved;
 mod settings;
 mod shown;
@@ -27,12 +28,15 @@ use crate::prompt::{Prompt, PromptKind, PromptSet};
 use crate::reward::Rule;
 use crate::rollout::{GroupRequest, Servers};
 use crate::seed::{Purpose, Seed};
+use crate::train::memory::Allowance;
 use crate::train::scoring::{Draw, Stage, boards};
 use crate::train::{Episode, TrainError};
 
 use database::JudgedProgram;
 pub use database::{Candidate, Database, Lineage};
 pub use error::EvolveError;
+use learner::{Learner, Written};
+use saved::State;
 pub use settings::Settings;
 
 /// The best programs of a search, which held-out games choose from.
@@ -40,7 +44,7 @@ const FINALISTS: usize = 32;
 
 /// What a search works with.
 pub struct Search<'a> {
-    pub policy: &'a Policy,
+    pub policy: &'a mut Policy,
     /// Sample in place of the policy, if there are any.
     pub servers: Option<&'a Servers>,
     pub arena: &'a Arena,
@@ -48,6 +52,8 @@ pub struct Search<'a> {
     /// One process.
     pub peers: Peers,
     pub settings: Settings,
+    /// How much memory updates may use; none if the machine does not tell.
+    pub allowance: Option<Allowance>,
     /// How the model reads its prompts.
     pub kind: PromptKind,
     /// The requests, all of the same game or task; groups ask them in turn.
@@ -63,6 +69,8 @@ pub struct Round {
     pub number: usize,
     /// Programs that it added.
     pub new: usize,
+    /// Entropy of the policy in the round, in nats per token, if it learnt from it.
+    pub entropy: Option<f64>,
     /// The best program so far, if there is one.
     pub best: Option<Candidate>,
 }
@@ -87,22 +95,32 @@ pub enum Ended {
 impl Search<'_> {
     /// Searches, or goes on with the search in `dir`. `told` hears of every round that is made.
     pub fn run(
-        &self,
+        &mut self,
         dir: &Path,
         observer: &mut dyn FnMut(Event<'_>),
         told: &mut dyn FnMut(&Round),
     ) -> Result<Ended, EvolveError> {
-        let fingerprint = self.fingerprint();
-        let known = saved::read(dir, &fingerprint)?;
-        let mut database = known.unwrap_or_else(|| Database::new(self.settings.islands));
-        while database.rounds < self.settings.rounds {
+        let settings = self.fingerprint();
+        let known = saved::read(dir, &settings)?;
+        let fresh = || State { settings, database: Database::new(self.settings.islands), division: None };
+        let mut state = known.unwrap_or_else(fresh);
+        let mut learner = self.learner(dir, &mut state)?;
+        while state.database.rounds < self.settings.rounds {
             if self.stop.load(Ordering::SeqCst) {
                 return Ok(Ended::Stopped);
             }
-            let round = self.round(&mut database, observer)?;
-            saved::write(dir, &fingerprint, &database)?;
+            let round = self.round(&mut state.database, learner.as_mut(), observer)?;
+            if let Some(learner) = &learner {
+                learner.save(dir, self.policy, round.number)?;
+                state.division = Some(learner.division);
+            }
+            saved::write(dir, &state)?;
+            if learner.is_some() {
+                learner::forget(dir, round.number)?;
+            }
             told(&round);
         }
+        let database = state.database;
         let found = self.settle(&database)?;
         if let Some(found) = &found {
             saved::write_best(dir, &database, &found.best)?;
@@ -112,17 +130,47 @@ impl Search<'_> {
 
     /// Everything that the search follows from, but for the number of its rounds and of workers.
     fn fingerprint(&self) -> String {
-        let Config { environment, model, rollout, sandbox, arena, reward, train, .. } = self.config;
-        let Settings { islands, inspirations, migration, boards, rounds: _ } = self.settings;
+        let Config { environment, model, rollout, sandbox, arena, reward, grpo, train, .. } = self.config;
+        let Settings { islands, inspirations, migration, boards, update, rounds: _ } = self.settings;
+        let learnt = if update { format!(", updated by {grpo:?}") } else { String::new() };
         let requests: Vec<&str> = self.requests.iter().map(|request| request.style.as_str()).collect();
         format!(
             "islands {islands}, inspirations {inspirations}, migration {migration}, boards {boards}, {requests:?}, seed {}, \
-             salt {:?}, freeze after {}, moves {}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}",
+             salt {:?}, freeze after {}, moves {}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}{learnt}",
             train.seed, train.board_salt, arena.freeze_after, arena.moves_max
         )
     }
 
-    fn round(&self, database: &mut Database, observer: &mut dyn FnMut(Event<'_>)) -> Result<Round, EvolveError> {
+    /// What updates the policy, as it was after the rounds of `state`; none if its weights stay.
+    fn learner(&mut self, dir: &Path, state: &mut State) -> Result<Option<Learner>, EvolveError> {
+        if !self.settings.update {
+            return Ok(None);
+        }
+        let (rounds, longest) = (state.database.rounds, self.longest_shown()?);
+        let mut learner = Learner::new(self.policy, self.config, longest, self.allowance.as_ref(), state.division)?;
+        if rounds > 0 {
+            learner.restore(dir, self.policy, rounds)?;
+        }
+        Ok(Some(learner))
+    }
+
+    /// Number of tokens of the longest prompt that memory is planned for: a request and as many programs as are shown, all of
+    /// the maximum length.
+    fn longest_shown(&self) -> Result<usize, EvolveError> {
+        let system = self.arena.environment().briefing().system;
+        let briefing = Briefing { system, requests: self.requests.clone() };
+        let asked = PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?;
+        let asked = asked.held_out().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+        let shown = (self.settings.inspirations + 1) * self.config.rollout.max_completion_length;
+        Ok(longest_prompt(self.policy, self.config).min(asked + shown))
+    }
+
+    fn round(
+        &self,
+        database: &mut Database,
+        learner: Option<&mut Learner>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Round, EvolveError> {
         let (groups, size) = (self.config.rollout.groups, self.config.rollout.num_generations);
         let number = database.rounds + 1;
         let mut taken = BTreeSet::new();
@@ -135,6 +183,12 @@ impl Search<'_> {
         let draw = Draw { boards: &boards, step: number };
         let rule = Rule::new(&self.config.reward, self.arena.environment());
         let (episodes, _) = self.stage(&rule).episodes(&requests, draw, observer)?;
+        let written =
+            Written { prompts: &prompts, episodes: &episodes, round: number, rounds: self.settings.rounds, seed };
+        let entropy = match learner {
+            Some(learner) => learner.learn(self.policy, self.config, &written, observer)?,
+            None => None,
+        };
         let before = database.candidates().len();
         lineages.iter().for_each(|lineage| database.note_asked(lineage));
         for (place, episode) in episodes.into_items().into_iter().enumerate() {
@@ -148,7 +202,7 @@ impl Search<'_> {
             database.migrate();
         }
         let new = database.candidates().len() - before;
-        Ok(Round { number, new, best: database.ranked().first().map(|best| (*best).clone()) })
+        Ok(Round { number, new, entropy, best: database.ranked().first().map(|best| (*best).clone()) })
     }
 
     fn stage<'a>(&'a self, rule: &'a Rule) -> Stage<'a> {

@@ -9,21 +9,26 @@ use serde_json::{Value, json};
 use super::database::{Candidate, Cell, Database};
 use super::error::EvolveError;
 use crate::files;
+use crate::grpo::Division;
 use crate::train::run_dir::BEST;
 
 const STATE: &str = "evolve.json";
 /// The directory that OpenEvolve's visualiser opens.
 const OPEN_EVOLVE: &str = "openevolve";
 
+/// What a search goes on from, beside the weights.
 #[derive(Serialize, Deserialize)]
-struct State {
+pub(super) struct State {
     /// The settings that must be equal to go on.
-    settings: String,
-    database: Database,
+    pub settings: String,
+    pub database: Database,
+    /// How updates are divided into parts, if there are updates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub division: Option<Division>,
 }
 
-/// The database of a search that was stopped; none in a new directory.
-pub(super) fn read(dir: &Path, settings: &str) -> Result<Option<Database>, EvolveError> {
+/// The state of a search that was stopped; none in a new directory.
+pub(super) fn read(dir: &Path, settings: &str) -> Result<Option<State>, EvolveError> {
     let path = dir.join(STATE);
     if !path.exists() {
         return Ok(None);
@@ -31,17 +36,16 @@ pub(super) fn read(dir: &Path, settings: &str) -> Result<Option<Database>, Evolv
     let text = fs::read_to_string(&path).map_err(EvolveError::file(&path))?;
     let state: State = serde_json::from_str(&text).map_err(|error| EvolveError::file(&path)(error.into()))?;
     match state.settings == settings {
-        true => Ok(Some(state.database)),
+        true => Ok(Some(state)),
         false => Err(EvolveError::OtherSearch { path, found: state.settings }),
     }
 }
 
 /// Writes the state of the search and the best program so far.
-pub(super) fn write(dir: &Path, settings: &str, database: &Database) -> Result<(), EvolveError> {
+pub(super) fn write(dir: &Path, state: &State) -> Result<(), EvolveError> {
     fs::create_dir_all(dir).map_err(EvolveError::file(dir))?;
-    let state = json!({ "settings": settings, "database": database });
-    write_json(&dir.join(STATE), &state)?;
-    match database.ranked().first() {
+    write_json(&dir.join(STATE), &json!(state))?;
+    match state.database.ranked().first() {
         Some(best) => write_text(&dir.join(BEST), &best.source),
         None => Ok(()),
     }

@@ -11,6 +11,8 @@ pub struct Settings {
     pub inspirations: usize,
     /// Rounds after which the best of each island settles on the next one too; 0: never.
     pub migration: usize,
+    /// Whether the policy learns from each round, as `grpo` says, or stays as it is.
+    pub update: bool,
     /// Boards that every program plays.
     pub boards: usize,
 }

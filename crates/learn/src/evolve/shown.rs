@@ -28,7 +28,7 @@ pub(super) fn request(
 fn told(candidate: &Candidate, labels: Labels) -> String {
     let result = match labels {
         Labels::Tests => format!("It passes {:.0}% of the tests", 100.0 * candidate.score),
-        _ => format!("It scores {:.0} points a game", candidate.score),
+        _ => format!("It scores {} points a game", labels.written(candidate.score)),
     };
     let millions = candidate.fuel as f64 / 1e6;
     format!("```python\n{}\n```\n{result}, with {millions:.0} million instructions.", candidate.source.trim_end())

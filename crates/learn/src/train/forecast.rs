@@ -15,7 +15,8 @@ use crate::rollout::{self, Completion, FinishReason, RolloutEvent};
 use crate::seed::{Purpose, Seed};
 
 use super::memory::{self, MemoryPlan};
-use super::{Run, TrainError};
+use super::reference::Reference;
+use super::{Run, TrainError, optimizer};
 
 /// A part of the probe that has taken so many seconds is not repeated with more tokens or completions.
 const ENOUGH_S: f64 = 2.0;
@@ -137,7 +138,8 @@ impl Run<'_> {
     /// Seconds of the updates of a step, and the number of completions that the probe's update was made on: one group,
     /// or all of them if that is quick.
     fn probe_update(&mut self, plan: &MemoryPlan, sampled: &Sampled) -> Result<(Seconds, usize), TrainError> {
-        let (mut optimizer, reference) = (self.optimizer()?, self.reference()?);
+        let mut optimizer = optimizer(self.policy, self.config)?;
+        let reference = Reference::of(self.policy, self.config)?;
         // As many of each group as an update learns from.
         let size = self.config.learnt_per_group();
         let learnt: Vec<&Completion> = sampled.completions.iter().flat_map(|group| &group[..size]).collect();
@@ -148,7 +150,7 @@ impl Run<'_> {
             let prompts = &sampled.prompts[..groups];
             let batch = Batch::new(prompts, completions, advantages, &self.config.rollout, &self.config.grpo);
             let begin = Instant::now();
-            let batch = self.referred(batch.divided(plan.division), reference.as_ref())?;
+            let batch = Reference::added(reference.as_ref(), batch.divided(plan.division), self.policy)?;
             grpo::update(self.policy, &mut optimizer, &batch, LEARNING_RATE, &mut |_, _| ())?;
             Ok::<_, TrainError>(begin.elapsed().as_secs_f64())
         };

@@ -22,6 +22,7 @@ pub mod hall_of_fame;
 mod in_play;
 pub mod memory;
 mod record;
+pub(crate) mod reference;
 mod resample;
 pub mod run_dir;
 mod sampling;
@@ -43,7 +44,7 @@ use crate::evaluation::HeldOut;
 use crate::grpo::{Division, Optimizer};
 use crate::metrics::{Event, RunHeader, StepRecord};
 use crate::parallel::Peers;
-use crate::policy::{Decoder, Policy, device_name};
+use crate::policy::{Policy, device_name};
 use crate::prompt::{PromptSet, TurnFormat};
 use crate::reward::Rule;
 use crate::rollout::Servers;
@@ -58,6 +59,7 @@ pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
 
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
+use reference::Reference;
 use run_dir::{Reopened, Retention, RunDir, RunDirError};
 use scoring::Stage;
 pub use step::COMPLETIONS_VERSION;
@@ -87,14 +89,6 @@ pub struct Run<'a> {
     pub measure: &'a dyn Fn(&StepRecord) -> BTreeMap<String, f64>,
 }
 
-/// The reference model of the KL penalty.
-enum Reference {
-    /// The policy with its adapters switched off.
-    AdaptersOff,
-    /// A copy of the policy from before training, used when all weights are trained.
-    Frozen(Box<Decoder>),
-}
-
 /// The state of a run that changes from step to step, apart from the weights.
 struct Progress {
     dir: RunDir,
@@ -110,6 +104,12 @@ struct Progress {
     held_out: Arena,
 }
 
+/// The optimiser of the policy's trained weights.
+pub(crate) fn optimizer(policy: &Policy, config: &Config) -> Result<Optimizer, TrainError> {
+    let optimizer = Optimizer::new(policy.trainable(), &config.grpo)?;
+    Ok(optimizer.in_precision(policy.decoder().precision()).fused(config.grpo.fused_adamw))
+}
+
 impl Run<'_> {
     /// Trains in a new output directory.
     pub fn start(
@@ -118,7 +118,7 @@ impl Run<'_> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<RunSummary, TrainError> {
         let plan = self.plan(None, self.peers.size(), observer)?;
-        let (optimizer, reference) = (self.optimizer()?, self.reference()?);
+        let (optimizer, reference) = (optimizer(self.policy, self.config)?, Reference::of(self.policy, self.config)?);
         self.compare_servers()?;
         // The directory is made last, so that a run that cannot start leaves nothing behind.
         let dir = self.dir(|| RunDir::create(self.config, about).map(|dir| (dir, None)))?.0;
@@ -142,10 +142,10 @@ impl Run<'_> {
         let newest = newest.ok_or_else(nothing)?;
         self.compare_servers()?;
         self.keep_adapters_in(dir.path());
-        let mut optimizer = self.optimizer()?;
+        let mut optimizer = optimizer(self.policy, self.config)?;
         // The reference is made before the trained weights are restored, because it is the model that the run started
         // from.
-        let reference = self.reference()?;
+        let reference = Reference::of(self.policy, self.config)?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         state.max_steps = self.config.train.max_steps;
         let (guard, held_out) = (self.guard(&state.log_history), self.held_out());
@@ -159,20 +159,6 @@ impl Run<'_> {
 
     fn held_out(&self) -> Arena {
         self.arena.under(Rules::of(self.config))
-    }
-
-    fn optimizer(&self) -> Result<Optimizer, TrainError> {
-        let optimizer = Optimizer::new(self.policy.trainable(), &self.config.grpo)?;
-        let precision = self.policy.decoder().precision();
-        Ok(optimizer.in_precision(precision).fused(self.config.grpo.fused_adamw))
-    }
-
-    fn reference(&self) -> Result<Option<Reference>, TrainError> {
-        Ok(match (self.config.grpo.beta > 0.0, self.config.model.lora_r > 0) {
-            (false, _) => None,
-            (true, true) => Some(Reference::AdaptersOff),
-            (true, false) => Some(Reference::Frozen(Box::new(self.policy.frozen_decoder()?))),
-        })
     }
 
     /// Trains from the state in `progress`: that of a new run, or of the checkpoint `resumed`.

@@ -11,8 +11,6 @@ use crate::config::{GrpoConfig, PromptDraw, StepsAhead};
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Demonstration, Division};
 use crate::metrics::{Activity, Event, Period, Player, StepRecord, UpdateRecord};
-use crate::policy::Adapters;
-
 use crate::seed::{Purpose, Seed};
 
 use super::ahead::StepInputs;
@@ -21,8 +19,9 @@ use super::elites::{Elite, Elites, Race, Replay, Replayed, StepEpisodes};
 use super::episode::{Episode, Turn, emit_games};
 use super::guard::Collapse;
 use super::hall_of_fame::HallOfFame;
+use super::reference::Reference;
 use super::resample::Sampled;
-use super::{Progress, Reference, Run, TrainError, advice, control, memory, record};
+use super::{Progress, Run, TrainError, advice, control, memory, record};
 
 use lesson::Lesson;
 pub use log::COMPLETIONS_VERSION;
@@ -294,7 +293,8 @@ impl Run<'_> {
             true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
             false => batch,
         };
-        self.referred(if lesson.off_policy { batch.off_policy() } else { batch }, reference)
+        let batch = if lesson.off_policy { batch.off_policy() } else { batch };
+        Reference::added(reference, batch, self.policy)
     }
 
     /// The elites of the lesson, each with a prompt. Where all play one game it is drawn anew, because what one prompt's
@@ -311,16 +311,5 @@ impl Run<'_> {
         pairs
             .filter_map(|(prompt, elite)| Some(Demonstration { prompt: &prompt?.ids, completion: &elite.ids }))
             .collect()
-    }
-
-    /// Adds the reference's log-probabilities to the batch, if there is a reference.
-    pub(super) fn referred(&self, batch: Batch, reference: Option<&Reference>) -> Result<Batch, TrainError> {
-        let Some(reference) = reference else { return Ok(batch) };
-        let decoder = match reference {
-            Reference::AdaptersOff => self.policy.decoder(),
-            Reference::Frozen(decoder) => decoder,
-        };
-        let logprobs = grpo::reference_logprobs(decoder, Adapters::Off, &batch)?;
-        Ok(batch.with_reference(logprobs))
     }
 }

@@ -1,0 +1,130 @@
+//! Updates between rounds: the policy learns from what it wrote, on the one problem that is searched.
+//!
+//! Source: TTT-Discover (2026), with `grpo.scale_rewards = "entropic"`; the settings of `grpo` say what an update is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::files::{self, PARTIAL};
+use crate::groups::Groups;
+use crate::grpo::{self, Batch, Division, Optimizer};
+use crate::metrics::Event;
+use crate::policy::Policy;
+use crate::prompt::Prompt;
+use crate::seed::{Purpose, Seed};
+use crate::train::memory::{Allowance, MemoryPlan, Workload};
+use crate::train::reference::Reference;
+use crate::train::{Episode, TrainError, optimizer};
+
+use super::error::EvolveError;
+
+const OPTIMIZER: &str = "optimizer.safetensors";
+
+/// What updates between rounds work with, beside the policy.
+pub(super) struct Learner {
+    optimizer: Optimizer,
+    reference: Option<Reference>,
+    /// How updates are divided. A search that goes on has the same, because another would round differently.
+    pub division: Division,
+}
+
+/// The completions of a round, as an update reads them.
+pub(super) struct Written<'a> {
+    pub prompts: &'a [Prompt],
+    pub episodes: &'a Groups<Episode>,
+    /// Number of the round, from 1.
+    pub round: usize,
+    pub rounds: usize,
+    pub seed: Seed,
+}
+
+impl Learner {
+    /// Prepares updates of `policy`, which is as it was before the search, divided so that prompts of at most `longest`
+    /// tokens fit into the memory that may be used.
+    pub fn new(
+        policy: &Policy,
+        config: &Config,
+        longest: usize,
+        allowance: Option<&Allowance>,
+        had: Option<Division>,
+    ) -> Result<Learner, TrainError> {
+        let set = config.train.memory_mib << 20;
+        let limit = if set > 0 { Some(set) } else { allowance.map(|allowance| allowance.bytes) };
+        let plan = match MemoryPlan::fitting(&Workload::of(policy, config, longest), limit, had) {
+            // A limit that nobody set is an estimate, as in training.
+            Err(too_small) if set == 0 => *too_small.smallest,
+            plan => plan?,
+        };
+        let reference = Reference::of(policy, config)?;
+        Ok(Learner { optimizer: optimizer(policy, config)?, reference, division: plan.division })
+    }
+
+    /// Updates the policy with a round. Returns its entropy before the update, in nats per token; none if no completion was
+    /// better than its group, from which nothing can be learnt.
+    pub fn learn(
+        &mut self,
+        policy: &Policy,
+        config: &Config,
+        written: &Written<'_>,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<f64>, TrainError> {
+        let Written { prompts, episodes, round, rounds, seed } = *written;
+        let rewards = episodes.each_ref().map(|episode| episode.returns.clone());
+        let learnt = grpo::learnt_from(&rewards.each_ref().map(|turns| turns[0]), &config.grpo);
+        let advantages = grpo::advantages(&learnt.clone().map(|place| rewards.items()[place].clone()), &config.grpo);
+        let completions = learnt.map(|place| episodes.items()[place].trajectory());
+        let batch = Batch::new(prompts, completions, advantages, &config.rollout, &config.grpo).divided(self.division);
+        let batch = match policy.dropout() > 0.0 {
+            true => batch.with_dropout(seed.child(Purpose::Dropout, 0)),
+            false => batch,
+        };
+        let batch = Reference::added(self.reference.as_ref(), batch, policy)?;
+        let learning_rate = grpo::learning_rate(&config.grpo, round - 1, rounds);
+        let mut updating = |done, total| observer(Event::Updating { done, total });
+        let stats = grpo::update(policy, &mut self.optimizer, &batch, learning_rate, &mut updating)?;
+        Ok(stats.map(|stats| {
+            self.division = stats.division;
+            stats.entropy
+        }))
+    }
+
+    /// Writes what `policy` has become after a round, completely or not at all.
+    pub fn save(&self, dir: &Path, policy: &Policy, round: usize) -> Result<(), EvolveError> {
+        fs::create_dir_all(dir).map_err(EvolveError::file(dir))?;
+        let filled = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(dir).map_err(EvolveError::file(dir))?;
+        policy.save(filled.path()).map_err(TrainError::from)?;
+        self.optimizer.save(&filled.path().join(OPTIMIZER)).map_err(TrainError::from)?;
+        let target = checkpoint(dir, round);
+        let publish = || {
+            // One of a round that was made again, because the database of it was never written.
+            if target.exists() {
+                fs::remove_dir_all(&target)?;
+            }
+            files::publish_dir(filled.path(), &target)
+        };
+        publish().map_err(EvolveError::file(&target))
+    }
+
+    /// Sets `policy` to what it was after a round.
+    pub fn restore(&mut self, dir: &Path, policy: &mut Policy, round: usize) -> Result<(), EvolveError> {
+        let saved = checkpoint(dir, round);
+        policy.restore(&saved).map_err(TrainError::from)?;
+        self.optimizer.restore(&saved.join(OPTIMIZER)).map_err(TrainError::from)?;
+        Ok(())
+    }
+}
+
+/// The directory of the policy after a round.
+fn checkpoint(dir: &Path, round: usize) -> PathBuf {
+    dir.join(format!("checkpoint-{round}"))
+}
+
+/// Removes the policy of the round before, once that of `round` and its database are written.
+pub(super) fn forget(dir: &Path, round: usize) -> Result<(), EvolveError> {
+    let before = checkpoint(dir, round - 1);
+    match before.exists() {
+        true => fs::remove_dir_all(&before).map_err(EvolveError::file(&before)),
+        false => Ok(()),
+    }
+}
