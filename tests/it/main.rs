@@ -15,6 +15,7 @@ mod cli;
 mod corpus;
 mod differences;
 mod evaluation;
+mod evaluators;
 mod evolve;
 #[cfg(target_os = "linux")]
 mod install;

@@ -50,6 +50,10 @@ const fn short(
 pub const TYPED: &[Typed] = &[
     run("grpo-2048 config"),
     run("grpo-2048 corpus --style chance"),
+    held("grpo-2048 check --env examples/bin_packing/evaluator.py"),
+    held(
+        "grpo-2048 score --env examples/bin_packing/evaluator.py --games 8 --seed 0 examples/bin_packing/initial_program.py",
+    ),
     held("grpo-2048 tasks new mine"),
     held("grpo-2048 tasks show mine count_words"),
     held("grpo-2048 check --env mine"),
@@ -257,6 +261,11 @@ fn furnish(place: &Path, tree: &Tree, documents: &[Document]) {
     let write = |name: &str, text: &str| fs::write(place.join(name), text).unwrap();
     let copy = |from: &str, to: &str| fs::copy(tree.root().join(from), place.join(to)).unwrap();
     fs::create_dir_all(place.join("examples/tasks")).unwrap();
+    fs::create_dir_all(place.join("examples/bin_packing")).unwrap();
+    for file in ["evaluator.py", "initial_program.py"] {
+        let path = format!("examples/bin_packing/{file}");
+        copy(&path, &path);
+    }
     copy("examples/tasks/micro.jsonl", "examples/tasks/micro.jsonl");
     copy("examples/tasks/moves.jsonl", "examples/tasks/moves.jsonl");
     for player in ["my_player.py", "mine.py"] {

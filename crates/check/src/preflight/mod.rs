@@ -5,6 +5,7 @@
 //! rewards. A reward that pays the wrong thing would silently train the wrong thing; a few seconds of play reveal it.
 //! Uses none of the run's random streams, and knows no model.
 
+mod evaluator;
 mod finding;
 mod game2048;
 mod ladder;
@@ -32,6 +33,7 @@ pub fn examine(
     match environment {
         Environment::Game2048 => game2048::examine(config, judge),
         Environment::Script(game) => script::examine(config, game, judge, told),
+        Environment::Evaluator(it) => evaluator::examine(config, it, judge, told),
         Environment::Tasks(tasks) => tasks::examine(config, tasks, judge, told),
     }
 }

@@ -13,6 +13,7 @@ mod crew;
 mod differences;
 mod error;
 mod evaluation;
+mod evaluator;
 mod play;
 mod player;
 mod rules;

@@ -4,7 +4,7 @@ use grpo_sandbox::{Failure, HostError, Sandbox, Session};
 
 use super::play::{GameError, Numbered, Play, Unplayed, ended, ending, shown, unplayed};
 use super::script::play_script;
-use super::{Rules, task};
+use super::{Rules, evaluator, task};
 use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
 use crate::environment::{Case, Ending, Environment, Outcome, wrong_case};
 use crate::program::Program;
@@ -19,6 +19,8 @@ pub(super) fn sessions(environment: &Environment) -> usize {
         Environment::Game2048 => 1,
         // The rules of a game, or the checker of a task, have one of their own.
         Environment::Script(_) | Environment::Tasks(_) => 2,
+        // The program is in that of the evaluator.
+        Environment::Evaluator(_) => 1,
     }
 }
 
@@ -36,10 +38,10 @@ pub(super) fn try_on(
         (Environment::Script(game), Case::Seed(seed)) => {
             load().and_then(|player| play_script(sandbox, rules, game, player, seed))
         }
+        (Environment::Evaluator(it), Case::Seed(seed)) => evaluator::evaluate(sandbox, rules, it, program, seed),
         (Environment::Tasks(tasks), Case::Task(task)) => task::solve(sandbox, rules, program, tasks, task),
-        (Environment::Game2048 | Environment::Script(_), Case::Task(_)) | (Environment::Tasks(_), Case::Seed(_)) => {
-            wrong_case()
-        }
+        (Environment::Game2048 | Environment::Script(_) | Environment::Evaluator(_), Case::Task(_))
+        | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
     };
     match played {
         Ok(play) => Ok(play),

@@ -5,6 +5,7 @@
 //! programs come from, nor the sandbox in which they run.
 
 mod briefing;
+mod evaluator;
 pub mod game2048;
 mod labels;
 mod outcome;
@@ -16,6 +17,8 @@ mod verdict;
 mod worth;
 
 pub use briefing::{Briefing, Example, Request};
+pub use evaluator::Evaluator;
+pub(crate) use evaluator::FUNCTION as EVALUATED;
 pub use labels::Labels;
 pub use outcome::{Case, Ending, Outcome, Points, points};
 pub use script::{Reference, ScriptError, ScriptGame};
@@ -38,6 +41,8 @@ pub enum Environment {
     Game2048,
     /// A game whose rules are a file of Python.
     Script(ScriptGame),
+    /// A file of Python that gives a program its score.
+    Evaluator(Evaluator),
     /// Tasks with tests.
     Tasks(Tasks),
 }
@@ -47,8 +52,8 @@ pub enum Environment {
 pub enum EnvironmentError {
     /// The name is neither known nor that of a file of a supported kind.
     #[error(
-        "{name}: found {found}; expected \"2048\", a .jsonl file of tasks, a .py file with the rules of a game, or a \
-         directory with env.toml"
+        "{name}: found {found}; expected \"2048\", a .jsonl file of tasks, a .py file with the rules of a game or an \
+         evaluator, or a directory with env.toml"
     )]
     Unknown {
         /// The name that the user gave.
@@ -83,7 +88,7 @@ impl Environment {
         refuse_special(path)?;
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("jsonl") => Ok(Environment::Tasks(Tasks::open(path)?)),
-            Some("py") => Ok(Environment::Script(ScriptGame::open(path)?)),
+            Some("py") => Environment::of_python(path),
             _ => {
                 let found = if path.exists() { "a file of another kind" } else { "nothing of that name" };
                 Err(EnvironmentError::Unknown { name: name.to_owned(), found })
@@ -97,8 +102,16 @@ impl Environment {
         directory.has_rules()?;
         match &directory.rules {
             RulesFile::Tasks(path) => Ok(Environment::Tasks(Tasks::open(path)?.described(directory))),
-            RulesFile::Game(path) => Ok(Environment::Script(ScriptGame::open(path)?)),
+            RulesFile::Game(path) => Environment::of_python(path),
         }
+    }
+
+    /// A game, or an evaluator: the functions of the file tell which.
+    fn of_python(path: &Path) -> Result<Environment, EnvironmentError> {
+        Ok(match Evaluator::is_in(path)? {
+            true => Environment::Evaluator(Evaluator::open(path)?),
+            false => Environment::Script(ScriptGame::open(path)?),
+        })
     }
 
     /// The instructions for a policy that reads text.
@@ -106,6 +119,7 @@ impl Environment {
         match self {
             Environment::Game2048 => game2048::prompts::briefing().expect("the prompts are tested"),
             Environment::Script(game) => game.briefing(),
+            Environment::Evaluator(evaluator) => evaluator.briefing(),
             Environment::Tasks(tasks) => tasks.briefing(),
         }
     }
@@ -115,6 +129,7 @@ impl Environment {
         match self {
             Environment::Game2048 => game2048::NAME,
             Environment::Script(game) => game.name(),
+            Environment::Evaluator(evaluator) => evaluator.name(),
             Environment::Tasks(tasks) => tasks.name(),
         }
     }
@@ -124,6 +139,7 @@ impl Environment {
         match (self, case) {
             (Environment::Tasks(tasks), Case::Task(task)) => tasks.tasks()[task as usize].entry(),
             (Environment::Script(game), _) => game.entry().clone(),
+            (Environment::Evaluator(evaluator), _) => evaluator.entry(),
             (Environment::Game2048, _) => game2048::entry(),
             (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
         }
@@ -144,8 +160,8 @@ impl Environment {
                 tasks.tasks()[task as usize].unanswered_outcome(case, ending)
             }
             (Environment::Game2048, Case::Seed(seed)) => game2048::unplayed(seed, ending),
-            (Environment::Script(_), Case::Seed(seed)) => script::unplayed(seed, ending),
-            (Environment::Game2048 | Environment::Script(_), Case::Task(_))
+            (Environment::Script(_) | Environment::Evaluator(_), Case::Seed(seed)) => script::unplayed(seed, ending),
+            (Environment::Game2048 | Environment::Script(_) | Environment::Evaluator(_), Case::Task(_))
             | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
         }
     }
@@ -154,7 +170,7 @@ impl Environment {
     pub fn tasks(&self) -> Option<&Tasks> {
         match self {
             Environment::Tasks(tasks) => Some(tasks),
-            Environment::Game2048 | Environment::Script(_) => None,
+            Environment::Game2048 | Environment::Script(_) | Environment::Evaluator(_) => None,
         }
     }
 
@@ -167,7 +183,7 @@ impl Environment {
     pub fn labels(&self) -> Labels {
         match self {
             Environment::Game2048 => Labels::Board,
-            Environment::Script(_) => Labels::Game,
+            Environment::Script(_) | Environment::Evaluator(_) => Labels::Game,
             Environment::Tasks(_) => Labels::Tests,
         }
     }
@@ -177,6 +193,7 @@ impl Environment {
         match self {
             Environment::Game2048 => game2048::WORTH,
             Environment::Script(game) => Worth { scale: game.scale(), anchor: game.anchor() },
+            Environment::Evaluator(evaluator) => Worth { scale: evaluator.scale(), anchor: evaluator.anchor() },
             Environment::Tasks(_) => Worth { scale: 1.0, anchor: 1.0 },
         }
     }
@@ -186,6 +203,7 @@ impl Environment {
         match self {
             Environment::Game2048 => true,
             Environment::Script(game) => *game.entry() == game2048::entry(),
+            Environment::Evaluator(_) => false,
             Environment::Tasks(tasks) => tasks.tasks().iter().all(|task| match (task.entry(), game2048::entry()) {
                 // A task without a reference has no names for its arguments.
                 (Entry::Function { name, parameters }, Entry::Function { name: own, .. }) if parameters.is_empty() => {

@@ -129,6 +129,10 @@ fn title(env: &str, environment: &Environment) -> String {
         Environment::Script(game) => {
             format!("{env}: the game {}, reference players: {}", game.name(), game.references().len())
         }
+        Environment::Evaluator(evaluator) => {
+            let begins = if evaluator.initial().is_some() { "with" } else { "without" };
+            format!("{env}: the evaluator {}, {begins} a program to begin with", evaluator.name())
+        }
         Environment::Game2048 => "2048: the game, played natively".to_owned(),
     }
 }

@@ -35,7 +35,7 @@ pub enum ScriptError {
 }
 
 /// Reads the text of a file, up to little more than the largest size.
-pub(super) fn read(path: &Path) -> Result<String, ScriptError> {
+pub(in crate::environment) fn read(path: &Path) -> Result<String, ScriptError> {
     let unreadable = |source| ScriptError::Unreadable { path: path.to_owned(), source };
     let not_text = |found| ScriptError::NotText { path: path.to_owned(), found };
     let file = File::open(path).map_err(unreadable)?;
@@ -58,14 +58,14 @@ fn line_of(before: &[u8]) -> usize {
 }
 
 /// The syntax tree of a file.
-pub(super) struct Module<'a> {
+pub(in crate::environment) struct Module<'a> {
     path: &'a Path,
     source: &'a str,
     tree: ModModule,
 }
 
 /// A name at top level that is assigned a literal.
-pub(super) struct Constant<'a> {
+pub(in crate::environment) struct Constant<'a> {
     path: &'a Path,
     line: usize,
     name: &'static str,
@@ -135,14 +135,22 @@ impl<'a> Module<'a> {
         assigned
     }
 
+    /// Whether a function of this name is defined at top level.
+    pub fn defines(&self, name: &str) -> bool {
+        self.function(name).is_some()
+    }
+
+    fn function(&self, name: &str) -> Option<&StmtFunctionDef> {
+        self.tree.body.iter().rev().find_map(|statement| match statement {
+            Stmt::FunctionDef(function) if function.name.as_str() == name => Some(function),
+            _ => None,
+        })
+    }
+
     /// Requires a function that can be called with so many arguments.
     pub fn require_function(&self, name: &str, arguments: &[&str]) -> Result<(), ScriptError> {
         let expected = format!("expected `def {name}({}):` at top level", arguments.join(", "));
-        let function = self.tree.body.iter().rev().find_map(|statement| match statement {
-            Stmt::FunctionDef(function) if function.name.as_str() == name => Some(function),
-            _ => None,
-        });
-        let Some(function) = function else {
+        let Some(function) = self.function(name) else {
             return Err(self.missing(&format!("no function `{name}`; {expected}, in no class and under no condition")));
         };
         if function.is_async {

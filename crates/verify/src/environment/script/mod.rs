@@ -19,7 +19,7 @@ use super::value::Value;
 use crate::program::{Entry, Program};
 use crate::seed::Seed;
 pub use file::ScriptError;
-use file::{Constant, Module};
+pub(super) use file::{Constant, Module, read};
 
 /// Default length of the longest game, in moves. Chosen: ten times a game of 2048 that reaches its tile.
 const MOVES: u32 = 10_000;
@@ -63,7 +63,7 @@ pub struct Reference {
 impl ScriptGame {
     /// Reads a file without running it.
     pub fn open(path: &Path) -> Result<ScriptGame, ScriptError> {
-        ScriptGame::from_source(path, file::read(path)?)
+        ScriptGame::from_source(path, read(path)?)
     }
 
     fn from_source(path: &Path, source: String) -> Result<ScriptGame, ScriptError> {
@@ -193,7 +193,7 @@ fn name(module: &Module, path: &Path) -> Result<String, ScriptError> {
     is_name.then(|| name.to_owned()).ok_or_else(expected)
 }
 
-fn positive(constant: &Constant) -> Result<f64, ScriptError> {
+pub(super) fn positive(constant: &Constant) -> Result<f64, ScriptError> {
     let number = match &constant.value {
         Value::Int(int) => int.to_f64(),
         Value::Float(float) => *float,

@@ -1,0 +1,105 @@
+//! The check of an evaluator: the program to begin with earns more than none, the same each time, within its budget.
+
+use super::finding::{Check, CheckFinding};
+use super::report::{Report, Standing, percent};
+use super::trial::{JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
+use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
+use crate::config::Config;
+use crate::environment::{Evaluator, Labels};
+
+/// Evaluations of the program to begin with.
+const GAMES: usize = 2;
+/// Share of the budget that it may use, because a model's first programs are slower.
+const BUDGET_EXPECTED: f64 = 0.5;
+/// A program without anything that an evaluator could call.
+const NOTHING: &str = "pass";
+/// Comment before a program that is evaluated again, so that the cache of verdicts takes it for another one.
+const AGAIN: &str = "# The same once more.\n";
+
+/// Judges the program to begin with, and one that does nothing.
+pub(super) fn examine(
+    config: &Config,
+    evaluator: &Evaluator,
+    judge: &dyn TrialJudge,
+    told: Told<'_>,
+) -> Result<Report, ArenaError> {
+    let report = |players, findings| Ok(Report { players, tasks: None, findings, labels: Labels::Game });
+    let initial = evaluator.initial();
+    let programs = [NOTHING.to_owned()].into_iter().chain(initial.into_iter().flat_map(|source| {
+        let again = format!("{AGAIN}{source}");
+        [source.to_owned(), again]
+    }));
+    let trials: Vec<Trial> = programs.map(|source| Trial::new(&source, seeds(GAMES))).collect();
+    told("evaluations", 0, trials.len());
+    let judged = match judged(judge, &trials) {
+        Ok(judged) => judged,
+        Err(ArenaError::Environment { message, .. }) => {
+            let finding = CheckFinding::problem(Check::Rules, format!("{}: {message}", evaluator.path().display()));
+            let remedy = "correct the evaluator: it fails before it has a program";
+            return report(Vec::new(), vec![finding.mend(remedy)]);
+        }
+        Err(error) => return Err(error),
+    };
+    let [nothing, begins @ ..] = &judged[..] else { unreachable!("a program that does nothing is judged") };
+    let [first, again] = begins else {
+        let text = "no initial_program.py beside it: nobody has shown that a program earns anything";
+        let finding = CheckFinding::warning(Check::References, text);
+        return report(
+            vec![Standing::new("no program", 0, nothing)],
+            vec![finding.mend("write one that the evaluator takes; models are shown it")],
+        );
+    };
+    let players = vec![Standing::new("no program", 0, nothing), Standing::new("initial program", 1, first)];
+    report(players, vec![works(first), order(nothing, first), repeats(first, again), budget(config, first)])
+}
+
+/// Whether the program to begin with has a score.
+fn works(first: &JudgedTrial) -> CheckFinding {
+    let evaluation = &first.evaluation;
+    match evaluation.plays() {
+        true => CheckFinding::ok(Check::References, format!("initial_program.py scores {}", written(first))),
+        false => {
+            let reason = evaluation.start.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let text = format!("initial_program.py counts as {}{reason}", evaluation.verdict(false).name());
+            CheckFinding::problem(Check::References, text).mend("correct it, or the evaluator")
+        }
+    }
+}
+
+fn order(nothing: &JudgedTrial, first: &JudgedTrial) -> CheckFinding {
+    let text = format!("no program earns {:.3}, initial_program.py {:.3}", nothing.reward.value, first.reward.value);
+    match nothing.reward.value < first.reward.value {
+        true => CheckFinding::ok(Check::Order, text),
+        false => CheckFinding::problem(Check::Order, text)
+            .mend("a combined_score above 0 for programs that work, and SCALE as what a good one reaches"),
+    }
+}
+
+fn repeats(first: &JudgedTrial, again: &JudgedTrial) -> CheckFinding {
+    let scores = |trial: &JudgedTrial| trial.evaluation.games.iter().map(|game| game.score).collect::<Vec<_>>();
+    match scores(first) == scores(again) {
+        true => CheckFinding::ok(Check::Repeats, "the same program scores the same again"),
+        false => {
+            let text = format!("the same program scores {:?} and then {:?}", scores(first), scores(again));
+            CheckFinding::problem(Check::Repeats, text)
+                .mend("draw chance from `random` and numpy's default, which are seeded")
+        }
+    }
+}
+
+fn budget(config: &Config, first: &JudgedTrial) -> CheckFinding {
+    let limits = Rules::training(config).limits;
+    let seconds = limits.game_fuel as f64 / FUEL_PER_SECOND as f64;
+    let most = first.evaluation.games.iter().map(|game| game.fuel).max().unwrap_or(0);
+    let share = most as f64 / limits.game_fuel.max(1) as f64;
+    let text = format!("an evaluation of initial_program.py uses {} of its budget of {seconds} s", percent(share));
+    match share > BUDGET_EXPECTED {
+        true => CheckFinding::warning(Check::Budget, text)
+            .mend("a larger train.game_seconds (evolve: sandbox.game_seconds)"),
+        false => CheckFinding::ok(Check::Budget, text),
+    }
+}
+
+fn written(trial: &JudgedTrial) -> String {
+    Labels::Game.written(trial.evaluation.mean_score())
+}

@@ -1,0 +1,184 @@
+//! Evaluators of OpenEvolve's form, with the real sandbox: every way in which one reads a program, and whose fault a failure is.
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use grpo_2048::arena::{Arena, ArenaError, Evaluation, Rules, Workers};
+use grpo_2048::config::Config;
+use grpo_2048::environment::{Ending, Environment, EnvironmentError};
+use grpo_2048::seed::Seed;
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
+
+use crate::program::{done, refused};
+
+static SANDBOX: LazyLock<Sandbox> =
+    LazyLock::new(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap());
+static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
+
+fn written(name: &str, source: &str) -> PathBuf {
+    let path = FOLDER.path().join(format!("{name}.py"));
+    std::fs::write(&path, source).unwrap();
+    path
+}
+
+/// What programs come to under an evaluator of this source, with a fifth of a second each.
+fn evaluated(name: &str, evaluator: &str, programs: &[&str]) -> Result<Vec<Evaluation>, ArenaError> {
+    let environment = Environment::open(written(name, evaluator).to_str().unwrap()).unwrap();
+    let config = Config::preset("builtin").unwrap();
+    let rules = Rules::new(&config.sandbox, &config.arena);
+    let rules = Rules { limits: Limits { game_fuel: FUEL_PER_SECOND / 5, ..rules.limits }, ..rules };
+    let arena = Arena::new(SANDBOX.clone(), environment, rules, Workers::new(2)).unwrap();
+    let seeds = [Seed::root(7)];
+    let programs: Vec<_> = programs.iter().map(|text| (arena.program(text, seeds[0].into()), &seeds[..])).collect();
+    arena.evaluate_all(programs, &mut |_, _| ())
+}
+
+fn score(name: &str, evaluator: &str) -> f64 {
+    let evaluation = evaluated(name, evaluator, &["def answer():\n    return 41\n"]).unwrap().remove(0);
+    assert!(evaluation.plays(), "{evaluation:?}");
+    evaluation.mean_score()
+}
+
+const BY_SPEC: &str = "
+    import importlib.util
+    spec = importlib.util.spec_from_file_location('any', program_path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+";
+
+/// An evaluator with this body.
+fn with_body(body: &str) -> String {
+    format!("def evaluate(program_path):{body}")
+}
+
+#[test]
+fn an_evaluator_reads_the_program_in_every_usual_way() {
+    let by_spec = format!("{BY_SPEC}    return {{'combined_score': program.answer() + 1, 'other': 7}}\n");
+    assert_eq!(score("spec", &with_body(&by_spec)), 42.0);
+    // As OpenEvolve, the mean of the metrics where there is no combined_score; a text is none.
+    let mean = format!("{BY_SPEC}    return {{'a': program.answer(), 'b': 1, 'c': 'words'}}\n");
+    assert_eq!(score("mean", &with_body(&mean)), 21.0);
+    let by_name = "
+    import os, sys
+    sys.path.insert(0, os.path.dirname(program_path))
+    name = os.path.splitext(os.path.basename(program_path))[0]
+    return {'combined_score': __import__(name).answer()}
+";
+    assert_eq!(score("import", &with_body(by_name)), 41.0);
+    let by_file = "
+    import os, pathlib
+    assert os.path.exists(program_path) and os.path.isfile(program_path) and not os.path.exists('/nothing')
+    with open(program_path) as file:
+        text = file.read()
+    assert text == pathlib.Path(program_path).read_text() and open(program_path, 'rb').read() == text.encode()
+    return {'combined_score': float('41' in text)}
+";
+    assert_eq!(score("file", &with_body(by_file)), 1.0);
+    let result = format!(
+        "from concurrent.futures import ThreadPoolExecutor\nfrom openevolve.evaluation_result import EvaluationResult\n{}",
+        with_body(&format!(
+            "{BY_SPEC}    with ThreadPoolExecutor(max_workers=1) as pool:
+        answer = pool.submit(program.answer).result(timeout=5)
+    return EvaluationResult(metrics={{'combined_score': answer}}, artifacts={{'text': 'told'}})\n"
+        ))
+    );
+    assert_eq!(score("result", &result), 41.0);
+}
+
+#[test]
+fn what_the_program_does_is_its_own_fault() {
+    let evaluator = with_body(&format!("{BY_SPEC}    return {{'combined_score': program.answer()}}\n"));
+    let programs = [
+        "def answer():\n    return 1 / 0\n",
+        "def answer():\n    return float('nan')\n",
+        "def other():\n    pass\n",
+        "def answer():\n    while True:\n        pass\n",
+        "def answer():\n    return 'a' * (1 << 40)\n",
+        "import sys\nsys.exit()\n",
+        "def answer(:\n",
+        "import __main__\nprint(1)\ndef answer():\n    __import__('builtins').float = None\n    return 2\n",
+    ];
+    let evaluations = evaluated("faults", &evaluator, &programs).unwrap();
+    let endings: Vec<Option<Ending>> =
+        evaluations.iter().map(|evaluation| evaluation.games.first().map(|game| game.ending)).collect();
+    assert_eq!(endings[..3], [Some(Ending::Raised); 3], "{evaluations:?}");
+    assert_eq!(endings[3], Some(Ending::OutOfFuel));
+    assert!(matches!(endings[4], Some(Ending::Raised | Ending::OutOfMemory)), "{endings:?}");
+    assert_eq!(endings[5], Some(Ending::Raised));
+    assert!(evaluations[..7].iter().all(|evaluation| evaluation.mean_score() == 0.0 && !evaluation.plays()));
+    let reason = evaluations[0].start.reason().unwrap();
+    assert!(reason.contains("ZeroDivisionError"), "{reason}");
+}
+
+#[test]
+fn an_evaluator_that_fails_by_itself_stops_the_run() {
+    let broken = "import no_such_module\ndef evaluate(program_path):\n    return {'combined_score': 1}\n";
+    let error = evaluated("broken", broken, &["pass"]).unwrap_err();
+    assert!(matches!(error, ArenaError::Environment { .. }), "{error:?}");
+    let message = error.to_string();
+    assert!(message.contains("broken.py") && message.contains("no_such_module"), "{message}");
+    let told = |source: &str| match Environment::open(written("malformed", source).to_str().unwrap()) {
+        Err(EnvironmentError::Script(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let found = told("def evaluate():\n    pass\n");
+    assert!(found.contains("expected `def evaluate(program_path):`"), "{found}");
+    let found = told("SCALE = 0\ndef evaluate(program_path):\n    pass\n");
+    assert!(found.contains("SCALE: found 0"), "{found}");
+}
+
+/// Two metrics of one program by the same seed are the same, by another seed others; the program draws what the evaluator drew
+/// before it no more.
+#[test]
+fn chance_is_that_of_the_seed() {
+    let evaluator = with_body(&format!(
+        "
+    import random
+    drawn = random.random()
+{BY_SPEC}    return {{'combined_score': drawn if program.answer() != drawn else -1.0}}\n"
+    ));
+    let environment = Environment::open(written("chance", &evaluator).to_str().unwrap()).unwrap();
+    let rules = Rules::of(&Config::preset("builtin").unwrap());
+    let arena = Arena::new(SANDBOX.clone(), environment, rules, Workers::new(1)).unwrap();
+    let scores = |text: &str, seed: u64| {
+        let seeds = [Seed::root(seed)];
+        let program = arena.program(text, seeds[0].into());
+        arena.evaluate_all([(program, &seeds[..])], &mut |_, _| ()).unwrap()[0].mean_score()
+    };
+    let text = "import random\ndef answer():\n    return random.random()\n";
+    let again = "import random\ndef answer():\n    return random.random() # once more\n";
+    assert!(scores(text, 1) > 0.0);
+    assert_eq!(scores(text, 1), scores(again, 1));
+    assert_ne!(scores(text, 1), scores(text, 2));
+}
+
+#[test]
+fn the_example_is_in_order_and_ranks_heuristics_as_the_literature_does() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let env = "examples/bin_packing/evaluator.py";
+    let checked = done(root, &["check", "--env", env]);
+    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(said.contains("the reward is in order") && said.contains("the evaluator bin_packing, with"), "{said}");
+    // Best fit needs fewer bins than first fit, and both fewer than worst fit (Johnson 1974).
+    let folder = tempfile::tempdir().unwrap();
+    let [best, worst] = [("best", "-room"), ("worst", "room")].map(|(name, value)| {
+        let path = folder.path().join(format!("{name}.py"));
+        let source = format!("def priority(item, rooms):\n    return [{value} for room in rooms[:-1]] + [-1000]\n");
+        std::fs::write(&path, source).unwrap();
+        path.display().to_string()
+    });
+    let first = "examples/bin_packing/initial_program.py";
+    let scored = done(root, &["score", "--env", env, "--games", "8", "--seed", "0", "--json", &worst, first, &best]);
+    let means: Vec<f64> = String::from_utf8_lossy(&scored.stdout)
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["mean_score"].as_f64().unwrap())
+        .collect();
+    assert!(means.len() == 3 && means[0] < means[1] && means[1] < means[2] && means[2] < 1000.0, "{means:?}");
+}
+
+#[test]
+fn the_builtin_model_writes_no_programs_for_evaluators() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let said = refused(root, &["train", "--env", "examples/bin_packing/evaluator.py", "--dry-run"]);
+    assert!(said.contains("strategy(board)"), "{said}");
+}
