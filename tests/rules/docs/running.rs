@@ -93,7 +93,7 @@ pub const TYPED: &[Typed] = &[
         &[("checkpoint-200", "checkpoint-1")],
         &["--samples 2", FEW_TOKENS_SET],
     ),
-    short("grpo-2048 eval --model runs/train-001 --boards drawn", &[], &["--samples 2", FEW_TOKENS_SET]),
+    short("grpo-2048 eval --model runs/train-001 --boards published", &[], &["--samples 2", FEW_TOKENS_SET]),
     // A language model M.
     short("grpo-2048 sft --model M --output-dir warm", &[], &[WARM]),
     run("grpo-2048 train --model M --adapter warm --dry-run"),

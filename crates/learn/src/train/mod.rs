@@ -280,7 +280,7 @@ impl Run<'_> {
     }
 
     fn evaluate(&self, progress: &mut Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<(), TrainError> {
-        let held_out = HeldOut::published();
+        let held_out = HeldOut::salted(&self.config.train.board_salt);
         let boards = held_out.selection(self.config.train.eval_games);
         let protocol = Protocol { samples: self.config.train.eval_samples, boards };
         if protocol.samples == 0 {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::boards::{ChanceStream, chance};
-use super::estimators::{self, Estimate};
+use super::estimators::{self, Crossed, Estimate};
 use super::{Sample, estimators::expected_best, surprise_a_token};
 use crate::environment::{Labels, Outcome, Points};
 use crate::program::Program;
@@ -22,7 +22,8 @@ pub const SIZES: [usize; 5] = [1, 4, 16, 64, 256];
 pub struct Summary {
     /// Number of completions.
     pub samples: usize,
-    /// Mean over programs of their mean score; a program that does not play counts 0.
+    /// Mean over programs of their mean score; a program that does not play counts 0. Intervals of scores on the selection
+    /// boards are over programs and boards.
     pub mean_score: Estimate,
     /// Median over programs of their mean score.
     pub median_score: Estimate,
@@ -88,14 +89,15 @@ pub fn sizes_up_to(samples: usize) -> Vec<usize> {
 /// score, or with its selection score if it is hardly ever the best and has not played there.
 pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary {
     let thresholds = if labels.has_tiles() { &THRESHOLDS[..] } else { &[] };
-    let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
+    let boards = samples.iter().map(|sample| sample.selection.games.len()).max().unwrap_or(0);
     let values: Vec<f64> =
         samples.iter().map(|sample| sample.report_score().unwrap_or_else(|| sample.score())).collect();
     let (plays, parses): (Vec<f64>, Vec<f64>) =
         samples.iter().map(|sample| (indicator(sample.selection.plays()), indicator(sample.parses()))).unzip();
-    let statistics = |draw: &[usize]| {
+    let statistics = |draw: &[usize], boards: &[usize]| {
         let pick = |from: &[f64]| draw.iter().map(|&place| from[place]).collect::<Vec<_>>();
-        let (scores, values) = (pick(&scores), pick(&values));
+        let scores: Vec<f64> = draw.iter().map(|&place| score_on(boards, &samples[place])).collect();
+        let values = pick(&values);
         let mean = stats::mean(scores.iter().copied());
         let mut row = vec![mean, stats::median(&scores)];
         row.extend([&plays, &parses].map(|indicators| stats::mean(pick(indicators))));
@@ -106,7 +108,8 @@ pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary
         row.extend(sizes.iter().map(|&n| if n == 1 { mean } else { expected_best(&scores, &values, n) }));
         row
     };
-    let row = estimators::estimate(samples.len(), chance(ChanceStream::Bootstrap), &statistics);
+    let all = Crossed { programs: samples.len(), boards };
+    let row = estimators::estimate_crossed(all, chance(ChanceStream::Bootstrap), &statistics);
     let (reaches, best_of) = row[4..].split_at(thresholds.len());
     Summary {
         samples: samples.len(),
@@ -123,6 +126,15 @@ pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary
         max_tile: labels
             .has_tiles()
             .then(|| samples.iter().map(|sample| sample.selection.max_tile()).max().unwrap_or(0)),
+    }
+}
+
+/// Mean score on these of the selection boards. A program that did not begin has the same on all.
+fn score_on(boards: &[usize], sample: &Sample) -> f64 {
+    let games = &sample.selection.games;
+    match games.len() == boards.len() {
+        true => stats::mean(boards.iter().map(|&board| games[board].score)) + 0.0,
+        false => sample.score(),
     }
 }
 

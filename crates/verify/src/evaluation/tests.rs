@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::boards::{FILE, ROOT};
-use super::estimators::{best_of_weights, bootstrap, expected_best, pass_at};
+use super::estimators::{Crossed, best_of_weights, bootstrap, estimate_crossed, expected_best, pass_at};
 use super::*;
 use crate::arena::{FirstCallFault, Usage};
 use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored};
@@ -122,6 +122,22 @@ fn a_bootstrap_interval_is_that_of_the_mean_and_repeats() {
     assert_eq!(intervals[1], Interval { low: 7.0, high: 7.0 });
     assert_eq!(intervals, bootstrap(100, Seed::root(1), &statistics));
     assert_ne!(intervals[0], bootstrap(100, Seed::root(2), &statistics)[0]);
+}
+
+#[test]
+fn an_interval_counts_boards_as_well_as_programs() {
+    // Four boards on which every program scores 0, 10, 20 and 30, and 64 equal programs: only other boards make another mean,
+    // whose standard error is 11.2 / 2 = 5.6.
+    let boards = [0.0, 10.0, 20.0, 30.0];
+    let of = |boards: &[f64]| {
+        let row = |_: &[usize], drawn: &[usize]| vec![mean(drawn.iter().map(|&board| boards[board]))];
+        estimate_crossed(Crossed { programs: 64, boards: boards.len() }, Seed::root(1), &row)[0]
+    };
+    let Estimate { value, interval } = of(&boards);
+    assert_eq!(value, 15.0);
+    assert!((interval.low - 5.0).abs() < 2.6 && (interval.high - 25.0).abs() < 2.6, "{interval:?}");
+    // Of other boards a single one tells nothing.
+    assert_eq!(of(&boards[1..2]).interval, Interval { low: 10.0, high: 10.0 });
 }
 
 fn sample(style: &str, source: &str, start: Start, games: &[(u64, Ending)]) -> Sample {

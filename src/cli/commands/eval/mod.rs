@@ -44,16 +44,15 @@ const NO_BASELINE: &str = "none";
 /// Tasks (--env tasks.jsonl): programs are written for the held-out ones, or for all where none is held out. pass@k is
 /// the expected share of tasks that one of k programs passes, by the unbiased estimator; intervals are over tasks.
 ///
-/// Games: boards, sampling seeds and the budget of a game are fixed: two models, or one before and after training, are
-/// compared alike. best@n is the expected score of the best of n programs, chosen on some boards and measured on
-/// others. Numbers in brackets are 95 % bootstrap intervals over programs; over games, for a single program.
+/// Games: boards are drawn anew and told, so that --boards repeats them; all models of a command play the same ones, with the
+/// same sampling seeds and budgets. best@n is the expected score of the best of n programs, chosen on some boards and measured
+/// on others. Numbers in brackets are 95 % bootstrap intervals over programs and boards; over games, for a single program.
 ///
 /// Suites (--suite humaneval --data HumanEval.jsonl): the rows of a public benchmark as tasks, with its split, its budget
 /// and the temperature that it is usually sampled at, which --set changes. The data is yours; its digest is printed, and
 /// told where it is one that is known. docs/suites.md has the prompts, and how verdicts differ from the official graders.
 ///
-/// The list of boards is published, and a program that was written for it can carry their moves; what a model samples
-/// does not. For programs of unknown origin there is --boards drawn.
+/// --boards published is a list that everybody has: the same in every evaluation, and known to whoever wrote a program.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 eval                                        the built-in model
@@ -106,8 +105,8 @@ pub struct EvalArgs {
     /// Games on other boards that the best ones play, for best@n; 0: no best@n [default: 32]
     #[arg(long, value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(0..=REPORT as i64))]
     report_games: Option<u32>,
-    /// "published": the list that figures are compared on; "drawn": boards drawn anew, told and in the JSON; or the
-    /// digits of drawn ones, to play them again [default: published]
+    /// "drawn": boards drawn anew, told and in the JSON; the digits of drawn ones, to play them again; or "published": a
+    /// fixed list [default: drawn]
     #[arg(long, value_name = "B", help_heading = "Games", value_parser = Boards::parse)]
     boards: Option<Boards>,
     /// Also the best of N programs of each --against model (of the model itself without one), found by halving
@@ -149,7 +148,7 @@ impl EvalArgs {
             model::policy_of("--against", rival, &model::device(&rival.model.device, console)?)?;
         }
         let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
-        let held_out = self.held_out(console)?;
+        let held_out = self.held_out(arena.environment(), console)?;
         let testbed = Testbed { arena: &arena, held_out: &held_out };
         match arena.environment().tasks() {
             Some(tasks) => {
@@ -162,9 +161,10 @@ impl EvalArgs {
         }
     }
 
-    /// The boards that were asked for. The salt of drawn ones is printed.
-    fn held_out(&self, console: &Console) -> Result<HeldOut, CliError> {
-        let boards = self.boards.clone().unwrap_or(Boards::Published);
+    /// The boards that were asked for. The salt of drawn ones is printed. Tasks have none, and any will do.
+    fn held_out(&self, environment: &Environment, console: &Console) -> Result<HeldOut, CliError> {
+        let unasked = if environment.has_tests() { Boards::Published } else { Boards::Drawn };
+        let boards = self.boards.clone().unwrap_or(unasked);
         Ok(HeldOut::salted(&boards.salt(console)?))
     }
 
