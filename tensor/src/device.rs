@@ -66,6 +66,15 @@ pub fn examine_cuda() -> Option<CudaExamination> {
     None
 }
 
+/// Seconds that a GPU's driver took to load the kernels when the first one was opened; `None` before. Most of it is
+/// translating those that have no machine code for this GPU, which it keeps for the next start.
+pub fn loading_seconds() -> Option<f64> {
+    #[cfg(feature = "cuda")]
+    return crate::gpu::modules::seconds();
+    #[cfg(not(feature = "cuda"))]
+    None
+}
+
 /// Memory of a GPU, as its driver reports it; `None` for the CPU.
 pub fn device_memory(device: &Device) -> candle_core::Result<Option<DeviceMemory>> {
     match device {

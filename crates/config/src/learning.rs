@@ -140,6 +140,9 @@ pub struct TrainConfig {
     pub memory_mib: u64,
     /// On a GPU, if memory_mib is 0: the maximum share of its memory for training, at most 0.95 of the free part.
     pub gpu_memory_fraction: f64,
+    /// To find a fault on a GPU: wait for each of this program's kernels and products, so that the one that fails is
+    /// named. Several times as slow; CUDA graphs are not recorded.
+    pub cuda_check: bool,
     /// Also write all metrics to tensorboard/ in the output directory, for `tensorboard --logdir` (2 KiB per step).
     pub tensorboard: bool,
     /// Number of steps between checkpoints. The last step has one, too.

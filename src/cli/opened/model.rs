@@ -17,9 +17,13 @@ use crate::train::{self, run_dir};
 /// The file by which a directory is known to hold a PEFT adapter.
 pub const ADAPTER_CONFIG: &str = "adapter_config.json";
 
+/// Seconds of loading kernels that a user may wonder at.
+const WORTH_SAYING: f64 = 2.0;
+
 /// The device that `--device` names. Where a GPU cannot be used, a message says so once.
 pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
     static SAID: Once = Once::new();
+    static LOADED: Once = Once::new();
     let refused = |error: PolicyError| match error {
         PolicyError::Device { reason, .. } => CliError::user(format!("--device {name}: {reason}")),
         other => CliError::run(other),
@@ -27,6 +31,14 @@ pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
     let (device, fallback) = policy::open_device(name).map_err(refused)?;
     if let Some(unusable) = fallback {
         SAID.call_once(|| console.print(&format!("device: cpu, since no GPU can be used: {unusable}")));
+    }
+    if let Some(seconds) = policy::loading_seconds().filter(|seconds| *seconds >= WORTH_SAYING) {
+        LOADED.call_once(|| {
+            console.print(&format!(
+                "device: the driver took {seconds:.0} s to load the kernels for this GPU; it keeps what it translates in \
+                 ~/.nv/ComputeCache, or where CUDA_CACHE_PATH says"
+            ));
+        });
     }
     Ok(device)
 }

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::sync::Arc;
 
 use crate::DeviceFault;
+use crate::container;
 use crate::driver::{INVALID_IMAGE, INVALID_VALUE, NOT_FOUND, SUCCESS, with};
 use crate::machine::Launch;
 use crate::ptx::{Kernel, Module};
@@ -11,12 +12,16 @@ use crate::queue::Work;
 
 /// # Safety
 ///
-/// `image` is text with a zero at its end.
+/// `image` is text with a zero at its end, or what nvcc makes for several GPUs.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuModuleLoadData(module: &mut *mut c_void, image: *const c_char) -> u32 {
     // Safety: as the caller promises.
-    let text = unsafe { CStr::from_ptr(image) }.to_string_lossy().into_owned();
-    match Module::read(text) {
+    let text = unsafe { container::content(image.cast()) }.map_or_else(
+        // Safety: as the caller promises.
+        || Ok(unsafe { CStr::from_ptr(image) }.to_string_lossy().into_owned()),
+        container::ptx,
+    );
+    match text.and_then(Module::read) {
         Ok(read) => {
             *module = Arc::into_raw(Arc::new(read)).cast_mut().cast();
             SUCCESS

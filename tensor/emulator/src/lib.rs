@@ -14,6 +14,7 @@
 
 mod blas;
 mod census;
+mod container;
 mod driver;
 mod functions;
 mod machine;

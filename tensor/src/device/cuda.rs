@@ -15,6 +15,8 @@ use candle_core::cuda::cudarc::{cublas, curand};
 use candle_core::cuda::{CudaDevice, kernels};
 use candle_core::{Device, Error};
 
+use crate::gpu::modules;
+
 use super::{CudaExamination, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, pool};
 
 /// The version in the name of the library's file, which has stayed the same over several versions of CUDA.
@@ -78,6 +80,7 @@ pub fn open(index: usize) -> Result<Device, Unusable> {
     unsafe { cuda.disable_event_tracking() };
     pool::keep_freed_memory(cuda).map_err(|error| Unusable::Broken { reason: error.to_string() })?;
     sum_in_f32(cuda).map_err(|error| Unusable::Broken { reason: error.to_string() })?;
+    modules::load(cuda).map_err(broken)?;
     Ok(device)
 }
 

@@ -10,15 +10,13 @@ use candle_core::cuda_backend::cudarc::driver::{
 use candle_core::{CudaDevice, DType, Error, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 
+use super::check::launches_are_checked;
 use super::machine::{Machine, Memory, Product};
+use super::modules;
 use super::params::Params;
 use super::pinned::{Landing, upload};
 use super::products::{Matrices, Products};
 
-/// PTX code, compiled by `build.rs`.
-const KERNELS: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
-/// The name under which the device keeps the loaded kernels.
-const MODULE: &str = "grpo_2048_decoding";
 /// Workspace of cuBLAS, which may not allocate memory while a graph is recorded. NVIDIA advises this size for Hopper.
 const WORKSPACE_BYTES: usize = 32 << 20;
 
@@ -69,6 +67,21 @@ impl Cuda {
             .result()
             .map_err(Error::wrap)?;
         Ok(Cuda { device: device.clone(), workspace: Some(workspace) })
+    }
+
+    /// Does what launches something. Where launches are checked, waits before and after it, so that an error is known to
+    /// be of what `name` says.
+    fn launched(&self, name: &str, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+        if !launches_are_checked() {
+            return launch();
+        }
+        let wait = |when: &str| {
+            let told = |error| Error::Msg(format!("{when} {name}: {error}"));
+            self.device.cuda_stream().synchronize().map_err(told)
+        };
+        wait("on the GPU, before")?;
+        launch()?;
+        wait("on the GPU, in")
     }
 
     fn owned(&self, slice: CudaSlice<u8>) -> DeviceMemory {
@@ -148,15 +161,15 @@ impl Machine for Cuda {
     }
 
     unsafe fn launch<P: Params>(&self, kernel: &str, grid: [usize; 3], threads: usize, params: &P) -> Result<()> {
-        let function = self.device.get_or_load_custom_func(kernel, MODULE, KERNELS)?;
+        let function = modules::own(&self.device)?.load_function(kernel).map_err(Error::wrap)?;
         let [x, y, z] = grid.map(|blocks| blocks as u32);
         let config = LaunchConfig { grid_dim: (x, y, z), block_dim: (threads as u32, 1, 1), shared_mem_bytes: 0 };
         let params = ByValue(*params);
-        let mut builder = function.builder();
+        let stream = self.device.cuda_stream();
+        let mut builder = stream.launch_builder(&function);
         builder.arg(&params);
         // Safety: the caller's promise; the kernel takes this one structure.
-        unsafe { builder.launch(config) }.map_err(Error::wrap)?;
-        Ok(())
+        self.launched(kernel, || unsafe { builder.launch(config) }.map(drop).map_err(Error::wrap))
     }
 
     unsafe fn product(&self, product: &Product) -> Result<()> {
@@ -169,7 +182,7 @@ impl Machine for Cuda {
         let (one, zero) = (1.0_f32, 0.0_f32);
         // cuBLAS is column-major: it sees all three matrices transposed, so it computes out^T = weight^T x^T. Safety:
         // the caller's promise; the factors are read before the call returns.
-        unsafe {
+        let product = || unsafe {
             gemm_ex(
                 *self.device.cublas_handle().handle(),
                 operation,
@@ -191,8 +204,8 @@ impl Machine for Cuda {
                 compute_type(product.dtype),
                 blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
-        }
-        .map_err(Error::wrap)
+        };
+        self.launched("a product", || product().map_err(Error::wrap))
     }
 
     unsafe fn products(&self, products: &Products) -> Result<()> {
@@ -205,7 +218,7 @@ impl Machine for Cuda {
         let (one, kept) = (1.0_f32, f32::from(u8::from(adds)));
         // cuBLAS is column-major: it sees all three matrices transposed, so it computes out^T = right^T left^T.
         // Safety: the caller's promise; the factors are read before the call returns.
-        unsafe {
+        let product = || unsafe {
             cublas::result::gemm_strided_batched_ex(
                 *self.device.cublas_handle().handle(),
                 operation(right),
@@ -231,8 +244,8 @@ impl Machine for Cuda {
                 compute_type(left.dtype),
                 blas::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
-        }
-        .map_err(Error::wrap)
+        };
+        self.launched("a product", || product().map_err(Error::wrap))
     }
 
     fn address(&self, tensor: &Tensor) -> Result<u64> {
@@ -240,6 +253,10 @@ impl Machine for Cuda {
     }
 
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<CudaGraph>> {
+        // What is recorded runs later, and cannot be waited for one by one.
+        if launches_are_checked() {
+            return Ok(None);
+        }
         let stream = self.device.cuda_stream();
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         stream.begin_capture(mode).map_err(Error::wrap)?;

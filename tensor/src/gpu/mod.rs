@@ -9,6 +9,7 @@
 mod batch;
 #[cfg(test)]
 mod census;
+mod check;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod drawing;
@@ -16,6 +17,8 @@ mod emulated;
 mod kernels;
 pub(crate) mod launch;
 mod machine;
+#[cfg(feature = "cuda")]
+pub(crate) mod modules;
 #[cfg(any(feature = "cuda", test))]
 mod optimizer;
 pub(crate) mod params;
@@ -33,6 +36,7 @@ mod weights;
 use candle_core::{Result as TensorResult, Tensor};
 
 pub use batch::Prefilled;
+pub use check::check_launches;
 use drawing::Rows;
 pub use drawing::{CHUNK, Drawing, Drawn};
 use emulated::Emulated;

@@ -102,8 +102,8 @@ fn told(error: DriverError) -> Error {
         | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
         | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
         | CUresult::CUDA_ERROR_LAUNCH_FAILED => Error::Msg(format!(
-            "{status:?}: a kernel has failed that was launched before; CUDA_LAUNCH_BLOCKING=1 shows at which call, and \
-             compute-sanitizer names it"
+            "{status:?}: a kernel has failed that was launched before; --set train.cuda_check=true names it, and \
+             compute-sanitizer says where in it"
         )),
         _ => Error::wrap(error),
     }

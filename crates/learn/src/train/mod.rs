@@ -168,6 +168,7 @@ impl Run<'_> {
         resumed: Option<PathBuf>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<RunSummary, TrainError> {
+        grpo_tensor::gpu::check_launches(self.config.train.cuda_check);
         self.agree(&progress)?;
         let lines = self.peers.connect(self.policy.decoder().device(), self.config.parallel.reduce)?;
         observer(Event::RunStarted(&self.header(&progress)));

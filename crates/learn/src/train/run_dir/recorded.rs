@@ -27,6 +27,7 @@ pub(super) const FREE_KEYS: &[&str] = &[
     "train.preflight",
     "train.memory_mib",
     "train.gpu_memory_fraction",
+    "train.cuda_check",
     "train.tensorboard",
     "train.save_steps",
     "train.save_total_limit",
