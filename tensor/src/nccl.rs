@@ -14,14 +14,22 @@ pub use with::Nccl;
 mod with {
     use std::ffi::c_char;
     use std::sync::{Mutex, PoisonError};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     use candle_core::cuda::CudaStorage;
-    use candle_core::cuda::cudarc::driver::{CudaSlice, CudaView};
+    use candle_core::cuda::cudarc::driver::{CudaEvent, CudaSlice, CudaView};
     use candle_core::cuda::cudarc::nccl::result::NcclError;
     use candle_core::cuda::cudarc::nccl::safe::{Comm, Id, ReduceOp, group_end, group_start};
     use candle_core::{CpuStorage, DType, Device, Error, InplaceOp2, Layout, Result, Tensor, bail};
 
     use crate::device;
+
+    /// How long an exchange may take once this process has come to it. All have met by MPI just before, so that the others
+    /// come as soon as their GPU has done what it was given for one part of a batch.
+    const PATIENCE: Duration = Duration::from_secs(50);
+    /// Between two looks at whether an exchange is over.
+    const PAUSE: Duration = Duration::from_micros(100);
 
     /// One of several processes with a GPU each.
     pub struct Nccl {
@@ -109,7 +117,8 @@ mod with {
             let mut kept = self.nccl.comm.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(Shared(comm)) = &*kept else { bail!("NCCL has failed before") };
             comm.context().bind_to_thread().map_err(Error::wrap)?;
-            let done = match self.collective {
+            let begun = comm.stream().record_event(None).map_err(Error::wrap)?;
+            let asked = match self.collective {
                 Collective::Gather => {
                     comm.all_gather(&mine, room).map(drop).map_err(|error| failed("ncclAllGather", &error))
                 }
@@ -119,6 +128,7 @@ mod with {
                 }
                 Collective::Exchange { given, taken } => exchange(comm, &mine, room, given, taken),
             };
+            let done = asked.and_then(|()| settled(comm, &begun));
             if done.is_err() {
                 // Its destructor aborts what is under way and panics if that fails. The process ends with this error, and
                 // the launcher ends the others, which wait for it.
@@ -126,6 +136,25 @@ mod with {
             }
             done
         }
+    }
+
+    /// Waits until what was asked for is over. NCCL itself waits for ever, for a process that hangs as for a network that
+    /// has broken.
+    fn settled(comm: &Comm, begun: &CudaEvent) -> Result<()> {
+        let done = comm.stream().record_event(None).map_err(Error::wrap)?;
+        begun.synchronize().map_err(Error::wrap)?;
+        let since = Instant::now();
+        while !done.try_is_complete().map_err(Error::wrap)? {
+            if since.elapsed() > PATIENCE {
+                bail!(
+                    "NCCL: nothing has come for {} s: another process hangs, or the way to it is broken; NCCL_DEBUG=INFO has \
+                     NCCL say more",
+                    PATIENCE.as_secs()
+                );
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(())
     }
 
     /// One group of calls, which is closed whatever happens in it: in an open one every later call would only be noted.

@@ -290,6 +290,27 @@ fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
     }
 }
 
+/// As the test before, where an exchange comes to no end.
+#[cfg(feature = "cuda")]
+#[test]
+fn processes_that_wait_for_one_that_hangs_in_nccl_end_within_a_minute() {
+    let test = "processes_that_wait_for_one_that_hangs_in_nccl_end_within_a_minute";
+    if !std::env::var("GRPO_2048_CUDA_LIBS").is_ok_and(|folder| folder.ends_with("gpu-emulator")) {
+        println!("skipped: {test}: no GPUs in software");
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers(test).into_iter().take(1) {
+        let small = ["--device", "cuda", "--steps", "1", "--set", "train.eval_samples=0"];
+        let more = ["--set", "grpo.micro_batch=1", "--set", "rollout.max_completion_length=24"];
+        let mut command = launcher.train(2, &root.path().join("run"), &[&small[..], &more].concat());
+        let output = ended(command.env("GPU_EMULATOR_NCCL_HANGS", "1").spawn().unwrap(), PATIENCE);
+        assert!(!output.status.success());
+        let told = told(&output);
+        assert!(told.contains("NCCL: nothing has come for 50 s: another process hangs"), "{told}");
+    }
+}
+
 /// Trains in `dir`, or resumes the run that is there. The learning rate depends on the number of steps, so all runs
 /// have the same.
 fn up_to<'a>(steps: &'a str, dir: &'a Path) -> Vec<&'a str> {

@@ -265,7 +265,7 @@ exports! {
     fn cuEventSynchronize(event: u64) { unrecorded(|queues| queues.finish_event(event).map(|()| SUCCESS)) }
 
     fn cuEventQuery(event: u64) {
-        with(|queues| Ok(if queues.event_is_done(event) { SUCCESS } else { NOT_READY }))
+        with(|queues| Ok(if queues.event_is_done(event)? { SUCCESS } else { NOT_READY }))
     }
 
     fn cuEventDestroy_v2(_event: u64) { SUCCESS }

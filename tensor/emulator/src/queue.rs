@@ -83,6 +83,8 @@ pub struct Queues {
     pub pinned: BTreeMap<u64, u64>,
     /// Where pinned memory begins that is write-combined: the host reads it a hundred times slower than other memory.
     pub write_combined: BTreeSet<u64>,
+    /// Whether an exchange by NCCL came to no end, so that no event comes about any more.
+    pub hangs: bool,
     /// The first fault; after it nothing works.
     pub fault: Option<DeviceFault>,
 }
@@ -95,6 +97,7 @@ impl Queues {
             events: BTreeMap::new(),
             pinned: BTreeMap::new(),
             write_combined: BTreeSet::new(),
+            hangs: false,
             fault: None,
         }
     }
@@ -160,9 +163,15 @@ impl Queues {
         self.ask(stream, Work::Await { event, count })
     }
 
-    /// Whether an event has come about since it was last asked for.
-    pub fn event_is_done(&self, event: u64) -> bool {
-        self.events.get(&event).is_none_or(|(asked, _, done)| done >= asked)
+    /// Whether an event has come about since it was last asked for. Where it has not, some work is done, so that who asks
+    /// again and again gets on.
+    pub fn event_is_done(&mut self, event: u64) -> Result<bool, DeviceFault> {
+        let waits = self.events.get(&event).filter(|(asked, _, done)| done < asked);
+        let Some((_, stream, _)) = waits.copied() else { return Ok(true) };
+        if let Some(work) = if self.hangs { None } else { self.take(stream) } {
+            self.work(work)?;
+        }
+        Ok(false)
     }
 
     /// Works until an event has come about.
