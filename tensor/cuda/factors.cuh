@@ -16,6 +16,7 @@ struct SplitFactors {
     u64 out_low;   // from a number to what is left of it
     u64 out_again;  // from a number to its copy
     u64 out_tail;   // from a block's start to two more columns: the tail, split, or two ones; 0: none
+    u64 rows;
     u32 width;      // numbers of a block
     u32 blocks;     // of a row
     u32 in_block;   // numbers from block to block
@@ -29,31 +30,30 @@ template <typename T> __device__ __forceinline__ void split(T* high, T* low, flo
     narrow(low, x - widen(*high));
 }
 
-// Grid: rows; any number of threads.
+// A thread for each number, each tail and each zero of a row, because a block a row would mostly wait. Grid: as many.
 template <typename T> __device__ void split_factors(SplitFactors p) {
-    const float* in = reinterpret_cast<const float*>(p.in) + blockIdx.x * p.in_row;
-    T* out = reinterpret_cast<T*>(p.out) + blockIdx.x * p.out_row;
-    for (u32 index = threadIdx.x; index < p.width * p.blocks; index += blockDim.x) {
-        const u32 block = index / p.width, i = index % p.width;
-        const float* from = in + (u64)block * p.in_block + i;
-        T* to = out + (u64)block * p.out_block + i;
+    const u32 columns = p.width + (p.out_tail ? 1 : 0) + p.zeros, of_row = p.blocks * columns;
+    const u64 place = (u64)blockIdx.x * blockDim.x + threadIdx.x, row = place / of_row;
+    if (row >= p.rows) return;
+    const u32 block = place % of_row / columns, i = place % of_row % columns;
+    T* out = reinterpret_cast<T*>(p.out) + row * p.out_row + (u64)block * p.out_block;
+    if (i < p.width) {
+        const float* from = reinterpret_cast<const float*>(p.in) + row * p.in_row + (u64)block * p.in_block + i;
         const float x = p.in_rest ? *from + from[p.in_rest] : *from;
         T high;
-        split(&high, to + p.out_low, p.scale * x);
-        *to = high;
-        to[p.out_again] = high;
-    }
-    const u64 filled = p.out_tail ? p.out_tail + 2 : 3 * p.width;
-    for (u32 index = threadIdx.x; index < p.zeros * p.blocks; index += blockDim.x)
-        narrow(out + (u64)(index / p.zeros) * p.out_block + filled + index % p.zeros, 0.0f);
-    if (p.out_tail == 0) return;
-    for (u32 block = threadIdx.x; block < p.blocks; block += blockDim.x) {
-        T* tail = out + (u64)block * p.out_block + p.out_tail;
+        split(&high, out + p.out_low + i, p.scale * x);
+        out[i] = high;
+        out[p.out_again + i] = high;
+    } else if (p.out_tail && i == p.width) {
+        T* tail = out + p.out_tail;
         if (p.tail) {
-            split(tail, tail + 1, reinterpret_cast<const float*>(p.tail)[blockIdx.x]);
+            split(tail, tail + 1, reinterpret_cast<const float*>(p.tail)[row]);
         } else {
             narrow(tail, 1.0f);
             narrow(tail + 1, 1.0f);
         }
+    } else {
+        // Three parts, and two numbers of a tail in the place of one thread.
+        narrow(out + 2 * p.width + i + (p.out_tail ? 1 : 0), 0.0f);
     }
 }

@@ -186,12 +186,20 @@ template <typename T, u32 N> __device__ __forceinline__ void softmax_row(const S
             if (i + j < seen) total += expf(p.scale * (values[j] - top));
     }
     const float inverse = 1.0f / warp_sum(total);
-    for (u32 i = lane * N; i < p.columns; i += WARP * N) {
-        float values[N];
-        load<N>(values, scores + i);
+    for (u32 first = lane * N; first < p.columns; first += 2 * WARP * N) {
+        float values[2][N];
 #pragma unroll
-        for (u32 j = 0; j < N; j++) values[j] = i + j < seen ? expf(p.scale * (values[j] - top)) * inverse : 0.0f;
-        store<N>(weights + i, values);
+        for (u32 k = 0; k < 2; k++)
+            if (first + k * WARP * N < p.columns) load<N>(values[k], scores + first + k * WARP * N);
+#pragma unroll
+        for (u32 k = 0; k < 2; k++) {
+            const u32 i = first + k * WARP * N;
+            if (i >= p.columns) break;
+#pragma unroll
+            for (u32 j = 0; j < N; j++)
+                values[k][j] = i + j < seen ? expf(p.scale * (values[k][j] - top)) * inverse : 0.0f;
+            store<N>(weights + i, values[k]);
+        }
     }
 }
 

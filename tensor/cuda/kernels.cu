@@ -16,6 +16,7 @@
 #include "head.cuh"
 #include "heads.cuh"
 #include "norm.cuh"
+#include "sums.cuh"
 
 #define KERNEL_OF(name, Params, type, suffix) \
     extern "C" __global__ void name##_##suffix(Params params) { name<type>(params); }
@@ -47,6 +48,7 @@ KERNEL(causal_softmax, Softmax)
 KERNEL(causal_softmax_slope, Softmax)
 KERNEL(logit_slopes, LogitSlopes)
 KERNEL(split_factors, SplitFactors)
+KERNEL(add, Add)
 
 extern "C" __global__ void sample(Sample params) { sample_row(params); }
 

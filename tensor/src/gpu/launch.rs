@@ -51,8 +51,12 @@ impl Gpu {
         Ok(Gpu { on, device })
     }
 
-    /// An uninitialised tensor, which a kernel or a product fills completely.
+    /// An uninitialised tensor, which a kernel or a product fills completely. On the processor no number is in it, so that
+    /// what is left out shows.
     pub(crate) fn empty(&self, shape: impl Into<Shape>, dtype: DType) -> Result<Tensor> {
+        if matches!(self.on, On::Processor(_)) && dtype.is_float() {
+            return Tensor::full(f32::NAN, shape, &self.device)?.to_dtype(dtype);
+        }
         // Safety: callers write every number before any is read.
         unsafe { Tensor::empty(shape, dtype, &self.device) }
     }

@@ -10,14 +10,14 @@ use candle_core::{DType, Result, Tensor};
 use super::{Adapted, Frozen};
 use crate::attached::Slopes;
 use crate::gpu::launch::Gpu;
-use crate::gpu::params::params;
+use crate::gpu::params::{THREADS, params};
 use crate::gpu::products::{Matrices, Products};
 
 params! {
     /// Splits numbers into their rounded values and rounding errors.
     SplitFactors {
         out: u64, from: u64, tail: u64, out_row: u64, in_row: u64, in_rest: u64, out_low: u64, out_again: u64,
-        out_tail: u64, width: u32, blocks: u32, in_block: u32, out_block: u32, scale: f32, zeros: u32,
+        out_tail: u64, rows: u64, width: u32, blocks: u32, in_block: u32, out_block: u32, scale: f32, zeros: u32,
     }
 }
 
@@ -85,6 +85,18 @@ pub(crate) fn adapted_linear_slopes(x: &Tensor, adapted: &Adapted, slope: &Tenso
     Ok([dx, Some(joined(&da, 0)?), Some(joined(&db, 1)?)])
 }
 
+/// Splits numbers into two of type `dtype`.
+///
+/// # Safety
+///
+/// As for [`Gpu::launch`].
+unsafe fn split(gpu: &Gpu, dtype: DType, params: &SplitFactors) -> Result<()> {
+    let columns = params.width + u32::from(params.out_tail != 0) + params.zeros;
+    let threads = params.rows as usize * (params.blocks * columns) as usize;
+    // Safety: the caller's promise.
+    unsafe { gpu.typed("split_factors", dtype, threads.div_ceil(THREADS), params) }
+}
+
 /// The sum of the two halves of a matrix.
 fn joined(halves: &Tensor, dim: usize) -> Result<Tensor> {
     let half = halves.dim(dim)? / 2;
@@ -108,6 +120,7 @@ impl<'a> Terms<'a> {
             out_low: (2 * ranks * inputs) as u64,
             out_again: (ranks * inputs) as u64,
             out_tail: 0,
+            rows: ranks as u64,
             width: inputs as u32,
             blocks: 1,
             in_block: 0,
@@ -116,7 +129,7 @@ impl<'a> Terms<'a> {
             zeros: 0,
         };
         // Safety: `split_a` is three times as long as `a`.
-        unsafe { gpu.typed("split_factors", dtype, ranks, &plain)? };
+        unsafe { split(&gpu, dtype, &plain)? };
         let bias = if has_bias { Some(biases(maps)?) } else { None };
         let with_tail = SplitFactors {
             out: gpu.address(&split_b)?,
@@ -127,12 +140,13 @@ impl<'a> Terms<'a> {
             out_low: 2 * rank as u64,
             out_again: rank as u64,
             out_tail: if has_bias { 3 * rank as u64 } else { 0 },
+            rows: total as u64,
             width: rank as u32,
             zeros: zeros(rank, has_bias),
             ..plain
         };
         // Safety: a row of `split_b` has `deep` numbers, and so many are written.
-        unsafe { gpu.typed("split_factors", dtype, total, &with_tail)? };
+        unsafe { split(&gpu, dtype, &with_tail)? };
         Ok(Terms { gpu, maps, x, rank, scale: *scale as f32, deep, a: split_a, b: split_b, has_bias })
     }
 
@@ -161,6 +175,7 @@ impl<'a> Terms<'a> {
             out_low: rank as u64,
             out_again: 2 * rank as u64,
             out_tail: if self.has_bias { 3 * rank as u64 } else { 0 },
+            rows: count as u64,
             width: rank as u32,
             blocks: maps as u32,
             in_block: rank as u32,
@@ -169,7 +184,7 @@ impl<'a> Terms<'a> {
             zeros: zeros(rank, self.has_bias),
         };
         // Safety: a row of `low` has a block of `deep` numbers for each map.
-        unsafe { self.gpu.typed("split_factors", dtype, count, &params)? };
+        unsafe { split(&self.gpu, dtype, &params)? };
         Ok(low)
     }
 
@@ -190,6 +205,7 @@ impl<'a> Terms<'a> {
             out_low: ranks as u64,
             out_again: 2 * ranks as u64,
             out_tail: 0,
+            rows: count as u64,
             width: rank as u32,
             blocks: maps as u32,
             in_block: 2 * rank as u32,
@@ -198,7 +214,7 @@ impl<'a> Terms<'a> {
             zeros: 0,
         };
         // Safety: a row of `out` has room for three numbers of each rank of each map.
-        unsafe { self.gpu.typed("split_factors", self.x.dtype(), count, &params)? };
+        unsafe { split(&self.gpu, self.x.dtype(), &params)? };
         Ok(out)
     }
 

@@ -3,6 +3,8 @@
 use candle_core::{DType, Result, Tensor};
 
 use crate::attached::attached;
+use crate::gpu::launch::Gpu;
+use crate::gpu::params::{THREADS, params};
 use crate::lora::{Adapted, gpu};
 use crate::{Heads, RopeTable, attention, gate, norm};
 
@@ -18,6 +20,20 @@ pub enum Middle {
     },
     /// [`crate::gated`] with SiLU.
     Gate,
+}
+
+params! {
+    /// Adds numbers to numbers.
+    Add { sum: u64, term: u64, count: u64 }
+}
+
+/// Adds `term` to the numbers of `sum`, which nobody else holds; both are contiguous, and of one shape and format. Candle's
+/// own sum starts a thread for each number, most of which have nothing to do.
+fn add_to(sum: &Tensor, term: &Tensor) -> Result<()> {
+    let (gpu, count) = (Gpu::of(sum)?, sum.elem_count());
+    let params = Add { sum: gpu.address(sum)?, term: gpu.address(term)?, count: count as u64 };
+    // Safety: both tensors have as many numbers.
+    unsafe { gpu.typed("add", sum.dtype(), count.div_ceil(8 * THREADS), &params) }
 }
 
 /// `x + last(middle(first(norm(x))))`, whose operands are in no graph.
@@ -105,7 +121,8 @@ impl Residual {
     fn forward(&self, x: &Tensor) -> Result<(Tensor, Between)> {
         let mapped = gpu::adapted_linear(&self.normed(x)?, &self.first)?;
         let mixed = self.mix(&mapped)?;
-        let value = (x + gpu::adapted_linear(&mixed, &self.last)?)?;
+        let value = gpu::adapted_linear(&mixed, &self.last)?;
+        add_to(&value, x)?;
         // A gate is cheap to compute again: one pass over memory.
         let mixed = matches!(self.middle, Middle::Attention { .. }).then_some(mixed);
         Ok((value, Between { mapped, mixed }))
@@ -128,9 +145,38 @@ impl Residual {
         let [dnormed, da, db] = gpu::adapted_linear_slopes(&self.normed(x)?, &self.first, &dmapped, of_x)?;
         let through_norm = |dnormed: Tensor| {
             let (dx, _) = norm::gpu::rms_norm_slopes(x, &self.norm, self.epsilon, &dnormed, false)?;
-            dx + grad
+            add_to(&dx, grad)?;
+            Ok::<_, candle_core::Error>(dx)
         };
         let factors = [da, db, da_last, db_last].into_iter().flatten().map(|factor| factor.flatten_all());
         Ok((dnormed.map(through_norm).transpose()?, Tensor::cat(&factors.collect::<Result<Vec<_>>>()?, 0)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+    use crate::gpu::emulated;
+
+    #[test]
+    fn sums_of_a_gpu_have_the_bits_of_candles_sums() {
+        for (count, from) in [(1, 0), (8, 0), (4099, 0), (4100, 1)] {
+            for format in [DType::F32, DType::BF16, DType::F16] {
+                let part = |seed: usize| {
+                    let numbers = (0..from + count).map(|i| ((i * 7919 + seed) % 1009) as f32 / 37.0 - 13.0);
+                    let whole = Tensor::from_iter(numbers, &Device::Cpu).unwrap().to_dtype(format).unwrap();
+                    whole.narrow(0, from, count).unwrap()
+                };
+                let numbers = |sum: &Tensor| sum.to_dtype(DType::F32).unwrap().to_vec1::<f32>().unwrap();
+                let expected = (part(1) + part(2)).unwrap();
+                emulated(|| {
+                    let sum = part(1);
+                    add_to(&sum, &part(2)).unwrap();
+                    assert_eq!(numbers(&sum), numbers(&expected), "{count} of {format:?}");
+                });
+            }
+        }
     }
 }
