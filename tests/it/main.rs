@@ -17,6 +17,8 @@ mod differences;
 mod evaluation;
 mod evaluators;
 mod evolve;
+#[cfg(feature = "cuda")]
+mod faulty_gpu;
 #[cfg(target_os = "linux")]
 mod install;
 mod judge;

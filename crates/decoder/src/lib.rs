@@ -61,6 +61,7 @@ use adapters::set::{self, AdapterSet};
 use files::loaded::Loaded;
 use files::loading::{self, in_full};
 use grpo_tensor::Weight;
+use layers::joint::lay_together;
 use weights::LoadTarget;
 
 /// A decoder, its tokenizer and its trained variables.
@@ -142,7 +143,13 @@ impl Policy {
     }
 
     /// Only the adapters are variables.
-    fn adapted(loaded: Loaded, mut set: AdapterSet, origin: &str, precision: Precision) -> Result<Self, PolicyError> {
+    fn adapted(
+        mut loaded: Loaded,
+        mut set: AdapterSet,
+        origin: &str,
+        precision: Precision,
+    ) -> Result<Self, PolicyError> {
+        lay_together(&mut loaded.weights, &loaded.config)?;
         let trainable = variables(set.tensors.iter().map(|(name, tensor)| (name.clone(), tensor)))?;
         set.tensors = tracked(&trainable);
         let decoder = Decoder::new(loaded.config, &loaded.weights, Some(&set), precision)?;
@@ -202,7 +209,10 @@ impl Policy {
         });
         let adapters: Option<AdapterSet> = adapters.transpose()?;
         let weights = self.weights.iter().map(|(name, weight)| Ok((name.clone(), weight.copied()?)));
-        let weights = weights.collect::<Result<_, PolicyError>>()?;
+        let mut weights = weights.collect::<Result<_, PolicyError>>()?;
+        if self.adapters.is_some() {
+            lay_together(&mut weights, self.decoder.config())?;
+        }
         Decoder::new(self.decoder.config().clone(), &weights, adapters.as_ref(), self.decoder.precision())
     }
 

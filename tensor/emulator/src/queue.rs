@@ -3,7 +3,7 @@
 //! A stream's work is done when somebody waits for it and no sooner: a program that reads too early finds old numbers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::blas::Product;
@@ -87,6 +87,12 @@ pub struct Queues {
     pub hangs: bool,
     /// The first fault; after it nothing works.
     pub fault: Option<DeviceFault>,
+}
+
+/// Whether a kernel is to fail, to see what a program says then.
+fn fails(kernel: &str) -> bool {
+    static ASKED: OnceLock<Option<String>> = OnceLock::new();
+    ASKED.get_or_init(|| std::env::var("GPU_EMULATOR_FAILS").ok()).as_deref() == Some(kernel)
 }
 
 impl Queues {
@@ -212,6 +218,9 @@ impl Queues {
 
     fn work(&mut self, work: Work) -> Result<(), DeviceFault> {
         match work {
+            Work::Launch(launch) if fails(&launch.kernel.name) => {
+                Err(fault!("{}: fails, as GPU_EMULATOR_FAILS asks", launch.kernel.name))
+            }
             Work::Launch(launch) => {
                 let begin = Instant::now();
                 launch.run(&self.memory)?;

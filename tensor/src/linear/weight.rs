@@ -73,7 +73,8 @@ impl Weight {
     /// A copy whose numbers no training changes.
     pub fn copied(&self) -> Result<Self> {
         match self {
-            Weight::Dense(tensor) => Ok(Weight::Dense(tensor.detach().copy()?)),
+            // Of a view the numbers that it shows alone.
+            Weight::Dense(tensor) => Ok(Weight::Dense(tensor.detach().force_contiguous()?)),
             Weight::Packed(_) => Ok(self.clone()),
         }
     }

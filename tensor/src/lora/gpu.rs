@@ -43,16 +43,21 @@ pub(crate) fn adapted_linear(x: &Tensor, adapted: &Adapted) -> Result<Tensor> {
     let terms = Terms::new(x, adapted)?;
     let out = terms.gpu.empty((x.dim(0)?, terms.b.dim(0)?), x.dtype())?;
     let low = terms.low()?;
-    let mut column = 0;
-    for (index, map) in adapted.maps.iter().enumerate() {
-        let weight = terms.weight(map)?;
-        let (outputs, inputs) = weight.dims2()?;
+    let ((count, inputs), mut column) = (x.dims2()?, 0);
+    let weights = adapted.maps.iter().map(|map| terms.weight(map)).collect::<Result<Vec<_>>>()?;
+    for together in terms.together(&weights)? {
+        let outputs = together.iter().map(|weight| weight.dim(0)).sum::<Result<usize>>()?;
         let to = terms.gpu.matrices(&out)?.after(column);
-        let (left, right) = (terms.gpu.matrices(x)?, terms.gpu.matrices(&weight)?.t());
-        terms.run(Products::one(to, left, right, [x.dim(0)?, inputs, outputs]))?;
-        let (left, right) = (terms.of_map(&low, index)?, terms.second(column)?.t());
-        terms.run(Products::one(to, left, right, [x.dim(0)?, terms.deep, outputs]).added())?;
+        let (left, right) = (terms.gpu.matrices(x)?, terms.gpu.matrices(&together[0])?.t());
+        terms.run(Products::one(to, left, right, [count, inputs, outputs]))?;
         column += outputs;
+    }
+    column = 0;
+    for (index, weight) in weights.iter().enumerate() {
+        let to = terms.gpu.matrices(&out)?.after(column);
+        let (left, right) = (terms.of_map(&low, index)?, terms.second(column)?.t());
+        terms.run(Products::one(to, left, right, [count, terms.deep, weight.dim(0)?]).added())?;
+        column += weight.dim(0)?;
     }
     Ok(out)
 }
@@ -153,6 +158,15 @@ impl<'a> Terms<'a> {
     /// A map's weight, contiguous and in the format of `x`.
     fn weight(&self, map: &Frozen) -> Result<Tensor> {
         map.weight.to_dtype(self.x.dtype())?.contiguous()
+    }
+
+    /// The weights, in runs of those that lie one after the other in memory, which are multiplied by in one product. The
+    /// numbers are the same: each sum is of one output.
+    fn together<'w>(&self, weights: &'w [Tensor]) -> Result<Vec<&'w [Tensor]>> {
+        let begins = weights.iter().map(|weight| self.gpu.address(weight)).collect::<Result<Vec<_>>>()?;
+        let end = |at: usize| begins[at] + (weights[at].elem_count() * weights[at].dtype().size_in_bytes()) as u64;
+        let breaks = (1..weights.len()).filter(|at| end(at - 1) != begins[*at]).chain([weights.len()]);
+        Ok(breaks.scan(0, |from, to| Some(&weights[std::mem::replace(from, to)..to])).collect())
     }
 
     /// `scale x A^T`, split, `(N, maps * deep)`: for each map the rounded values, the rounding errors, the rounded

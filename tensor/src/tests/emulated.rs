@@ -4,7 +4,7 @@
 use super::formats::{check_formats, largest, rounded, unit, wide};
 use super::*;
 use crate::attention::gpu::{Attention, Limits};
-use crate::gpu::{emulated, in_both_orders};
+use crate::gpu::{emulated, emulated_launches, in_both_orders};
 use crate::{Masks, Middle, Residual};
 
 /// Numbers that begin one number behind the start of their storage, and the variable they are a view of.
@@ -170,6 +170,29 @@ fn adapted_maps_of_a_gpu_are_products_and_low_rank_terms() {
             check(&[&x, &a, &b], || lora::adapted_linear(&x, &adapted), || lora::plain(&x, &adapted));
         });
     }
+}
+
+#[test]
+fn maps_whose_weights_lie_together_are_one_product_of_the_same_bits() {
+    let (x, apart) = (rounded(&random(&[37, 12], 1), DType::BF16), maps(&[20, 8, 4], DType::BF16));
+    let weights: Vec<Tensor> = apart.iter().map(|map| map.weight.tensor().unwrap()).collect();
+    let (all, mut begin) = (Tensor::cat(&weights, 0).unwrap(), 0);
+    let together = apart.iter().zip(&weights).map(|(map, weight)| {
+        let rows = weight.dim(0).unwrap();
+        begin += rows;
+        lora::Frozen { weight: all.narrow(0, begin - rows, rows).unwrap().into(), ..map.clone() }
+    });
+    let together: Vec<lora::Frozen> = together.collect();
+    let (a, b) = (random(&[3 * 4, 12], 2), random(&[32, 4], 3));
+    emulated(|| {
+        let run = |maps: &[lora::Frozen]| {
+            let before = emulated_launches();
+            let out = lora::adapted_linear(&x, &adapted(&a, &b, maps)).unwrap();
+            (wide(&out).to_vec2::<f32>().unwrap(), emulated_launches() - before)
+        };
+        let ((expected, three), (found, one)) = (run(&apart), run(&together));
+        assert!(expected == found && three == one + 2, "{three} launches became {one}");
+    });
 }
 
 #[test]

@@ -4,6 +4,7 @@ pub(crate) mod attention;
 pub(crate) mod experts;
 pub(crate) mod feed_forward;
 mod half;
+pub(crate) mod joint;
 pub(crate) mod layer;
 pub(crate) mod norm;
 pub(crate) mod sequences;
