@@ -34,23 +34,28 @@ fn all_but(room: usize, gpu: &Device) -> Vec<Tensor> {
 #[test]
 fn an_update_that_finds_no_memory_is_divided() {
     let Some(gpu) = gpu() else { return };
-    let mut config = config(8);
-    config.grpo.micro_batch = ROWS;
+    let config = config(8);
     let policy = policy(&small(ModelType::Qwen2), &config, &gpu);
     let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
     // With a learning rate of zero every update has the same weights.
-    let mut update = || -> UpdateStats {
+    let mut update = |micro_batch: usize| -> UpdateStats {
+        let mut config = config.clone();
+        config.grpo.micro_batch = micro_batch;
         grpo::update(&policy, &mut optimizer, &batch(&config), 0.0, &mut |_, _| ()).unwrap().unwrap()
     };
-    let whole = update();
+    // cuBLAS loads its kernels for these shapes while there is room for them.
+    for micro_batch in [ROWS / 4, ROWS / 2] {
+        update(micro_batch);
+    }
+    let whole = update(ROWS);
     assert_eq!(whole.division.micro_batch, ROWS);
     let taken = all_but(ROOM, &gpu);
-    let divided = update();
+    let divided = update(ROWS);
     assert!(divided.division.micro_batch < ROWS, "{ROOM} bytes were enough: {:?}", divided.division);
     let close = |here: f64, there: f64| (here - there).abs() <= 1e-4 * here.abs() + 1e-6;
     assert!(close(whole.loss, divided.loss) && close(whole.grad_norm, divided.grad_norm), "{whole:?} {divided:?}");
     drop(taken);
-    assert_eq!(update().division.micro_batch, ROWS, "memory that was given back is used again");
+    assert_eq!(update(ROWS).division.micro_batch, ROWS, "memory that was given back is used again");
 }
 
 /// Samples a few tokens and makes an update.
@@ -80,8 +85,8 @@ fn memory_is_the_same_after_every_step() {
     assert!(free[2..].windows(2).all(|pair| pair[0] == pair[1]), "{free:?}");
 }
 
-/// Bytes that are too few for all completions together, but enough for half of them.
-const SAMPLING_ROOM: usize = 8 << 20;
+/// Bytes for the workspace of cuBLAS, 32 MiB, and for some completions, but not for all of them together.
+const SAMPLING_ROOM: usize = 36 << 20;
 
 #[test]
 fn completions_that_find_no_memory_together_are_sampled_apart() {
