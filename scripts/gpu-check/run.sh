@@ -171,7 +171,7 @@ peers() {
 trained() {
     local name=$1 steps=50 groups=8 generations=8
     shift
-    [ "$small" = 0 ] || { steps=2 groups=1 generations=2; }
+    [ "$small" = 0 ] || { steps=2 groups=1 generations=2; set -- "$@" --set rollout.max_completion_length=24; }
     rm -rf "$out/$name"
     logged 250 "$name" ./grpo-2048 train --device "$device" --steps "$steps" --groups "$groups" --num-generations "$generations" --seed 1 \
         --parallel-rewards 8 --output-dir "$out/$name" --set train.eval_samples=0 --set train.preflight=false "$@" || return

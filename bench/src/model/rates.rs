@@ -9,15 +9,25 @@ use candle_core::{DType, Device, Tensor};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use grpo_2048::policy::memory_rate;
+use grpo_2048::policy::{device_memory, memory_rate};
 
 use super::{BenchError, ReadClock};
 use crate::Spread;
 
-/// Number of elements of the array that is copied, on a processor (f32) and on a GPU (bytes): more than caches hold.
-const COPIED: (usize, usize) = (16 << 20, 512 << 20);
-/// Side of the square matrices that are multiplied, on a processor and on a GPU.
-const SIDE: (usize, usize) = (1024, 8192);
+/// How much is copied and multiplied.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// Number of elements of the array that is copied, f32 on a processor and bytes on a GPU: more than caches hold.
+    copied: usize,
+    /// Side of the square matrices that are multiplied.
+    side: usize,
+}
+
+const OF_CPU: Sizes = Sizes { copied: 16 << 20, side: 1024 };
+const OF_GPU: Sizes = Sizes { copied: 512 << 20, side: 8192 };
+/// Those of a GPU with less than [`LITTLE`] memory, which is one in software: its rates say nothing.
+const OF_LITTLE_GPU: Sizes = Sizes { copied: 1 << 20, side: 128 };
+const LITTLE: u64 = 4 << 30;
 /// For this time each measurement is repeated.
 const REPEATED: Duration = Duration::from_millis(500);
 /// Repetitions that a device does before it is waited for: a copy takes a quarter of a millisecond, a wait a tenth of that.
@@ -71,8 +81,11 @@ impl Probe {
     /// A probe that multiplies matrices of this number format.
     pub fn new(device: &Device, dtype: DType) -> Result<Probe, BenchError> {
         let on_cpu = device.is_cpu();
-        let pick = |(cpu, gpu): (usize, usize)| if on_cpu { cpu } else { gpu };
-        let (side, count) = (pick(SIDE), pick(COPIED));
+        let Sizes { copied: count, side } = match device_memory(device)? {
+            None => OF_CPU,
+            Some(memory) if memory.total < LITTLE => OF_LITTLE_GPU,
+            Some(_) => OF_GPU,
+        };
         let factor = Tensor::rand(-1f32, 1.0, (side, side), device)?.to_dtype(dtype)?;
         let copied = match on_cpu {
             // The arrays are written once, so that the system has allocated their memory.
