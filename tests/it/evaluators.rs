@@ -9,7 +9,7 @@ use grpo_2048::environment::{Ending, Environment, EnvironmentError};
 use grpo_2048::seed::Seed;
 use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
 
-use crate::program::{done, refused};
+use crate::program::{done, program, refused};
 
 static SANDBOX: LazyLock<Sandbox> =
     LazyLock::new(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap());
@@ -174,6 +174,39 @@ fn the_example_is_in_order_and_ranks_heuristics_as_the_literature_does() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["mean_score"].as_f64().unwrap())
         .collect();
     assert!(means.len() == 3 && means[0] < means[1] && means[1] < means[2] && means[2] < 1000.0, "{means:?}");
+}
+
+#[test]
+fn the_check_finds_what_is_wrong_with_an_evaluator_or_its_first_program() {
+    let scored = with_body(&format!("{BY_SPEC}    return {{'combined_score': program.answer()}}\n"));
+    let answers = "def answer():\n    return 1\n";
+    for (evaluator, initial, code, expected) in [
+        (scored.as_str(), Some(answers), 0, "ok        references  initial_program.py scores 1.00"),
+        (&scored, None, 0, "warning   references  no initial_program.py beside it"),
+        (
+            &scored,
+            Some("def answer():\n    return 1 / 0\n"),
+            2,
+            "initial_program.py counts as raised: ZeroDivisionError",
+        ),
+        (&scored, Some("def answer():\n    return 0\n"), 0, "ok        order"),
+        (
+            &with_body("\n    return {'combined_score': 1}\n"),
+            Some(answers),
+            2,
+            "problem   order       no program earns 1.000",
+        ),
+        ("import nothing_of_that_name\ndef evaluate(program_path):\n    pass\n", Some(answers), 2, "problem   rules"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("evaluator.py"), evaluator).unwrap();
+        if let Some(initial) = initial {
+            std::fs::write(dir.path().join("initial_program.py"), initial).unwrap();
+        }
+        let output = program(dir.path()).args(["check", "--env", "evaluator.py"]).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.code() == Some(code) && said.contains(expected), "{expected}: {said}");
+    }
 }
 
 #[test]

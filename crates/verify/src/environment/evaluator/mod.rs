@@ -52,7 +52,8 @@ impl Evaluator {
         let rules = module.docstring().unwrap_or_default();
         let initial = path.with_file_name(INITIAL);
         let initial = initial.is_file().then(|| read(&initial)).transpose()?;
-        let of_folder = path.parent().and_then(Path::file_name).filter(|name| !name.is_empty());
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let of_folder = whole.parent().and_then(Path::file_name);
         let name = match path.file_stem() {
             // Examples call all of them evaluator.py, each in a folder of its own.
             Some(stem) if stem == "evaluator" => of_folder.unwrap_or(stem),
