@@ -94,6 +94,9 @@ pub struct Crossed {
     pub boards: usize,
 }
 
+/// Statistics of programs on boards, by their positions.
+pub type CrossedStatistics<'a> = dyn Fn(&[usize], &[usize]) -> Vec<f64> + 'a;
+
 /// Like [`bootstrap`], but every resample draws programs, and boards for all of them, so that intervals say how much a value
 /// would vary with other programs on other boards. A single board is what it is.
 ///
@@ -125,11 +128,7 @@ pub fn estimate(count: usize, seed: Seed, statistics: &dyn Fn(&[usize]) -> Vec<f
 }
 
 /// The statistics of all programs on all boards, with bootstrap intervals over both.
-pub fn estimate_crossed(
-    all: Crossed,
-    seed: Seed,
-    statistics: &dyn Fn(&[usize], &[usize]) -> Vec<f64>,
-) -> Vec<Estimate> {
+pub fn estimate_crossed(all: Crossed, seed: Seed, statistics: &CrossedStatistics<'_>) -> Vec<Estimate> {
     let whole = |count: usize| (0..count).collect::<Vec<_>>();
     let values = statistics(&whole(all.programs), &whole(all.boards));
     let intervals = match all.programs {
