@@ -101,7 +101,7 @@ pub type CrossedStatistics<'a> = dyn Fn(&[usize], &[usize]) -> Vec<f64> + 'a;
 /// would vary with other programs on other boards. A single board is what it is.
 ///
 /// Source: the pigeonhole bootstrap (Owen 2007), which overstates the variance a little rather than understate it.
-fn bootstrap_crossed(all: Crossed, seed: Seed, statistics: &dyn Fn(&[usize], &[usize]) -> Vec<f64>) -> Vec<Interval> {
+fn bootstrap_crossed(all: Crossed, seed: Seed, statistics: &CrossedStatistics<'_>) -> Vec<Interval> {
     let mut rng = seed.rng();
     let mut programs = vec![0; all.programs];
     let mut boards: Vec<usize> = (0..all.boards).collect();
