@@ -2,19 +2,15 @@
 
 use super::finding::{Check, CheckFinding};
 use super::report::{Report, Standing, percent};
-use super::trial::{JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
+use super::trial::{AGAIN, BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::{Evaluator, Labels};
 
 /// Evaluations of the program to begin with.
 const GAMES: usize = 2;
-/// Share of the budget that it may use, because a model's first programs are slower.
-const BUDGET_EXPECTED: f64 = 0.5;
 /// A program without anything that an evaluator could call.
 const NOTHING: &str = "pass";
-/// Comment before a program that is evaluated again, so that the cache of verdicts takes it for another one.
-const AGAIN: &str = "# The same once more.\n";
 
 /// Judges the program to begin with, and one that does nothing.
 pub(super) fn examine(

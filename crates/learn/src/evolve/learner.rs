@@ -13,13 +13,12 @@ use crate::metrics::Event;
 use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
+use crate::train::checkpoint::OPTIMIZER;
 use crate::train::memory::{Allowance, MemoryPlan, Workload};
 use crate::train::reference::Reference;
 use crate::train::{Episode, TrainError, optimizer};
 
 use super::error::EvolveError;
-
-const OPTIMIZER: &str = "optimizer.safetensors";
 
 /// What updates between rounds work with, beside the policy.
 pub(super) struct Learner {

@@ -108,9 +108,10 @@ impl Environment {
 
     /// A game, or an evaluator: the functions of the file tell which.
     fn of_python(path: &Path) -> Result<Environment, EnvironmentError> {
-        Ok(match Evaluator::is_in(path)? {
-            true => Environment::Evaluator(Evaluator::open(path)?),
-            false => Environment::Script(ScriptGame::open(path)?),
+        let source = script::read(path)?;
+        Ok(match Evaluator::from_source(path, &source)? {
+            Some(evaluator) => Environment::Evaluator(evaluator),
+            None => Environment::Script(ScriptGame::from_source(path, source)?),
         })
     }
 

@@ -8,7 +8,7 @@ use self::cheats::{BROKEN_PLAYERS, CHEATS, NO_ACTION};
 use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{JudgedCheat, Ladder, ReferencePlayer};
 use super::report::{Report, Standing, percent};
-use super::trial::{JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
+use super::trial::{AGAIN, BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
@@ -19,12 +19,8 @@ use crate::plural::counted;
 const GAMES: usize = 12;
 /// Games that are played again.
 const REPEATED: usize = 2;
-/// Share of the budget that a reference player may use, because a model's first programs are slower.
-const BUDGET_EXPECTED: f64 = 0.5;
 /// Settings that end games early; the number of moves is set by the game's own file.
 const LIMITS: &[&str] = &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib"];
-/// Comment before a player that plays again, so that the cache of verdicts takes it for another program.
-const AGAIN: &str = "# The same once more.\n";
 
 /// Judges the reference players and the cheats, and reports what their rewards show about the game.
 pub(super) fn examine(

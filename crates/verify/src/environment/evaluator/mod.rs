@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::briefing::{Briefing, Example, Request};
-use super::script::{Module, ScriptError, positive, read};
+use super::script::{ANCHOR_SHARE, Module, ScriptError, positive, read};
 use super::value::Value;
 use crate::program::{Entry, Program};
 
@@ -18,8 +18,6 @@ const INITIAL: &str = "initial_program.py";
 const HARNESS: &str = include_str!("harness.py");
 /// The function of the harness.
 pub(crate) const FUNCTION: &str = "evaluated";
-/// The share of a score of 1 that penalties are relative to, as in other games.
-const ANCHOR_SHARE: f64 = 1.0 / 16.0;
 
 /// An evaluator. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -36,17 +34,13 @@ struct Contents {
 }
 
 impl Evaluator {
-    /// Whether the file is an evaluator and not the rules of a game.
-    pub(super) fn is_in(path: &Path) -> Result<bool, ScriptError> {
-        let source = read(path)?;
-        let module = Module::parse(path, &source)?;
-        Ok(module.defines("evaluate") && !module.defines("step"))
-    }
-
-    /// Reads an evaluator and the program beside it, without running either.
-    pub fn open(path: &Path) -> Result<Evaluator, ScriptError> {
-        let source = read(path)?;
-        let module = Module::parse(path, &source)?;
+    /// The evaluator of a file with this source, and the program beside it, without running either; none if the file has the
+    /// rules of a game.
+    pub(super) fn from_source(path: &Path, source: &str) -> Result<Option<Evaluator>, ScriptError> {
+        let module = Module::parse(path, source)?;
+        if !module.defines("evaluate") || module.defines("step") {
+            return Ok(None);
+        }
         module.require_function("evaluate", &["program_path"])?;
         let scale = module.constant("SCALE")?.map_or(Ok(1.0), |constant| positive(&constant))?;
         let rules = module.docstring().unwrap_or_default();
@@ -61,7 +55,8 @@ impl Evaluator {
             None => path.as_os_str(),
         };
         let name = name.to_string_lossy().into_owned();
-        Ok(Evaluator(Arc::new(Contents { path: path.to_owned(), name, rules, scale, initial, source })))
+        let (path, source) = (path.to_owned(), source.to_owned());
+        Ok(Some(Evaluator(Arc::new(Contents { path, name, rules, scale, initial, source }))))
     }
 
     /// The file.

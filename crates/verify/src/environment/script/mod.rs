@@ -26,7 +26,7 @@ const MOVES: u32 = 10_000;
 /// Largest number of moves that a file may ask for. Chosen, as `arena.moves_max`.
 const MOVES_MAX: u32 = 100_000;
 /// Default score of a simple program, as a share of the scale: that of 2048, 2500 / 40000.
-const ANCHOR_SHARE: f64 = 1.0 / 16.0;
+pub(super) const ANCHOR_SHARE: f64 = 1.0 / 16.0;
 /// Characters of the longest name.
 const NAME_MAX: usize = 40;
 
@@ -66,7 +66,8 @@ impl ScriptGame {
         ScriptGame::from_source(path, read(path)?)
     }
 
-    fn from_source(path: &Path, source: String) -> Result<ScriptGame, ScriptError> {
+    /// The game of a file with this source.
+    pub(super) fn from_source(path: &Path, source: String) -> Result<ScriptGame, ScriptError> {
         let module = Module::parse(path, &source)?;
         let rules = module.docstring()?;
         let entry = entry(&module)?;
