@@ -57,6 +57,7 @@ mod with {
         }
 
         /// By which processes find each other: one makes it, all join with it.
+        #[allow(clippy::unnecessary_cast, reason = "characters have no sign on Arm")]
         pub fn id() -> std::result::Result<Vec<i8>, String> {
             Id::new()
                 .map(|id| id.internal().map(|byte| byte as i8).to_vec())
@@ -76,20 +77,20 @@ mod with {
         /// Gives `mine` to the others, `given[r]` numbers to rank r, and what they give to this one, `taken[r]` numbers
         /// from rank r, both in the order of the ranks.
         pub fn exchange(&self, mine: &Tensor, given: &[usize], taken: &[usize]) -> Result<Tensor> {
-            self.into_room(mine, taken.iter().sum(), Collective::Exchange { given, taken })
+            self.asked_for(mine, taken.iter().sum(), Collective::Exchange { given, taken })
         }
 
         /// What all have, as many numbers each, in the order of the ranks.
         pub fn gather(&self, mine: &Tensor) -> Result<Tensor> {
-            self.into_room(mine, mine.elem_count() * self.size, Collective::Gather)
+            self.asked_for(mine, mine.elem_count() * self.size, Collective::Gather)
         }
 
         /// The sum of what all have, in an order that NCCL chooses.
         pub fn sum(&self, mine: &Tensor) -> Result<Tensor> {
-            self.into_room(mine, mine.elem_count(), Collective::Sum)
+            self.asked_for(mine, mine.elem_count(), Collective::Sum)
         }
 
-        fn into_room(&self, mine: &Tensor, count: usize, collective: Collective<'_>) -> Result<Tensor> {
+        fn asked_for(&self, mine: &Tensor, count: usize, collective: Collective<'_>) -> Result<Tensor> {
             let room = Tensor::zeros(count, DType::F32, mine.device())?;
             room.inplace_op2(mine, &Asked { nccl: self, collective })?;
             Ok(room)

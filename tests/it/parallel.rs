@@ -259,56 +259,51 @@ fn processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapte
     }
 }
 
-/// With emulated GPUs (scripts/gpu-emulated.sh), one for each process.
+/// A step of two processes with an emulated GPU each (scripts/gpu-emulated.sh); `None` where there are none, or no MPI.
+#[cfg(feature = "cuda")]
+fn on_two_gpus(test: &str, dir: &Path, more: &[&str]) -> Option<Command> {
+    if !std::env::var("GRPO_2048_CUDA_LIBS").is_ok_and(|folder| folder.ends_with("gpu-emulator")) {
+        println!("skipped: {test}: no GPUs in software");
+        return None;
+    }
+    let small = ["--device", "cuda", "--steps", "1", "--set", "train.eval_samples=0"];
+    let short = ["--set", "grpo.micro_batch=1", "--set", "rollout.max_completion_length=24"];
+    let launcher = launchers(test).into_iter().next()?;
+    Some(launcher.train(2, dir, &[&small[..], &short, more].concat()))
+}
+
 #[cfg(feature = "cuda")]
 #[test]
 fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
-    let test = "gradients_that_cross_by_nccl_are_those_that_cross_through_the_host";
-    if !std::env::var("GRPO_2048_CUDA_LIBS").is_ok_and(|folder| folder.ends_with("gpu-emulator")) {
-        println!("skipped: {test}: no GPUs in software");
-        return;
-    }
     let root = tempfile::tempdir().unwrap();
-    for launcher in launchers(test).into_iter().take(1) {
-        let small = ["--device", "cuda", "--steps", "1", "--set", "train.eval_samples=0"];
-        let more = ["--set", "grpo.micro_batch=1", "--set", "rollout.max_completion_length=24"];
-        let trained = |name: &str, reduce: &str, variable: (&str, &str)| {
-            let (dir, reduce) = (root.path().join(name), format!("parallel.reduce={reduce}"));
-            let mut command = launcher.train(2, &dir, &[&small[..], &more, &["--set", &reduce]].concat());
-            let output = command.env(variable.0, variable.1).output().unwrap();
-            assert!(output.status.success(), "{name}: {}", told(&output));
-            (weights(&dir, 1), told(&output))
-        };
-        let (by_nccl, words) = trained("nccl", "exact", ("GPU_CHECK", "1"));
-        assert!(words.contains("gradients cross from GPU to GPU by NCCL"), "{words}");
-        // Both processes have the same GPU.
-        let (through_host, words) = trained("host", "exact", ("GPU_EMULATOR_UUID", "7"));
-        assert!(words.contains("gradients cross through the host, not by NCCL: ranks 0 and 1 share a GPU"), "{words}");
-        assert!(by_nccl == through_host, "the same bits");
-        let (fast, _) = trained("fast", "fast", ("GPU_CHECK", "1"));
-        assert!(fast.iter().zip(&by_nccl).all(|(fast, exact)| (fast - exact).abs() < 1e-2), "another order at most");
-    }
+    let trained = |name: &str, reduce: &str, variable: (&str, &str)| {
+        let test = "gradients_that_cross_by_nccl_are_those_that_cross_through_the_host";
+        let (dir, reduce) = (root.path().join(name), format!("parallel.reduce={reduce}"));
+        let output = on_two_gpus(test, &dir, &["--set", &reduce])?.env(variable.0, variable.1).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", told(&output));
+        Some((weights(&dir, 1), told(&output)))
+    };
+    let Some((by_nccl, words)) = trained("nccl", "exact", ("GPU_CHECK", "1")) else { return };
+    assert!(words.contains("gradients cross from GPU to GPU by NCCL"), "{words}");
+    // Both processes have the same GPU.
+    let (through_host, words) = trained("host", "exact", ("GPU_EMULATOR_UUID", "7")).unwrap();
+    assert!(words.contains("gradients cross through the host, not by NCCL: ranks 0 and 1 share a GPU"), "{words}");
+    assert!(by_nccl == through_host, "the same bits");
+    let (fast, _) = trained("fast", "fast", ("GPU_CHECK", "1")).unwrap();
+    assert!(fast.iter().zip(&by_nccl).all(|(fast, exact)| (fast - exact).abs() < 1e-2), "another order at most");
 }
 
 /// As the test before, where an exchange comes to no end.
 #[cfg(feature = "cuda")]
 #[test]
 fn processes_that_wait_for_one_that_hangs_in_nccl_end_within_a_minute() {
-    let test = "processes_that_wait_for_one_that_hangs_in_nccl_end_within_a_minute";
-    if !std::env::var("GRPO_2048_CUDA_LIBS").is_ok_and(|folder| folder.ends_with("gpu-emulator")) {
-        println!("skipped: {test}: no GPUs in software");
-        return;
-    }
-    let root = tempfile::tempdir().unwrap();
-    for launcher in launchers(test).into_iter().take(1) {
-        let small = ["--device", "cuda", "--steps", "1", "--set", "train.eval_samples=0"];
-        let more = ["--set", "grpo.micro_batch=1", "--set", "rollout.max_completion_length=24"];
-        let mut command = launcher.train(2, &root.path().join("run"), &[&small[..], &more].concat());
-        let output = ended(command.env("GPU_EMULATOR_NCCL_HANGS", "1").spawn().unwrap(), PATIENCE);
-        assert!(!output.status.success());
-        let told = told(&output);
-        assert!(told.contains("NCCL: nothing has come for 50 s: another process hangs"), "{told}");
-    }
+    let (test, root) =
+        ("processes_that_wait_for_one_that_hangs_in_nccl_end_within_a_minute", tempfile::tempdir().unwrap());
+    let Some(mut command) = on_two_gpus(test, &root.path().join("run"), &[]) else { return };
+    let output = ended(command.env("GPU_EMULATOR_NCCL_HANGS", "1").spawn().unwrap(), PATIENCE);
+    assert!(!output.status.success());
+    let told = told(&output);
+    assert!(told.contains("NCCL: nothing has come for 50 s: another process hangs"), "{told}");
 }
 
 /// Trains in `dir`, or resumes the run that is there. The learning rate depends on the number of steps, so all runs
