@@ -45,14 +45,14 @@ build: tools ## Leave the binary at target/release/grpo-2048, its sandbox compil
 	$(CARGO) build --release --locked
 	$(BIN) doctor
 
-cuda: tools ## Build for NVIDIA GPUs: target/cuda/grpo-2048 (needs neither a GPU nor nvcc; PyPI where there is no nvcc)
-	CARGO=$(CARGO) scripts/cuda-build.sh
+cuda: tools ## Build for NVIDIA GPUs: target/cuda/grpo-2048 (needs neither a GPU nor nvcc; CUDA=12 for older drivers needs nvcc)
+	CARGO=$(CARGO) CUDA=$(CUDA) scripts/cuda-build.sh
 
 gpu-check: tools ## Pack GPU tests and benchmarks into target/gpu-check.tar.xz, for a machine with a GPU, and run them here
-	CARGO=$(CARGO) scripts/gpu-check.sh
+	CARGO=$(CARGO) CUDA=$(CUDA) scripts/gpu-check.sh
 
 gpu-emulated: tools ## Run the CUDA build's tests and two training steps on a GPU in software (needs no GPU)
-	CARGO=$(CARGO) scripts/gpu-emulated.sh
+	CARGO=$(CARGO) CUDA=$(CUDA) scripts/gpu-emulated.sh
 
 check: tools ## Formatting, lints, lock files, the library's pages and what is linked, as CI runs them
 	$(CARGO) fmt --all --check

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Packs what checks and measures the program on a machine with a GPU into target/gpu-check.tar.xz, and runs it here:
 # scripts/gpu-check.sh [PART ..], the parts of scripts/gpu-check/run.sh. The archive can be carried: gpu-check/run.sh in it
-# needs neither Rust nor a network. GPU_CHECK_OLD names a grpo-2048-bench of an earlier build, to measure both side by side.
+# needs neither Rust nor a network. GPU_CHECK_OLD names a grpo-2048-bench of an earlier build, to measure both side by side;
+# CUDA=12 packs a build for drivers from 550 on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cuda-env.sh
@@ -9,13 +10,13 @@ source scripts/cuda-env.sh
 folder=target/gpu-check
 most_mib=60
 scripts/cuda-build.sh
-tests=$("${CARGO:-cargo}" test --release --workspace --locked --features cuda --target-dir target/cuda --test gpu \
+tests=$("${CARGO:-cargo}" test --release --workspace --locked --features cuda --target-dir "$cuda_target" --test gpu \
     --no-run --message-format json | sed -n 's/.*"executable":"\([^"]*\/gpu-[0-9a-f]*\)".*/\1/p' | tail -n 1)
 [ -x "$tests" ] || { echo "error: cargo names no executable of tests/gpu" >&2; exit 1; }
 
 rm -rf "$folder"
 mkdir -p "$folder"
-cp target/cuda/grpo-2048 target/cuda/grpo-2048-bench "$folder/"
+cp "$cuda_target/grpo-2048" "$cuda_target/grpo-2048-bench" "$folder/"
 strip -o "$folder/gpu-tests" "$tests"
 cp scripts/gpu-check/run.sh scripts/gpu-check/rows.txt "$folder/"
 if [ -n "${GPU_CHECK_OLD:-}" ]; then

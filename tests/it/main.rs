@@ -13,6 +13,7 @@ mod check;
 mod check_grader;
 mod cli;
 mod corpus;
+mod cuda_build;
 mod differences;
 mod evaluation;
 mod evaluators;

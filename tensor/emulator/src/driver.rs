@@ -27,8 +27,16 @@ const WRITE_COMBINED: c_uint = 4;
 /// What the one GPU can do: that of an A100, the first that the program supports.
 const CAPABILITY: (c_int, c_int) = (8, 0);
 const NAME: &CStr = c"GPU in software";
-/// CUDA 13.0.
+/// CUDA 13.0, where `GPU_EMULATOR_CUDA` names no other.
 const VERSION: c_int = 13_000;
+
+/// The version of CUDA that the driver runs, and the libraries are of.
+pub fn version_of_cuda() -> c_int {
+    let asked = std::env::var("GPU_EMULATOR_CUDA").ok();
+    let numbers = asked.as_deref().and_then(|text| text.split_once('.'));
+    let number = |(major, minor): (&str, &str)| Some(1000 * major.parse::<c_int>().ok()? + 10 * minor.parse::<c_int>().ok()?);
+    numbers.and_then(number).unwrap_or(VERSION)
+}
 
 thread_local! {
     /// Whether a thread has the context that there is.
@@ -76,7 +84,7 @@ exports! {
     fn cuInit(_flags: c_uint) { SUCCESS }
 
     fn cuDriverGetVersion(version: &mut c_int) {
-        *version = VERSION;
+        *version = version_of_cuda();
         SUCCESS
     }
 
