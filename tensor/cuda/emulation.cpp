@@ -23,7 +23,7 @@ static const std::map<std::string, void (*)(const void*)> kernels = {
     ENTRIES(merge_heads, SplitHeads), ENTRIES(move_heads, MoveHeads), ENTRIES(causal_softmax, Softmax),
     ENTRIES(causal_softmax_slope, Softmax), ENTRY(score_logits, ScoreLogits), ENTRIES(logit_slopes, LogitSlopes),
     ENTRIES(split_factors, SplitFactors),
-    ENTRIES(add, Add),
+    ENTRIES(add, Add), ENTRIES(add_rows, AddRows),
 };
 
 extern "C" __attribute__((visibility("default"))) void run_backwards(bool asked) { backwards = asked; }

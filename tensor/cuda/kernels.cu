@@ -49,6 +49,7 @@ KERNEL(causal_softmax_slope, Softmax)
 KERNEL(logit_slopes, LogitSlopes)
 KERNEL(split_factors, SplitFactors)
 KERNEL(add, Add)
+KERNEL(add_rows, AddRows)
 
 extern "C" __global__ void sample(Sample params) { sample_row(params); }
 

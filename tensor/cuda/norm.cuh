@@ -50,17 +50,32 @@ template <typename T> __device__ void rms_norm(RmsNorm p) {
 struct RmsNormSlope {
     u64 dx;        // T (rows, width)
     u64 inverses;  // f32 (rows): of the roots; or 0
-    u64 slope;     // T (rows, width): gradient of the output
+    u64 slope;     // T or f32 (rows, width): gradient of the output
     u64 x;         // T (rows, width)
     u64 weight;    // f32 (width)
     u64 rows;
     u32 width;
     float epsilon;
+    u32 is_wide;  // whether the slope is f32; its numbers are rounded to T first
+    u32 padding;
 };
 
-template <typename T, u32 N> __device__ __forceinline__ void norm_slope_row(const RmsNormSlope& p, u64 row) {
+// Slopes as T holds them.
+template <typename T, u32 N, typename S> __device__ __forceinline__ void load_slopes(float (&slopes)[N], const S* from) {
+    load<N>(slopes, from);
+    if constexpr (sizeof(S) != sizeof(T)) {
+#pragma unroll
+        for (u32 j = 0; j < N; j++) {
+            T rounded;
+            narrow(&rounded, slopes[j]);
+            slopes[j] = widen(rounded);
+        }
+    }
+}
+
+template <typename T, u32 N, typename S> __device__ __forceinline__ void norm_slope_row(const RmsNormSlope& p, u64 row) {
     const T* x = reinterpret_cast<const T*>(p.x) + row * p.width;
-    const T* slope = reinterpret_cast<const T*>(p.slope) + row * p.width;
+    const S* slope = reinterpret_cast<const S*>(p.slope) + row * p.width;
     T* dx = reinterpret_cast<T*>(p.dx) + row * p.width;
     const float* weight = reinterpret_cast<const float*>(p.weight);
     float squares = 0.0f, along = 0.0f;
@@ -68,7 +83,7 @@ template <typename T, u32 N> __device__ __forceinline__ void norm_slope_row(cons
         float values[N], factors[N], slopes[N];
         load<N>(values, x + i);
         load<N>(factors, weight + i);
-        load<N>(slopes, slope + i);
+        load_slopes<T>(slopes, slope + i);
 #pragma unroll
         for (u32 j = 0; j < N; j++) {
             squares += values[j] * values[j];
@@ -81,7 +96,7 @@ template <typename T, u32 N> __device__ __forceinline__ void norm_slope_row(cons
         float values[N], factors[N], slopes[N];
         load<N>(values, x + i);
         load<N>(factors, weight + i);
-        load<N>(slopes, slope + i);
+        load_slopes<T>(slopes, slope + i);
 #pragma unroll
         for (u32 j = 0; j < N; j++) values[j] = inverse * (slopes[j] * factors[j] - values[j] * pull);
         store<N>(dx + i, values);
@@ -93,8 +108,14 @@ template <typename T, u32 N> __device__ __forceinline__ void norm_slope_row(cons
 template <typename T> __device__ void rms_norm_slope(RmsNormSlope p) {
     const u64 row = warp_row();
     if (row >= p.rows) return;
-    if (aligned<T>(p.dx | p.slope | p.x | p.weight, p.width)) norm_slope_row<T, Wide<T>::COUNT>(p, row);
-    else norm_slope_row<T, 1>(p, row);
+    const bool is_aligned = aligned<T>(p.dx | p.slope | p.x | p.weight, p.width);
+    if (p.is_wide) {
+        if (is_aligned) norm_slope_row<T, Wide<T>::COUNT, float>(p, row);
+        else norm_slope_row<T, 1, float>(p, row);
+    } else {
+        if (is_aligned) norm_slope_row<T, Wide<T>::COUNT, T>(p, row);
+        else norm_slope_row<T, 1, T>(p, row);
+    }
 }
 
 struct RmsNormWeight {

@@ -1,9 +1,19 @@
 //! Rows of a matrix by their places.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use crate::attached::attached;
+use crate::gpu::launch::Gpu;
+use crate::gpu::params::{THREADS, name, params};
 use crate::serving::on_gpu;
+
+params! {
+    /// Adds rows at their places.
+    AddRows { sums: u64, rows: u64, ids: u64, count: u32, width: u32 }
+}
+
+/// Blocks that share the ids of [`add_rows`].
+const SHARES: usize = 128;
 
 /// The rows of `x` at these places, differentiable.
 ///
@@ -23,6 +33,30 @@ pub fn select_rows(x: &Tensor, places: &[u32]) -> Result<Tensor> {
     })
 }
 
+/// `sums` with each of `rows` added to the row that its id names, one after the other.
+///
+/// * `sums`: `(V, H)`, which nobody else reads; `ids`: `(N,)` u32, each below `V`; `rows`: `(N, H)`, in any format.
+///
+/// On a GPU the sums of different ids are computed at the same time, and those of one id in order, so that the bits are those
+/// of candle's sums, which one thread a column computes.
+pub fn add_rows(sums: Tensor, ids: &Tensor, rows: &Tensor) -> Result<Tensor> {
+    if !on_gpu(rows) || sums.dtype() != DType::F32 {
+        return sums.index_add(ids, &rows.to_dtype(sums.dtype())?, 0);
+    }
+    let (gpu, rows, (count, width)) = (Gpu::of(rows)?, rows.contiguous()?, rows.dims2()?);
+    let params = AddRows {
+        sums: gpu.address(&sums)?,
+        rows: gpu.address(&rows)?,
+        ids: gpu.address(ids)?,
+        count: count as u32,
+        width: width as u32,
+    };
+    let (kernel, grid) = (name("add_rows", rows.dtype())?, [SHARES.min(count), width.div_ceil(THREADS)]);
+    // Safety: ids name rows of `sums`, as where the embedding was read by them, and there are as many as rows.
+    unsafe { gpu.launch(&kernel, grid, &params)? };
+    Ok(sums)
+}
+
 /// For each of `rows` rows its number among the places, or the number of places if it is not among them; `None` if a place
 /// is named twice, or is none of a row.
 fn inverse(places: &[u32], rows: usize) -> Option<Vec<u32>> {
@@ -40,7 +74,7 @@ mod tests {
     use candle_core::{Device, Var};
 
     use super::*;
-    use crate::gpu::emulated;
+    use crate::gpu::{emulated, in_both_orders};
 
     #[test]
     fn gradients_of_rows_on_a_gpu_are_gathered_and_those_of_rows_named_twice_are_added() {
@@ -58,5 +92,28 @@ mod tests {
         assert_eq!(added, [vec![4.0, 5.0, 6.0], none.clone(), none, vec![8.0, 10.0, 12.0]]);
         assert_eq!(inverse(&[3, 0], 4), Some(vec![1, 2, 2, 0]));
         assert_eq!([inverse(&[3, 0, 3], 4), inverse(&[4], 4)], [None, None]);
+    }
+
+    #[test]
+    fn rows_are_added_on_a_gpu_as_candle_adds_them_one_after_the_other() {
+        let numbers = |count: usize, seed: usize| {
+            let numbers = (0..count).map(|i| ((i * 7919 + seed) % 1009) as f32 / 37.0 - 13.0);
+            Tensor::from_iter(numbers, &Device::Cpu).unwrap()
+        };
+        // More ids than blocks, some of them often and most never; widths that fill no block, and two.
+        for (ids, width) in
+            [(vec![4], 3), ((0..300).map(|i| i * i % 290).collect::<Vec<u32>>(), 1), (vec![7; 131], 300)]
+        {
+            for format in [DType::F32, DType::BF16, DType::F16] {
+                let count = ids.len();
+                let rows = numbers(count * width, 1).reshape((count, width)).unwrap().to_dtype(format).unwrap();
+                let sums = || numbers(290 * width, 2).reshape((290, width)).unwrap();
+                let ids = Tensor::from_slice(&ids, count, &Device::Cpu).unwrap();
+                let expected = sums().index_add(&ids, &rows.to_dtype(DType::F32).unwrap(), 0).unwrap();
+                let of = |sums: &Tensor| sums.to_vec2::<f32>().unwrap();
+                let Some(found) = in_both_orders(|| of(&add_rows(sums(), &ids, &rows).unwrap())) else { return };
+                assert!(found.iter().all(|found| *found == of(&expected)), "{count} rows of {width} in {format:?}");
+            }
+        }
     }
 }

@@ -32,7 +32,7 @@ pub struct LayerInputs<'a> {
 }
 
 impl Decoder {
-    /// [`Decoder::hidden_of`], equal to the last bit, whose graph reaches back to the output of the last layer only.
+    /// [`Decoder::hidden_kept`], equal to the last bit, whose graph reaches back to the output of the last layer only.
     /// [`LayerInputs::backward`] does the rest of the backward pass.
     pub fn hidden_checkpointed(
         &self,
@@ -58,30 +58,23 @@ impl LayerInputs<'_> {
     /// last layer. `collect` receives all gradients, those of one layer at a time.
     pub fn backward(self, mut store: GradStore, collect: &mut dyn FnMut(GradStore) -> Result<()>) -> Result<()> {
         let LayerInputs { decoder, sequences, mut inputs, output } = self;
-        let embedding = decoder.embedding.trained();
+        let trains_embedding = decoder.embedding.trained().is_some();
         let mut slope = removed(&mut store, &output)?;
         drop(output);
         for layer in decoder.layers.iter().rev() {
             let Some(input) = inputs.pop() else { break };
             // The first layer's input is the embedding, which may be frozen.
-            let wanted = !inputs.is_empty() || embedding.is_some();
+            let wanted = !inputs.is_empty() || trains_embedding;
             let input = if wanted { Var::from_tensor(&input)?.into_inner() } else { input };
             let output = layer.forward(&input, &sequences)?;
             let mut of_layer = kernels::with_slope(&output, &slope)?.backward()?;
+            layer.move_slopes(&mut of_layer)?;
             if wanted {
                 slope = removed(&mut of_layer, &input)?;
             }
             collect(of_layer)?;
         }
-        if let Some(embedding) = embedding {
-            // Accumulated in the same order as in a single graph: the head's share of a tied embedding, then each
-            // token.
-            if let Some(scale) = decoder.config.embedding_scale() {
-                slope = (slope * scale)?;
-            }
-            let so_far = store.remove(embedding).map_or_else(|| embedding.zeros_like(), Ok)?;
-            store.insert(embedding, so_far.index_add(&sequences.ids, &slope.to_dtype(embedding.dtype())?, 0)?);
-        }
+        decoder.add_tokens(&mut store, &sequences.ids, slope)?;
         collect(store)
     }
 }

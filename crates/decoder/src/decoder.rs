@@ -9,7 +9,7 @@ use candle_core::{DType, Device, Tensor};
 
 use crate::adapters::linear::{Adapters, Linear};
 use crate::adapters::set::AdapterSet;
-use crate::layers::layer::Layer;
+use crate::layers::layer::{Layer, through};
 use crate::layers::norm::Norm;
 use crate::layers::sequences::Sequences;
 use crate::layers::source::Source;
@@ -47,6 +47,19 @@ impl Decoder {
             false => source.linear("lm_head", [config.vocab_size, config.hidden_size], false)?,
         };
         Ok(Decoder { config, precision, embedding, layers, norm, head })
+    }
+
+    /// A decoder for several passes over the same adapters, which must not change while it lives: on a GPU their factors
+    /// are joined and split once rather than in every pass. The numbers are the same; gradients by the adapters are those
+    /// that [`EmbeddedTokens::complete`](crate::EmbeddedTokens::complete) and
+    /// [`LayerInputs::backward`](crate::LayerInputs::backward) give.
+    pub fn prepared(&self) -> Result<Decoder, PolicyError> {
+        let mut decoder = self.clone();
+        if self.kernels() == Kernels::OnGpu {
+            let prepared = self.layers.iter().map(|layer| layer.prepared(self.precision.format()));
+            decoder.layers = prepared.collect::<candle_core::Result<_>>()?;
+        }
+        Ok(decoder)
     }
 
     /// Sizes and switches of the model.
@@ -105,11 +118,8 @@ impl Decoder {
     /// * `ids`: `(N,)` u32. Returns `(N, hidden_size)`.
     pub fn hidden_of(&self, ids: &Tensor, spans: &Spans, adapters: Adapters) -> Result<Tensor, PolicyError> {
         let sequences = self.sequences(ids, spans, adapters)?;
-        let mut x = self.embedded(&self.embedding, &sequences.ids)?;
-        for layer in &self.layers {
-            x = layer.forward(&x, &sequences)?;
-        }
-        Ok(self.normed(&x)?)
+        let x = self.embedded(&self.embedding, &sequences.ids)?;
+        Ok(self.normed(&through(&self.layers, &x, &sequences)?)?)
     }
 
     /// Embeddings of `ids` `(N,)` as the first layer reads them, `(N, hidden_size)`.

@@ -4,6 +4,7 @@ mod adapted;
 pub(crate) mod dropout;
 mod gpu;
 pub(crate) mod residual;
+mod split;
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, Layout, Result, Shape, Tensor};
 
@@ -12,6 +13,7 @@ use crate::attached::attached;
 use crate::rows::{Matrix, for_rows, matmul, slice, with_slice};
 use crate::serving::can_fuse;
 pub use adapted::{Adapted, Frozen};
+use split::Split;
 
 /// `x W^T + bias + scale (x A^T) B^T` for several maps of one `x`, side by side.
 ///
@@ -54,8 +56,12 @@ pub(crate) fn by_tensors(x: &Tensor, adapted: &Adapted) -> Result<Tensor> {
     let (arguments, of_x) = ([x, &adapted.a, &adapted.b], x.track_op());
     if adapted.is_served(x) {
         let (adapted, inputs) = (adapted.detached()?, x.detach().contiguous()?);
-        let value = gpu::adapted_linear(&inputs, &adapted)?;
-        return attached(value, &arguments, move |grad| gpu::adapted_linear_slopes(&inputs, &adapted, grad, of_x));
+        let value = gpu::adapted_linear(&inputs, &adapted, &Split::new(&adapted, inputs.dtype())?)?;
+        return attached(value, &arguments, move |grad| {
+            let split = Split::new(&adapted, inputs.dtype())?;
+            let [dx, da, db] = gpu::adapted_linear_slopes(&inputs, &adapted, &split, grad, of_x)?;
+            Ok([dx.map(|dx| dx.to_dtype(inputs.dtype())).transpose()?, da, db])
+        });
     }
     let adapted = Adapted { a: adapted.a.detach(), b: adapted.b.detach(), ..adapted.clone() };
     let op = ByTensors { x: x.contiguous()?.detach(), adapted, of_x };

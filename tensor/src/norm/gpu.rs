@@ -14,7 +14,8 @@ params! {
     RmsNorm { out: u64, x: u64, weight: u64, rows: u64, width: u32, epsilon: f32 }
     /// Gradient by the input.
     RmsNormSlope {
-        dx: u64, inverses: u64, slope: u64, x: u64, weight: u64, rows: u64, width: u32, epsilon: f32,
+        dx: u64, inverses: u64, slope: u64, x: u64, weight: u64, rows: u64, width: u32, epsilon: f32, is_wide: u32,
+        padding: u32,
     }
     /// Gradient by the weight, as partial sums.
     RmsNormWeight { partial: u64, slope: u64, x: u64, inverses: u64, rows: u64, width: u32, block: u32 }
@@ -40,7 +41,8 @@ pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, epsilon: f64) -> Result<Tens
     Ok(out)
 }
 
-/// Gradients by `x` and, if `of_weight`, by `weight`; `slope` is the gradient of the output, contiguous.
+/// Gradients by `x` and, if `of_weight`, by `weight`; `slope` is the gradient of the output, contiguous, in the format of
+/// `x`. Without `of_weight` it may be in f32 as products leave it, and is rounded as it is read.
 pub(crate) fn rms_norm_slopes(
     x: &Tensor,
     weight: &Tensor,
@@ -61,6 +63,8 @@ pub(crate) fn rms_norm_slopes(
         rows: rows as u64,
         width: width as u32,
         epsilon: epsilon as f32,
+        is_wide: u32::from(slope.dtype() != x.dtype()),
+        padding: 0,
     };
     // Safety: `dx`, `x` and `slope` have `rows` rows as wide as the weight.
     unsafe { gpu.typed("rms_norm_slope", x.dtype(), rows.div_ceil(WARPS), &params)? };
@@ -90,4 +94,33 @@ fn weight_slope(gpu: &Gpu, [x, slope, inverses]: [&Tensor; 3], width: usize) -> 
     // Safety: the kernel reads as many rows as were written.
     unsafe { gpu.launch("sum_rows", [columns, 1], &sums)? };
     Ok(dweight)
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+    use crate::gpu::emulated;
+
+    #[test]
+    fn a_gradient_in_f32_is_rounded_as_it_is_read() {
+        let numbers = |count: usize, seed: usize| {
+            let numbers = (0..count).map(|i| ((i * 7919 + seed) % 1009) as f32 / 370.0 - 1.3);
+            Tensor::from_iter(numbers, &Device::Cpu).unwrap()
+        };
+        // Widths that are and are not read 16 bytes at a time.
+        for width in [24, 37] {
+            let part = |seed: usize| numbers(5 * width, seed).reshape((5, width)).unwrap();
+            let (x, slope) = (part(1).to_dtype(DType::BF16).unwrap(), part(2));
+            emulated(|| {
+                let found = |slope: &Tensor| {
+                    let (dx, _) = rms_norm_slopes(&x, &numbers(width, 3), 1e-5, slope, false).unwrap();
+                    dx.to_dtype(DType::F32).unwrap().to_vec2::<f32>().unwrap()
+                };
+                let (wide, narrow) = (found(&slope), found(&slope.to_dtype(DType::BF16).unwrap()));
+                assert!(wide == narrow && wide.iter().flatten().all(|x| x.is_finite()), "{width}");
+            });
+        }
+    }
 }

@@ -1,11 +1,15 @@
 //! What a GPU does in an update, on this processor, against the plain compositions. Without a C++ compiler these say so
 //! and check nothing.
 
+use std::sync::Arc;
+
+use candle_core::backprop::GradStore;
+
 use super::formats::{check_formats, largest, rounded, unit, wide};
 use super::*;
 use crate::attention::gpu::{Attention, Limits};
 use crate::gpu::{emulated, emulated_launches, in_both_orders};
-use crate::{Masks, Middle, Residual};
+use crate::{Masks, Middle, Prepared, Residual, residuals};
 
 /// Numbers that begin one number behind the start of their storage, and the variable they are a view of.
 fn unaligned(rows: usize, width: usize, seed: u64) -> (Var, impl Fn() -> Tensor) {
@@ -214,8 +218,9 @@ fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
         let (a, b) = (var(&[outputs.len() * RANK, 12], 6), var(&[outputs.iter().sum(), RANK], 7));
         let (a_last, b_last) = (var(&[RANK, inner], 8), var(&[12, RANK], 9));
         let (first, last) = (adapted(&a, &b, &of_first), adapted(&a_last, &b_last, &of_last));
-        let half = Residual { norm: weight.clone(), epsilon: 1e-5, first, middle: middle.clone(), last };
-        assert!(half.apply(&x).unwrap().is_none(), "the processor has kernels of its own");
+        let half =
+            Residual { norm: weight.clone(), epsilon: 1e-5, first, middle: middle.clone(), last, prepared: None };
+        assert!(!half.is_served(&x), "the processor has kernels of its own");
         let plain = || {
             let mapped = lora::plain(&norm::plain(&x, &weight, 1e-5)?, &half.first)?;
             let mixed = match middle {
@@ -226,12 +231,47 @@ fn half_a_layer_of_a_gpu_is_its_norm_its_maps_and_what_lies_between() {
         };
         emulated(|| {
             let inputs = [&x, &a, &b, &a_last, &b_last];
-            check(&inputs, || Ok(half.apply(&x)?.expect("on a GPU")), plain);
+            assert!(half.is_served(&x));
+            check(&inputs, || residuals(&x, std::slice::from_ref(&half)), plain);
             let dropped = lora::Frozen { dropout: Some(Masks::new(Vec::new(), 0.5)), ..of_last[0].clone() };
             let thinned = Residual { last: adapted(&a_last, &b_last, &[dropped]), ..half.clone() };
-            assert!(thinned.apply(&x).unwrap().is_none());
+            assert!(!thinned.is_served(&x));
         });
     }
+}
+
+#[test]
+fn factors_that_are_split_once_give_the_same_numbers_in_fewer_launches() {
+    const RANK: usize = 3;
+    let (x, weight) = (random(&[9, 12], 1), random(&[12], 2).as_detached_tensor());
+    let (a, b) = (random(&[2 * RANK, 12], 3), random(&[20, RANK], 4));
+    let (a_last, b_last) = (random(&[RANK, 10], 5), random(&[12, RANK], 6));
+    let down = (random(&[12, 10], 7).as_detached_tensor() * 0.01).unwrap();
+    let down = [lora::Frozen { weight: down.into(), bias: None, dropout: None }];
+    let (first, last) = (adapted(&a, &b, &maps(&[10, 10], DType::F32)), adapted(&a_last, &b_last, &down));
+    let half = Residual { norm: weight, epsilon: 1e-5, first, middle: Middle::Gate, last, prepared: None };
+    let run = |half: &Residual| {
+        let before = emulated_launches();
+        // Two of the same, so that there is something between halves.
+        let y = residuals(&x, &[half.clone(), half.clone()]).unwrap();
+        let launches = emulated_launches() - before;
+        let store = y.sum_all().unwrap().backward().unwrap();
+        (launches, y.detach().to_vec2::<f32>().unwrap(), store)
+    };
+    emulated(|| {
+        let (launches, y, store) = run(&half);
+        let prepared = Arc::new(Prepared::new(&half.first, &half.last, DType::F32).unwrap());
+        let (fewer, same, of_prepared) = run(&Residual { prepared: Some(prepared.clone()), ..half.clone() });
+        // Two maps of each half, with two factors each.
+        assert!(y == same && launches == fewer + 8, "{launches} launches became {fewer}");
+        let of_x = |store: &GradStore| store.get(&x).unwrap().to_vec2::<f32>().unwrap();
+        assert!(of_x(&store) == of_x(&of_prepared) && of_prepared.get(&a).is_none());
+        let slopes = prepared.take_slopes().expect("gradients by the factors");
+        for (slope, var) in slopes.iter().zip([&a, &b, &a_last, &b_last]) {
+            assert_eq!(slope.dims(), store.get(var).unwrap().dims());
+        }
+        assert!(prepared.take_slopes().is_none());
+    });
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use candle_core::{Result as TensorResult, Tensor};
 
 use crate::adapters::linear::{Linear, side_by_side};
-use crate::layers::half::HalfLayer;
+use crate::layers::half::{HalfLayer, PreparedHalf};
 use crate::layers::norm::{Norm, norm_heads, normed};
 use crate::layers::sequences::Sequences;
 use crate::layers::source::Source;
 use crate::{DecoderConfig, PolicyError};
-use grpo_tensor::{self as kernels, Heads, Middle};
+use grpo_tensor::{self as kernels, Heads, Middle, Residual};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Attention {
@@ -20,6 +20,7 @@ pub(crate) struct Attention {
     pub output: Linear,
     /// Norm of the attention's output (Gemma).
     pub attended_norm: Option<Norm>,
+    pub prepared: Option<PreparedHalf>,
 }
 
 impl Attention {
@@ -44,7 +45,28 @@ impl Attention {
             head_norms,
             output: source.linear(&name("self_attn.o_proj"), [hidden, queries], false)?,
             attended_norm: is_gemma.then(|| norm("post_attention_layernorm", hidden)).transpose()?,
+            prepared: None,
         })
+    }
+
+    /// This half as one operation of a GPU; `None` if no GPU can compute it so for `x`.
+    pub fn on_gpu(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Option<Residual>> {
+        let Sequences { spans, rotations, adapters, .. } = sequences;
+        let (heads, rope) = (self.heads, rotations.of(&self.heads));
+        let middle = || Ok(Middle::Attention { rows: spans.rows()?, heads, rope: rope.clone() });
+        match self.half() {
+            Some(half) if heads.scores.are_plain(spans.longest()) && rope.turns_all(heads.width) => {
+                half.on_gpu(x, middle, adapters)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The parameters of this half; `None` if it has more than these.
+    pub fn half(&self) -> Option<HalfLayer<'_>> {
+        let plain = self.head_norms.is_none() && self.attended_norm.is_none();
+        let (norm, first, prepared) = (&self.input_norm, self.query_key_value.iter().collect(), self.prepared.as_ref());
+        plain.then_some(HalfLayer { norm, first, last: &self.output, prepared })
     }
 
     /// `x`: `(N, hidden_size)`, like the result.
@@ -52,16 +74,6 @@ impl Attention {
         let Sequences { spans, rotations, adapters, .. } = sequences;
         let (heads, rope) = (self.heads, rotations.of(&self.heads));
         let maps: Vec<&Linear> = self.query_key_value.iter().collect();
-        let middle = || Ok(Middle::Attention { rows: spans.rows()?, heads, rope: rope.clone() });
-        let plain = heads.scores.are_plain(spans.longest()) && rope.turns_all(heads.width);
-        let half = HalfLayer { norm: &self.input_norm, first: &maps, last: &self.output };
-        if plain
-            && self.head_norms.is_none()
-            && self.attended_norm.is_none()
-            && let Some(x) = half.on_gpu(x, middle, adapters)?
-        {
-            return Ok(x);
-        }
         let mut qkv = side_by_side(&maps, &self.input_norm.forward(x)?, adapters)?;
         if let Some((query, key)) = &self.head_norms {
             qkv = norm_heads(&qkv, &query.factors()?, &key.factors()?, heads, query.epsilon)?;

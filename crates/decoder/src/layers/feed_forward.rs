@@ -4,11 +4,11 @@ use candle_core::{Result as TensorResult, Tensor};
 
 use crate::adapters::linear::{Adapters, Linear, side_by_side};
 use crate::layers::experts::Router;
-use crate::layers::half::HalfLayer;
+use crate::layers::half::{HalfLayer, PreparedHalf};
 use crate::layers::norm::{Norm, normed};
 use crate::layers::source::Source;
 use crate::{DecoderConfig, PolicyError};
-use grpo_tensor::{self as kernels, Activation, Middle};
+use grpo_tensor::{self as kernels, Activation, Middle, Residual};
 
 /// A feed-forward block.
 #[derive(Debug, Clone)]
@@ -34,6 +34,7 @@ pub(crate) struct FeedForward {
     pub router: Option<Router>,
     /// Norm of the feed-forward block's output (Gemma).
     pub fed_norm: Option<Norm>,
+    pub prepared: Option<PreparedHalf>,
 }
 
 impl FeedForward {
@@ -63,21 +64,25 @@ impl FeedForward {
             blocks: config.blocks(index).into_iter().map(block).collect::<Result<_, _>>()?,
             router: router.transpose()?,
             fed_norm: gemma.then(|| norm("post_feedforward_layernorm")).transpose()?,
+            prepared: None,
         })
+    }
+
+    /// This half as one operation of a GPU; `None` if no GPU can compute it so for `x`.
+    pub fn on_gpu(&self, x: &Tensor, adapters: &Adapters) -> TensorResult<Option<Residual>> {
+        self.half().map_or(Ok(None), |half| half.on_gpu(x, || Ok(Middle::Gate), adapters))
+    }
+
+    /// The parameters of this half; `None` if it has more than these.
+    pub fn half(&self) -> Option<HalfLayer<'_>> {
+        let [Block { gate_up, down }] = &self.blocks[..] else { return None };
+        let plain = self.activation == Activation::Silu && self.router.is_none() && self.fed_norm.is_none();
+        let (norm, first, prepared) = (&self.inner_norm, gate_up.iter().collect(), self.prepared.as_ref());
+        plain.then_some(HalfLayer { norm, first, last: down, prepared })
     }
 
     /// `x`: `(N, hidden_size)`, like the result.
     pub fn forward(&self, x: &Tensor, adapters: &Adapters) -> TensorResult<Tensor> {
-        if let [Block { gate_up, down }] = &self.blocks[..]
-            && self.activation == Activation::Silu
-            && self.router.is_none()
-            && self.fed_norm.is_none()
-        {
-            let half = HalfLayer { norm: &self.inner_norm, first: &Vec::from_iter(gate_up), last: down };
-            if let Some(x) = half.on_gpu(x, || Ok(Middle::Gate), adapters)? {
-                return Ok(x);
-            }
-        }
         let block = |index: usize, x: &Tensor| self.blocks[index].forward(x, self.activation, adapters);
         let normed_x = self.inner_norm.forward(x)?;
         let fed = match &self.router {

@@ -3,13 +3,16 @@
 //! Takes tensors by their names; gives the residual stream after the layer. Sampling, which has a key-value cache and
 //! no graph, is in `decoding`.
 
-use candle_core::{Result as TensorResult, Tensor};
+use candle_core::backprop::GradStore;
+use candle_core::{DType, Result as TensorResult, Tensor};
 
 use crate::layers::attention::Attention;
 use crate::layers::feed_forward::FeedForward;
+use crate::layers::half::HalfLayer;
 use crate::layers::sequences::Sequences;
 use crate::layers::source::Source;
 use crate::{DecoderConfig, PolicyError};
+use grpo_tensor as kernels;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
@@ -25,8 +28,49 @@ impl Layer {
         Ok(Layer { attention, feed_forward })
     }
 
+    /// The layer with the factors of its adapters joined and split, for layers in `format`, where a GPU computes a half as
+    /// one operation.
+    pub fn prepared(&self, format: DType) -> TensorResult<Layer> {
+        let mut layer = self.clone();
+        let prepare = |half: Option<HalfLayer<'_>>| half.map_or(Ok(None), |half| half.prepare(format));
+        layer.attention.prepared = prepare(self.attention.half())?;
+        layer.feed_forward.prepared = prepare(self.feed_forward.half())?;
+        Ok(layer)
+    }
+
+    /// Moves the gradients by prepared factors to `store`.
+    pub fn move_slopes(&self, store: &mut GradStore) -> TensorResult<()> {
+        let mut halves = [self.attention.half(), self.feed_forward.half()].into_iter().flatten();
+        halves.try_for_each(|half| half.move_slopes(store))
+    }
+
     /// `x`: `(N, hidden_size)`, like the result.
     pub fn forward(&self, x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
-        self.feed_forward.forward(&self.attention.forward(x, sequences)?, &sequences.adapters)
+        through(std::slice::from_ref(self), x, sequences)
     }
+}
+
+/// `x` after these layers, one after the other. Neighbouring halves that a GPU computes as one operation each are one
+/// together.
+///
+/// * `x`: `(N, hidden_size)`, like the result.
+pub(crate) fn through(layers: &[Layer], x: &Tensor, sequences: &Sequences) -> TensorResult<Tensor> {
+    let (mut x, mut waiting) = (x.clone(), Vec::new());
+    for layer in layers {
+        match layer.attention.on_gpu(&x, sequences)? {
+            Some(half) => waiting.push(half),
+            None => {
+                x = kernels::residuals(&x, &std::mem::take(&mut waiting))?;
+                x = layer.attention.forward(&x, sequences)?;
+            }
+        }
+        match layer.feed_forward.on_gpu(&x, &sequences.adapters)? {
+            Some(half) => waiting.push(half),
+            None => {
+                x = kernels::residuals(&x, &std::mem::take(&mut waiting))?;
+                x = layer.feed_forward.forward(&x, &sequences.adapters)?;
+            }
+        }
+    }
+    kernels::residuals(&x, &waiting)
 }

@@ -21,7 +21,7 @@ fn found(decoder: &Decoder, variables: &BTreeMap<String, Var>, activations: Acti
     let count = 2 * TOKENS as usize;
     let ids = Tensor::from_vec((0..2 * TOKENS).map(|id| 2 + id * 5 % 20).collect::<Vec<u32>>(), count, &Device::Cpu);
     let ids = ids.unwrap();
-    let rows = ids.reshape((2, ())).unwrap();
+    let spans = Spans::equal(2, TOKENS as usize);
     let how = ScoreSettings { temperature: 0.8, logit_bytes: 0 };
     let loss_of = |hidden: &Tensor| {
         let (logp, entropy) = decoder.score(&hidden.reshape((count, ())).unwrap(), &ids, how).unwrap();
@@ -41,15 +41,15 @@ fn found(decoder: &Decoder, variables: &BTreeMap<String, Var>, activations: Acti
     };
     let logp = match activations {
         Activations::Kept => {
-            let (logp, loss) = loss_of(&decoder.hidden(&rows, Adapters::On).unwrap());
-            collect(loss.backward().unwrap()).unwrap();
+            let (hidden, tokens) = decoder.hidden_kept(&ids, &spans, Adapters::On).unwrap();
+            let (logp, loss) = loss_of(&hidden);
+            let mut store = loss.backward().unwrap();
+            tokens.complete(&mut store).unwrap();
+            collect(store).unwrap();
             logp
         }
         Activations::Recomputed => {
-            let (sequences, steps) = rows.dims2().unwrap();
-            let spans = Spans::equal(sequences, steps);
-            let (hidden, inputs) =
-                decoder.hidden_checkpointed(&rows.flatten_all().unwrap(), &spans, Adapters::On).unwrap();
+            let (hidden, inputs) = decoder.hidden_checkpointed(&ids, &spans, Adapters::On).unwrap();
             let (logp, loss) = loss_of(&hidden);
             inputs.backward(loss.backward().unwrap(), &mut collect).unwrap();
             logp
@@ -128,6 +128,10 @@ fn an_update_of_adapters_on_a_gpu_is_that_of_the_processor() {
                 let what = format!("{model_type}, {precision}, {modules:?}");
                 assert_near(&recomputed, (&exact, &by_tensors), allowed, &what);
                 assert!(kept == recomputed, "{what}: layers computed again give other numbers");
+                let prepared =
+                    |activations| emulated(|| found(&decoder.prepared().unwrap(), &variables, activations)).unwrap();
+                assert!(kept == prepared(Activations::Kept), "{what}: factors split once give other numbers");
+                assert!(kept == prepared(Activations::Recomputed), "{what}: factors split once, layers computed again");
             }
         }
     }
@@ -149,6 +153,8 @@ fn an_update_of_all_weights_on_a_gpu_is_that_of_the_processor() {
             let decoder = of(precision);
             let Some(here) = emulated(|| run(&decoder)) else { return };
             let what = format!("{}, {precision}", config.model_type);
+            let kept = emulated(|| found(&decoder, &variables, Activations::Kept)).unwrap();
+            assert!(kept == here, "{what}: layers computed again give other numbers");
             assert_near(&here, (&run(&of(Precision::F32)), &run(&decoder)), allowed, &what);
         }
     }

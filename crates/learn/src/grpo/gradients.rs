@@ -9,7 +9,7 @@ use candle_core::{Device, Tensor, Var};
 use rayon::ThreadPool;
 
 use super::LearnError;
-use crate::policy::LayerInputs;
+use crate::policy::{EmbeddedTokens, LayerInputs};
 
 /// The gradient of each trained variable, by name.
 pub type Gradients = BTreeMap<String, Tensor>;
@@ -21,6 +21,18 @@ const STACK_BYTES: usize = 64 << 20;
 pub fn gradients(loss: &Tensor, trainable: &BTreeMap<String, Var>) -> Result<Gradients, LearnError> {
     let mut found = Gradients::new();
     take_gradients(loss.backward()?, trainable, &mut found);
+    complete(found, trainable)
+}
+
+/// The same gradients, bit for bit, of a loss that was computed from hidden states that begin with these tokens.
+pub fn gradients_kept(
+    loss: &Tensor,
+    tokens: EmbeddedTokens<'_>,
+    trainable: &BTreeMap<String, Var>,
+) -> Result<Gradients, LearnError> {
+    let (mut store, mut found) = (loss.backward()?, Gradients::new());
+    tokens.complete(&mut store)?;
+    take_gradients(store, trainable, &mut found);
     complete(found, trainable)
 }
 

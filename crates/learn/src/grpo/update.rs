@@ -7,7 +7,7 @@ use crate::stats;
 
 use super::batch::Part;
 use super::correction::Weight;
-use super::gradients::{Gradients, gradients, gradients_by_layer};
+use super::gradients::{Gradients, gradients_by_layer, gradients_kept};
 use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
 use super::shared::Shared;
 use super::sums::Sums;
@@ -184,8 +184,10 @@ fn pass(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(Sums, Gradients), LearnError> {
     let (Round { policy, batch, .. }, mut sums, mut done) = (round, Sums::default(), 0);
+    let device = policy.decoder().device();
+    let decoder = policy.decoder().prepared().map_err(|error| LearnError::from(error).on(device))?;
     let work = |part: &Part| {
-        let (sums, gradients) = part_pass(round, part).map_err(|error| error.on(policy.decoder().device()))?;
+        let (sums, gradients) = part_pass(round, &decoder, part).map_err(|error| error.on(device))?;
         Ok((sums.numbers(), gradients))
     };
     let worked = |count| {
@@ -194,7 +196,7 @@ fn pass(
             progress(done, parts.len());
         }
     };
-    let shared = Shared { batch, parts, device: policy.decoder().device() };
+    let shared = Shared { batch, parts, device };
     let sum = shared.sums(policy.trainable(), work, |numbers| sums.add(numbers.into()), worked)?;
     Ok((sums, sum))
 }
@@ -209,10 +211,10 @@ fn countable(tokens: usize, config: &DecoderConfig) -> Result<(), LearnError> {
     }
 }
 
-/// The sums and gradients of one part.
-fn part_pass(round: Round<'_>, part: &Part) -> Result<(Sums, Gradients), LearnError> {
+/// The sums and gradients of one part. `decoder` is the policy's, prepared for all parts.
+fn part_pass(round: Round<'_>, decoder: &Decoder, part: &Part) -> Result<(Sums, Gradients), LearnError> {
     let Round { policy, batch, stopwatch, iteration, loss_scale } = round;
-    let (decoder, trainable) = (policy.decoder(), policy.trainable());
+    let trainable = policy.trainable();
     if !decoder.device().is_cpu() {
         countable(part.tokens.ids.len(), decoder.config())?;
     }
@@ -227,9 +229,12 @@ fn part_pass(round: Round<'_>, part: &Part) -> Result<(Sums, Gradients), LearnEr
     let loss = |hidden| part_loss(decoder, batch, part, hidden, whole);
     match batch.division.activations {
         Activations::Kept => {
-            let forward = || loss(decoder.hidden_of(&ids, &part.tokens.spans, adapters)?);
-            let (loss, sums) = timed(stopwatch, UpdateStage::Forward, forward)?;
-            let backward = || gradients(&scaled(loss)?, trainable);
+            let forward = || {
+                let (hidden, tokens) = decoder.hidden_kept(&ids, &part.tokens.spans, adapters)?;
+                Ok::<_, LearnError>((loss(hidden)?, tokens))
+            };
+            let ((loss, sums), tokens) = timed(stopwatch, UpdateStage::Forward, forward)?;
+            let backward = || gradients_kept(&scaled(loss)?, tokens, trainable);
             Ok((sums, timed(stopwatch, UpdateStage::Backward, backward)?))
         }
         Activations::Recomputed => {

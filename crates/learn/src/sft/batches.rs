@@ -6,7 +6,7 @@ use candle_core::{Device, Tensor};
 
 use crate::corpus::{self, CorpusProgram, Mix, Style};
 use crate::grpo::logit_bytes;
-use crate::policy::{Adapters, Policy, PolicyError, TokenBatch, TokenRow, shared_beginning};
+use crate::policy::{Adapters, EmbeddedTokens, Policy, PolicyError, TokenBatch, TokenRow, shared_beginning};
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 use grpo_tensor::{ScoreSettings, select_rows};
@@ -138,18 +138,23 @@ pub(super) fn micro_batches(mut examples: Vec<Example>, shares_beginnings: bool)
     parts
 }
 
-/// The sum of the negative log-probabilities of all target tokens, in nats, differentiable.
-pub(super) fn loss(policy: &Policy, rows: &[Example], adapters: Adapters) -> Result<Tensor, PolicyError> {
+/// The sum of the negative log-probabilities of all target tokens, in nats, differentiable, and the tokens that its graph
+/// begins with.
+pub(super) fn loss<'a>(
+    policy: &'a Policy,
+    rows: &[Example],
+    adapters: Adapters,
+) -> Result<(Tensor, EmbeddedTokens<'a>), PolicyError> {
     let decoder = policy.decoder();
     let device = decoder.device();
     let all: Vec<TokenRow<'_>> = rows.iter().map(Example::row).collect();
     let TokenBatch { ids, spans, places } = TokenBatch::new(&all, decoder.shares_beginnings());
-    let hidden = decoder.hidden_of(&from_ids(ids, device)?, &spans, adapters)?;
+    let (hidden, tokens) = decoder.hidden_kept(&from_ids(ids, device)?, &spans, adapters)?;
     let hidden = select_rows(&hidden, &places)?;
     let targets = from_ids(rows.iter().flat_map(|row| &row.ids[row.prompt..]).copied().collect(), device)?;
     let how = ScoreSettings { temperature: 1.0, logit_bytes: logit_bytes(decoder.kernels()) };
     let (log_probs, _) = decoder.score(&hidden, &targets, how)?;
-    Ok(log_probs.sum_all()?.neg()?)
+    Ok((log_probs.sum_all()?.neg()?, tokens))
 }
 
 fn from_ids(ids: Vec<u32>, device: &Device) -> candle_core::Result<Tensor> {

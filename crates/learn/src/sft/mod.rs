@@ -220,10 +220,11 @@ impl<'a> Training<'a> {
             let of_part = seed.child(Purpose::Dropout, *index);
             let of_rows = (0..rows.len() as u64).map(|row| of_part.child(Purpose::Dropout, row));
             let adapters = Adapters::Thinned(Dropout::new(of_rows));
-            let part = (batches::loss(&self.policy, rows, adapters)? / targets as f64)?;
+            let (part, tokens) = batches::loss(&self.policy, rows, adapters)?;
+            let part = (part / targets as f64)?;
             let value = f64::from(part.to_scalar::<f32>()?);
             let scaled = if scale == 1.0 { part } else { (part * scale)? };
-            Ok((value, grpo::gradients(&scaled, trainable)?))
+            Ok((value, grpo::gradients_kept(&scaled, tokens, trainable)?))
         };
         let (at_once, device) = (self.options.at_once, &self.options.device);
         grpo::parallel_parts(at_once, device, &parts, work, |(part, gradients)| {
@@ -236,7 +237,7 @@ impl<'a> Training<'a> {
     fn held_out_loss(&self) -> Result<f64, SftError> {
         let (mut loss, mut targets) = (0.0, 0);
         let work = |rows: &Vec<Example>| {
-            let part = batches::loss(&self.policy, rows, Adapters::On)?.to_scalar::<f32>()?;
+            let part = batches::loss(&self.policy, rows, Adapters::On)?.0.to_scalar::<f32>()?;
             Ok((f64::from(part), rows.iter().map(Example::targets).sum::<usize>()))
         };
         let (at_once, device) = (self.options.at_once, &self.options.device);

@@ -99,7 +99,7 @@ fn splitting_and_what_is_read_once_change_the_loss_by_rounding_only() {
     let examples = Writer::new(&training.policy, &training.prompts, &training.mix).batch(Seed::root(9), 3000).unwrap();
     let sum = |parts: &[Vec<Example>]| -> f64 {
         let loss = |rows: &Vec<Example>| {
-            batches::loss(&training.policy, rows, Adapters::On).unwrap().to_scalar::<f32>().unwrap()
+            batches::loss(&training.policy, rows, Adapters::On).unwrap().0.to_scalar::<f32>().unwrap()
         };
         parts.iter().map(|rows| f64::from(loss(rows))).sum()
     };
