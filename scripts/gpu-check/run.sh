@@ -9,9 +9,12 @@
 #   peers       the same work in PyTorch (needs a python3 with torch, transformers and peft)
 #   training    fifty steps twice, whose weights must be the same; waiting and utilisation
 #
-# Needs the files beside it and CUDA's libraries; neither Rust nor a network. A part ends after PART_SECONDS (520), and goes on
-# after what fails in it. Results are in results/ and in one archive, results.tar.gz; the table comes last. What nobody
-# measured is printed as unmeasured.
+# All parts take about 40 minutes. Needs the files beside it, a driver (580 or later; 550 for an archive made with CUDA=12),
+# cuBLAS and cuRAND: those of an installed CUDA, or of the python3 in PATH (pip install nvidia-cublas nvidia-curand, for CUDA 12
+# nvidia-cublas-cu12 nvidia-curand-cu12), or in the folders of GRPO_2048_CUDA_LIBS. Needs neither Rust nor a network. A part
+# ends after PART_SECONDS (520), and goes on after what fails in it; "facts" says first whether the program can use the GPU,
+# and if not why, and ends the run. Results are in results/ and in one archive, results.tar.gz; the table comes last. What
+# nobody measured is printed as unmeasured.
 #
 #   GPU_CHECK_MODEL=M    model of the fifty training steps, a .gguf file or a directory; else the built-in one
 #   GPU_CHECK_OUT=DIR    where results are left; else results beside this file
@@ -97,13 +100,23 @@ rows_of() { awk -F ' *[|] *' -v part="$1" '$2 == part { print $3 }' rows.txt | s
 facts() {
     ! command -v nvidia-smi >/dev/null || logged 30 gpu nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv
     logged 60 doctor ./grpo-2048 doctor
-    # The first start translates the kernels, later ones find them in the driver's cache.
-    local start
+    grep -A 1 -E '^[a-z]+ +(program|gpu|cuda|device) ' "$out/doctor.log" | tee -a "$out/facts.txt"
+    if [ "$device" = cuda ] && ! grep -qE '^ok +cuda ' "$out/doctor.log"; then
+        echo "failed: the program cannot use the GPU, so there is nothing to measure; see the line of cuda above" |
+            tee -a "$out/failures.txt"
+        exit 1
+    fi
+    # The first start translates candle's kernels, later ones find them in the driver's cache.
+    local start CUDA_CACHE_PATH=$out/driver-cache
+    export CUDA_CACHE_PATH
+    rm -rf "$CUDA_CACHE_PATH"
     for state in cold warm; do
         start=$SECONDS
         logged 120 "translation-$state" ./gpu-tests --exact logits_are_those_of_the_processor --nocapture
         echo "$state start and one test: $((SECONDS - start)) s" | tee -a "$out/facts.txt"
     done
+    rm -rf "$CUDA_CACHE_PATH"
+    unset CUDA_CACHE_PATH
     local some=()
     [ "$small" = 0 ] || some=(--exact tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on)
     logged 300 tests ./gpu-tests --test-threads 1 --nocapture "${some[@]}"
