@@ -13,9 +13,7 @@ most_mib=110
 # What the compiler makes of the kernels, against the table that is kept; seconds, so it comes first.
 python3 scripts/gpu-census.py "$NVCC"
 
-# In one piece, the tensor library holds the text of its kernels once.
-"${CARGO:-cargo}" build --release --workspace --locked --features cuda --target-dir "$cuda_target" \
-    --config 'profile.release.package.candle-core.codegen-units = 1'
+"${CARGO:-cargo}" build --release --workspace --locked --features cuda --target-dir "$cuda_target"
 strip -o "$binary" "$cuda_target/release/grpo-2048"
 strip -o "$binary-bench" "$cuda_target/release/grpo-2048-bench"
 

@@ -9,8 +9,7 @@ source scripts/cuda-env.sh
 
 cargo=${CARGO:-cargo}
 folder=$cuda_target/gpu-emulator
-build=(--release --workspace --locked --features cuda --target-dir "$cuda_target"
-    --config 'profile.release.package.candle-core.codegen-units = 1')
+build=(--release --workspace --locked --features cuda --target-dir "$cuda_target")
 emulator=(--release --locked --manifest-path tensor/emulator/Cargo.toml --target-dir target/emulator)
 "$cargo" build "${build[@]}"
 "$cargo" test "${emulator[@]}"
