@@ -252,13 +252,14 @@ fn a_difference_stops_only_on_request() {
 }
 
 /// Settings of a run whose games are seldom ended by their budget, which each tier counts by itself.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 7] = [
     "train.max_steps=2",
     "rollout.groups=1",
     "rollout.num_generations=8",
     "rollout.max_completion_length=200",
     "train.eval_samples=0",
     "train.game_seconds=1.0",
+    "train.settle=false",
 ];
 
 /// The metrics of each step, and the lines of each file of `folder`, of a run that was trained in `sandbox`.
