@@ -133,7 +133,19 @@ impl Suite {
                 sha256: "8368b81047dc5014e4caf5a2f97604eff7644e0ecd7415e3ceeb184bbc2e0c96",
                 source: "github.com/facebookresearch/cruxeval, data/cruxeval.jsonl",
             }],
-            Suite::HumanEvalPlus | Suite::Mbpp | Suite::MbppPlus | Suite::LiveCodeBench => &[],
+            Suite::HumanEvalPlus => &[Known {
+                sha256: "42526ec0e7d5f3ee0b06d6ced98f8c8bae3d76519151bfb3d36f79010645bd7f",
+                source: "github.com/evalplus/humanevalplus_release, v0.1.10, HumanEvalPlus.jsonl.gz",
+            }],
+            Suite::Mbpp => &[Known {
+                sha256: "ccf64ceae9c5403bf50a044cb6d505bfd2a2963ee58338ba268fd65beab92a9f",
+                source: "github.com/google-research/google-research, mbpp/mbpp.jsonl",
+            }],
+            Suite::MbppPlus => &[Known {
+                sha256: "b54e762755248ca411b523c917fa9f93c07b5ff2966bf60b3917b853926a3dad",
+                source: "github.com/evalplus/mbppplus_release, v0.2.0, MbppPlus.jsonl.gz",
+            }],
+            Suite::LiveCodeBench => &[],
         }
     }
 
