@@ -169,7 +169,7 @@ impl Suite {
                 found.other_splits += 1;
                 continue;
             }
-            let converted = converter.convert_as(self.format(), row);
+            let converted = converter.convert_as(self.format(), &self.judged(row));
             let fit = converted.and_then(|line| match self.unfit(row) {
                 None => Ok(line.text),
                 Some(why) => Err(Dropped { id: line.id, why: why.to_owned() }),
@@ -183,6 +183,18 @@ impl Suite {
             }
         }
         found
+    }
+
+    /// The row without tests that do not count in the suite.
+    fn judged(self, row: &Value) -> Value {
+        match (self, row) {
+            // MBPP's paper counts `test_list`; by the others it found out how often that is not enough.
+            (Suite::Mbpp, Value::Dict(dict)) => {
+                let counted = dict.pairs().iter().filter(|pair| pair.0 != Value::Str("challenge_test_list".into()));
+                Value::dict(counted.cloned().collect()).expect("the keys are those of a dict")
+            }
+            _ => row.clone(),
+        }
     }
 
     fn is_in_split(self, row: &Value) -> bool {
@@ -247,6 +259,14 @@ mod tests {
         let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
         assert_eq!((ids, found.other_splits), (vec!["11", "510"], 2));
         assert_eq!(whys(&found.left_out), [("HumanEval/1", "no row of MBPP, which has test_list, code")]);
+    }
+
+    #[test]
+    fn of_mbpp_the_tests_that_its_paper_counts_are_asked() {
+        let row = json!({"task_id": 11, "text": "Add.", "code": "def add(a, b):\n    return a + b",
+            "test_list": ["assert add(1, 2) == 3"], "challenge_test_list": ["assert add(0, 0) == 0"]});
+        let (tasks, _) = asked(Suite::Mbpp, &[row]);
+        assert_eq!(tasks[0].tests.len(), 1);
     }
 
     #[test]
