@@ -41,6 +41,9 @@ const SHAPES: [(&[u32], [Shape; 2]); 9] = [
 /// Tasks whose inputs are complex numbers, or sets and dicts by their length.
 const OTHERS: [u32; 3] = [115, 124, 252];
 
+/// How near a float has to be where a row's `atol` is 0 (evalplus/eval/__init__.py, `unsafe_execute`, 0.3.1).
+const OF_FLOATS: f64 = 1e-6;
+
 /// The task of a row: a function, and inputs that the canonical solution answers.
 pub(super) fn draft(row: &Row) -> Result<Draft, String> {
     let name = row.need("entry_point")?;
@@ -56,12 +59,14 @@ pub(super) fn draft(row: &Row) -> Result<Draft, String> {
         match row.get(key).map(|_| row.json(key)).transpose()? {
             Some(Value::List(items)) => inputs.extend(items.iter().map(|input| restored(input, shapes).to_string())),
             None => {}
+            // So has MBPP+ v0.2.0 a task without more inputs.
+            Some(Value::Dict(none)) if none.pairs().is_empty() => {}
             Some(other) => return Err(format!("a {} in `{key}`", other.kind())),
         }
     }
     let tolerance = match row.get("atol") {
-        Some(Value::Float(float)) => *float,
-        _ => 0.0,
+        Some(Value::Float(float)) if *float > 0.0 => *float,
+        _ => OF_FLOATS,
     };
     Ok(Draft {
         prompt: completion_of(prompt),

@@ -139,6 +139,10 @@ fn evalplus_rows_are_inputs_that_the_canonical_solution_answers() {
     assert_eq!(tests(&found).1, ["[[1, 2], 0]", r#"[["a"], -1]"#, "[[1.5, null], 1]"]);
     assert_eq!((found.equality.tolerance, found.unanswered().count(), found.shown), (1e-6, 3, 0));
     assert!(why(row("find_zero", 0.0)).contains("any root is right"));
+    let mut no_more = row("at", 0.0);
+    no_more["plus_input"] = json!({});
+    let found = task(no_more);
+    assert_eq!((tests(&found).1, found.equality.tolerance), (vec!["[[1, 2], 0]".to_owned()], 1e-6));
 }
 
 #[test]
