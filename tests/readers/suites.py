@@ -76,30 +76,27 @@ def mbpp(row, program, seconds):
 
 
 @functools.cache
-def of_evalplus(name):
-    """Rows of a file by their numbers, with inputs as they were before they were JSON, and what the canonical solutions answer."""
+def of_evalplus(name, id):
+    """A row with inputs as they were before they were JSON, and with what the canonical solution answers, in how many seconds."""
     # Theirs imports it for another benchmark.
     sys.modules["datasets"] = types.SimpleNamespace(load_dataset=None)
     from evalplus.data.mbpp import mbpp_deserialize_inputs
     from evalplus.eval._special_oracle import MBPP_OUTPUT_NOT_NONE_TASKS
     from evalplus.gen.util import trusted_exec
 
-    known = {}
-    for row in rows.values():
-        row = dict(row)
-        whole, known[row["task_id"]] = row["prompt"] + row["canonical_solution"], row
-        for key in ["base", "plus"]:
-            if name == "mbpp":
-                row[f"{key}_input"] = mbpp_deserialize_inputs(row["task_id"], row[f"{key}_input"])
-            is_some = row["entry_point"] in MBPP_OUTPUT_NOT_NONE_TASKS
-            row[key], row[f"{key}_time"] = trusted_exec(whole, row[f"{key}_input"], row["entry_point"], True, is_some)
-    return known
+    row = dict(rows[id])
+    for key in ["base", "plus"]:
+        if name == "mbpp":
+            row[f"{key}_input"] = mbpp_deserialize_inputs(id, row[f"{key}_input"])
+        asked = [row["prompt"] + row["canonical_solution"], row[f"{key}_input"], row["entry_point"]]
+        row[key], row[f"{key}_time"] = trusted_exec(*asked, True, row["entry_point"] in MBPP_OUTPUT_NOT_NONE_TASKS)
+    return row
 
 
 def evalplus(row, program, seconds, name):
     from evalplus.eval import untrusted_check
 
-    row = of_evalplus(name)[row["task_id"]]
+    row = of_evalplus(name, row["task_id"])
     for key in ["base", "plus"]:
         by = [row[f"{key}_input"], row["entry_point"], row[key], row["atol"], row[f"{key}_time"]]
         # At least a second for each input, or four times what the canonical solution takes.
