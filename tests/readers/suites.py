@@ -216,7 +216,7 @@ JUDGES = {
     "livecodebench": live_code_bench,
 }
 suite, file, tasks, most = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]) if len(sys.argv) > 4 else 3
-judge, seconds = JUDGES[suite], 30 if suite == "livecodebench" else 3
+judge, seconds = JUDGES[suite], 30 if suite == "livecodebench" or suite.endswith("+") else 3
 text = (gzip.open if file.endswith(".gz") else open)(file, "rt").read()
 rows = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines() if line]
 rows = {str(row.get("task_id", row.get("question_id"))): row for row in rows}

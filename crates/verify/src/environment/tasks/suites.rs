@@ -110,8 +110,12 @@ impl Suite {
     /// The settings of the suite, as a layer of TOML: how programs are sampled, and their budget.
     pub fn settings(self) -> &'static str {
         match self {
-            Suite::HumanEval | Suite::HumanEvalPlus | Suite::Mbpp | Suite::MbppPlus => {
+            Suite::HumanEval | Suite::Mbpp => {
                 "rollout = { temperature = 0.2, top_p = 0.95, max_completion_length = 512 }\nsandbox = { game_seconds = 3.0 }"
+            }
+            // Canonical solutions take up to half of it for all of their hundreds of inputs.
+            Suite::HumanEvalPlus | Suite::MbppPlus => {
+                "rollout = { temperature = 0.2, top_p = 0.95, max_completion_length = 512 }\nsandbox = { game_seconds = 30.0 }"
             }
             Suite::LiveCodeBench => {
                 "rollout = { temperature = 0.2, top_p = 0.95, max_completion_length = 2000 }\nsandbox = { game_seconds = 30.0 }"
