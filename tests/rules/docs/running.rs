@@ -211,7 +211,7 @@ fn the_program_makes_what_the_results_say(boards: usize) {
     let output = shell(place.path(), &format!("grpo-2048 score best.py --games {boards} --seed 2048 --json"));
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let page = fs::read_to_string(tree.root().join("docs/results.md")).unwrap();
-    let before = page.split_once(&format!(" points over {boards} boards")).expect("a figure").0;
+    let before = page.split_once(&format!(" points a game over {boards} boards")).expect("a figure").0;
     let told = before.rsplit(char::is_whitespace).next().unwrap();
     assert_eq!(told.replace(',', ""), format!("{:.0}", said["mean_score"].as_f64().unwrap()));
 }

@@ -288,7 +288,7 @@ impl EvalArgs {
         match self.suite {
             Some(suite) => {
                 let name = format!("--suite {}", suite.name());
-                self.source.resolve_on(Base { name: &name, settings: suite.settings() }, flags, console)
+                self.source.resolve_on(Base { name: &name, settings: &suite.settings() }, flags, console)
             }
             None => self.source.resolve(flags, console),
         }

@@ -2,6 +2,8 @@
 //!
 //! The data is the user's, under its own licence; nothing is fetched.
 
+use std::borrow::Cow;
+
 use super::convert::{Converter, Dropped};
 use crate::environment::value::Value;
 
@@ -108,22 +110,18 @@ impl Suite {
     }
 
     /// The settings of the suite, as a layer of TOML: how programs are sampled, and their budget.
-    pub fn settings(self) -> &'static str {
-        match self {
-            Suite::HumanEval | Suite::Mbpp => {
-                "rollout = { temperature = 0.2, top_p = 0.95, max_completion_length = 512 }\nsandbox = { game_seconds = 3.0 }"
-            }
+    pub fn settings(self) -> String {
+        let (tokens, seconds) = match self {
+            Suite::HumanEval | Suite::Mbpp => (512, 3.0),
             // Canonical solutions take up to half of it for all of their hundreds of inputs.
-            Suite::HumanEvalPlus | Suite::MbppPlus => {
-                "rollout = { temperature = 0.2, top_p = 0.95, max_completion_length = 512 }\nsandbox = { game_seconds = 30.0 }"
-            }
-            Suite::LiveCodeBench => {
-                "rollout = { temperature = 0.2, top_p = 0.95, max_completion_length = 2000 }\nsandbox = { game_seconds = 30.0 }"
-            }
-            Suite::CruxEvalOutput | Suite::CruxEvalInput => {
-                "rollout = { temperature = 0.2, top_p = 0.95, max_completion_length = 100 }\nsandbox = { game_seconds = 3.0 }"
-            }
-        }
+            Suite::HumanEvalPlus | Suite::MbppPlus => (512, 30.0),
+            Suite::LiveCodeBench => (2000, 30.0),
+            Suite::CruxEvalOutput | Suite::CruxEvalInput => (100, 3.0),
+        };
+        format!(
+            "rollout = {{ temperature = 0.2, top_p = 0.95, max_completion_length = {tokens} }}\n\
+             sandbox = {{ game_seconds = {seconds:.1} }}"
+        )
     }
 
     /// Files whose digests were taken from their source.
@@ -190,14 +188,14 @@ impl Suite {
     }
 
     /// The row without tests that do not count in the suite.
-    fn judged(self, row: &Value) -> Value {
+    fn judged(self, row: &Value) -> Cow<'_, Value> {
         match (self, row) {
             // MBPP's paper counts `test_list`; by the others it found out how often that is not enough.
             (Suite::Mbpp, Value::Dict(dict)) => {
                 let counted = dict.pairs().iter().filter(|pair| pair.0 != Value::Str("challenge_test_list".into()));
-                Value::dict(counted.cloned().collect()).expect("the keys are those of a dict")
+                Cow::Owned(Value::dict(counted.cloned().collect()).expect("the keys are those of a dict"))
             }
-            _ => row.clone(),
+            _ => Cow::Borrowed(row),
         }
     }
 
