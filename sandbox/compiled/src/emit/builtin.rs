@@ -23,7 +23,7 @@ impl<'a> Emitter<'a> {
                 ("max", [_]) => self.extreme(CmpOp::Gt, arguments, keywords),
                 ("min", [_]) => self.extreme(CmpOp::Lt, arguments, keywords),
                 ("zip", [Argument::Expression(Expr::Starred(starred))]) => {
-                    self.anything(&starred.value)?;
+                    self.push_iterable(Argument::Expression(&starred.value))?;
                     self.call_runtime("py_zip");
                     Ok(Kind::Any)
                 }
@@ -210,7 +210,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Pushes an iterable that the runtime can iterate over by itself.
-    fn push_iterable(&mut self, argument: Argument<'a>) -> Emitted<()> {
+    pub(super) fn push_iterable(&mut self, argument: Argument<'a>) -> Emitted<()> {
         if self.is_drawn(argument) {
             return self.collect(argument);
         }

@@ -247,7 +247,7 @@ impl<'a> Emitter<'a> {
     /// Pushes `zip(*rows)`, as this function of the runtime makes it.
     pub(super) fn zip_of_rows(&mut self, rows: &'a Expr, function: &'static str) -> Emitted<()> {
         self.charge(cost::ZIP);
-        self.anything(rows)?;
+        self.push_iterable(Argument::Expression(rows))?;
         self.call_runtime(function);
         Ok(())
     }
