@@ -122,7 +122,7 @@ fn wrong_input_is_answered_with_what_is_right() {
             &["play", "x.py", "--env", "g.py"],
             &["`play` shows boards of 2048, and nothing else", "grpo-2048 score --env"],
         ),
-        (&["sft", "--env", "g.py"], &["`sft` writes players of 2048, and nothing else", "grpo-2048 train --env"]),
+        (&["sft", "--env", "g.py"], &["--env g.py: cannot read the game"]),
     ];
     for (arguments, expected) in cases {
         let words = refused(dir.path(), arguments);

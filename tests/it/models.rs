@@ -34,6 +34,44 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// Two tasks: the least that a warm-up reads, one of which is held out.
+const REFERENCES: &str = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}], "reference": "def add(a, b):\n    return a + b\n"}
+{"id": "double", "prompt": "Double.", "entry_point": "double", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "def double(x):\n    return x * 2\n"}
+"#;
+
+#[test]
+fn a_model_reads_references_of_tasks_and_how_programs_are_repaired() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    fs::write(dir.join("tasks.jsonl"), REFERENCES).unwrap();
+    let warm = [
+        &["sft", "--model", "base", "--lora-r", "4", "--env", "tasks.jsonl", "--turns", "2"][..],
+        &["--output-dir", "warm", "--total-tokens", "8192", "--set", "sft.batch_tokens=1024"],
+        &["--set", "sft.eval_samples=2", "--set", "rollout.max_completion_length=64", "--set", "sft.warmup_steps=1"],
+    ]
+    .concat();
+    let said = run(dir, &warm);
+    assert!(said.contains("2 references of 2 tasks, 4 repairs"), "{said}");
+    assert!(said.contains("programs that pass: 0% -> 0% of 2\n"), "{said}");
+    let losses = said.split_once("held-out loss: ").unwrap().1.split_once(" nats").unwrap().0;
+    let (first, last) = losses.split_once(" -> ").unwrap();
+    assert!(last.parse::<f64>().unwrap() < first.parse::<f64>().unwrap(), "{losses}");
+    let weights = fs::read(dir.join("warm/adapter_model.safetensors")).unwrap();
+    let again: Vec<&str> = warm.iter().map(|word| if *word == "warm" { "again" } else { word }).collect();
+    run(dir, &again);
+    assert_eq!(fs::read(dir.join("again/adapter_model.safetensors")).unwrap(), weights);
+
+    fs::write(dir.join("tasks.jsonl"), REFERENCES.lines().next().unwrap()).unwrap();
+    let words = refused(dir, &warm);
+    assert!(words.contains("--env tasks.jsonl: 1 of 1 tasks can be read"), "{words}");
+    let game = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/2584.py");
+    let words = refused(dir, &["sft", "--model", "base", "--env", game]);
+    assert!(words.contains("2584.py: expected \"2048\" or tasks"), "{words}");
+    let words = refused(dir, &["sft", "--env", "tasks.jsonl"]);
+    assert!(words.contains("the built-in model reads players of 2048, and nothing else"), "{words}");
+}
+
 #[test]
 fn a_model_is_warmed_up_trained_from_there_and_exported() {
     let place = tempfile::tempdir().unwrap();

@@ -16,6 +16,7 @@ use grpo_2048::prompt::{Prompt, PromptKind, PromptSet};
 use grpo_2048::reward::Rule;
 use grpo_2048::rollout::GroupRequest;
 use grpo_2048::seed::Seed;
+use grpo_2048::sft::{LessonSource, Lessons};
 use grpo_2048::train::Episode;
 use grpo_2048::train::scoring::{Draw, Stage};
 use grpo_sandbox::Sandbox;
@@ -102,6 +103,51 @@ fn a_conversation_goes_on_until_its_program_passes_or_its_turns_are_used_up() {
     }
     let all = [(1, true), (3, false), (3, true)];
     assert!(all.iter().all(|end| seen.contains(end)), "programs pass at once, in a later turn, and in none: {seen:?}");
+}
+
+/// Tasks whose references are read. A product that became a sum passes the test of the second one.
+const READ: &str = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}], "reference": "def add(a, b):\n    return a + b\n"}
+{"id": "double", "prompt": "Double.", "entry_point": "double", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "def double(x):\n    return x * 2\n"}
+{"id": "late", "prompt": "Late.", "entry_point": "late", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "import math\n\ndef late(x):\n    return x + 2\n"}
+{"id": "none", "prompt": "None.", "entry_point": "none", "tests": [{"args": "(2,)", "expected": "4"}]}
+"#;
+
+/// What a policy reads of tasks: prompt and answer of every example, as texts.
+fn read_of_tasks(turns: usize) -> (Vec<(String, String)>, Lessons) {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("tasks.jsonl");
+    fs::write(&path, READ).unwrap();
+    let (policy, config) = (chat_policy(), Config::preset("builtin").unwrap());
+    let environment = Environment::open(path.to_str().unwrap()).unwrap();
+    let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &environment.briefing()).unwrap();
+    let prompts = prompts.with_turns(turns, PromptKind::Chat, policy.tokenizer()).unwrap();
+    let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+    let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(2)).unwrap();
+    let source = LessonSource { arena: &arena, prompts: &prompts, policy: &policy, feedback: config.rollout.feedback };
+    let lessons = Lessons::new(&source, &mut |_| ()).unwrap();
+    let text = |ids: &[u32]| policy.tokenizer().decode(ids);
+    (lessons.examples().map(|(prompt, answer)| (text(prompt), text(answer))).collect(), lessons)
+}
+
+#[test]
+fn lessons_tell_of_programs_that_fail_and_end_in_the_reference() {
+    let (once, lessons) = read_of_tasks(1);
+    assert_eq!(lessons.left_out, ["late", "none"]);
+    assert_eq!(
+        once.iter().map(|(_, answer)| answer.as_str()).collect::<Vec<_>>(),
+        ["\n    return a + b\n```", "\n    return x * 2\n```"]
+    );
+
+    let (twice, lessons) = read_of_tasks(2);
+    let (first, repairs): (Vec<_>, Vec<_>) = twice.into_iter().partition(|example| once.contains(example));
+    assert_eq!((first.len(), repairs.len(), lessons.repairs()), (2, 4, 4));
+    let wrong = ["     a + b\n", "return a - b\n", "     x * 2\n", "return x * 3\n"];
+    for ((prompt, answer), wrong) in repairs.iter().zip(wrong) {
+        let (asked, told) = prompt.split_once(wrong).unwrap_or_else(|| panic!("{wrong}: {prompt}"));
+        let (_, reference) = once.iter().find(|(first, _)| asked.starts_with(first)).unwrap();
+        assert_eq!(answer, reference);
+        assert!(told.contains("The program fails a test: "), "{told}");
+    }
 }
 
 #[test]

@@ -10,18 +10,12 @@ use crate::config::trl::{self, TrlAnswer};
 use crate::config::{ConfigError, Layers, keys, known_as, nearest};
 
 /// Flags whose setting a command refuses: command, flag, why, what to do.
-const REFUSED: [(&str, &str, &str, &str); 3] = [
+const REFUSED: [(&str, &str, &str, &str); 2] = [
     (
         "play",
         "--env",
         "`play` shows boards of 2048, and nothing else",
         "`grpo-2048 score --env E FILE.py` says how programs do there",
-    ),
-    (
-        "sft",
-        "--env",
-        "`sft` writes players of 2048, and nothing else",
-        "other models start with `grpo-2048 train --env E --model M`",
     ),
     ("corpus", "--env", "`corpus` writes players of 2048, and nothing else", "leave it away"),
 ];

@@ -108,6 +108,16 @@ pub const TYPED: &[Typed] = &[
         &["--steps 1", SHORT],
     ),
     short("grpo-2048 eval --env tasks.jsonl --model latest --turns 3", &[], &["--samples 1", FEW_TOKENS_SET]),
+    short(
+        "grpo-2048 sft --env tasks.jsonl --model M --turns 2 --output-dir repairs",
+        &[],
+        &[WARM, "--set sft.eval_samples=0"],
+    ),
+    short(
+        "grpo-2048 train --env tasks.jsonl --model M --adapter repairs --turns 2",
+        &[],
+        &["--steps 1", SHORT, "--max-completion-length 60"],
+    ),
 ];
 
 impl Typed {

@@ -64,6 +64,12 @@ impl Prompt {
         format!("{}{completion}", self.prefill)
     }
 
+    /// What the policy would have to complete for its program to be `source`, which begins like `prefill`, as it is sampled:
+    /// without the token that ends it.
+    pub fn answer(&self, source: &str) -> String {
+        format!("{}{}", &source[self.prefill.len()..], self.stop.unwrap_or_default())
+    }
+
     /// The prompt of the next turn: this one, then the tokens of its completion, then what the policy is told. Nothing is
     /// rendered or tokenized again.
     pub fn continued(&self, completion: &[u32], told: &[u32]) -> Prompt {

@@ -7,7 +7,7 @@ use candle_core::{Device, Tensor};
 use crate::corpus::{self, CorpusProgram, Mix, Style};
 use crate::grpo::logit_bytes;
 use crate::policy::{Adapters, EmbeddedTokens, Policy, PolicyError, TokenBatch, TokenRow, shared_beginning};
-use crate::prompt::Prompt;
+use crate::prompt::{Prompt, PromptSet};
 use crate::seed::{Purpose, Seed};
 use grpo_tensor::{ScoreSettings, select_rows};
 
@@ -26,13 +26,24 @@ pub(super) struct Example {
 }
 
 impl Example {
+    /// The rest of `source`, which begins like the prompt's prefill, as the answer to `prompt`. None if it does not fit into
+    /// the model's context.
+    pub(super) fn new(prompt: &Prompt, source: &str, policy: &Policy) -> Result<Option<Example>, SftError> {
+        let tokenizer = policy.tokenizer();
+        let mut ids = prompt.ids.clone();
+        // The program is encoded separately from the prompt, as in sampling, so that no token contains parts of both.
+        ids.extend(tokenizer.encode_further(&prompt.answer(source)));
+        ids.push(tokenizer.end_id().ok_or(SftError::NoEnd)?);
+        let fits = ids.len() <= policy.decoder().config().max_position_embeddings;
+        Ok(fits.then_some(Example { ids, prompt: prompt.ids.len() }))
+    }
+
     /// Number of all tokens, including prompt and end.
     pub(super) fn tokens(&self) -> usize {
         self.ids.len()
     }
 
     /// The token ids of the prompt and of the target.
-    #[cfg(test)]
     pub(super) fn parts(&self) -> (&[u32], &[u32]) {
         self.ids.split_at(self.prompt)
     }
@@ -53,12 +64,12 @@ const REFUSED_MOST: usize = 1000;
 /// Makes examples: the prompt of a style, the rest of a program, and the end token.
 pub(super) struct Writer<'a> {
     policy: &'a Policy,
-    prompts: &'a [Prompt],
+    prompts: &'a PromptSet,
     mix: &'a Mix,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(policy: &'a Policy, prompts: &'a [Prompt], mix: &'a Mix) -> Self {
+    pub(super) fn new(policy: &'a Policy, prompts: &'a PromptSet, mix: &'a Mix) -> Self {
         Writer { policy, prompts, mix }
     }
 
@@ -73,7 +84,7 @@ impl<'a> Writer<'a> {
                 refused += 1;
                 if refused > REFUSED_MOST {
                     let longest = self.policy.decoder().config().max_position_embeddings;
-                    let prompt = self.prompts.iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+                    let prompt = self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
                     return Err(SftError::NothingFits { longest, prompt });
                 }
                 // The next program is of the same style, so that styles keep their shares even if some programs are
@@ -92,25 +103,14 @@ impl<'a> Writer<'a> {
     /// None if the program does not begin like the prompt's prefill, or if it does not fit into the model's context.
     fn example(&self, sample: &CorpusProgram) -> Result<Option<Example>, SftError> {
         let prompt = self.prompt(sample.asked);
-        let tokenizer = self.policy.tokenizer();
         // The header of the corpus ends inside the list of parameters, so every program begins with it. The prefill of
         // a chat model's prompt has the whole list, which has to be that of the program.
         let opened = prompt.prefill == corpus::HEADER || sample.source.starts_with(&prompt.prefill);
-        if !opened {
-            return Ok(None);
-        }
-        let mut text = sample.source[prompt.prefill.len()..].to_owned();
-        text.push_str(prompt.stop.unwrap_or_default());
-        let mut ids = prompt.ids.clone();
-        // The program is encoded separately from the prompt, as in sampling, so that no token contains parts of both.
-        ids.extend(tokenizer.encode_further(&text));
-        ids.push(tokenizer.end_id().ok_or(SftError::NoEnd)?);
-        let fits = ids.len() <= self.policy.decoder().config().max_position_embeddings;
-        Ok(fits.then_some(Example { ids, prompt: prompt.ids.len() }))
+        if opened { Example::new(prompt, &sample.source, self.policy) } else { Ok(None) }
     }
 
     fn prompt(&self, style: Style) -> &Prompt {
-        let found = self.prompts.iter().find(|prompt| prompt.style == style.name());
+        let found = self.prompts.prompts().iter().find(|prompt| prompt.style == style.name());
         found.expect("a test holds that every style has a prompt")
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::arena::ArenaError;
 use crate::grpo::LearnError;
 use crate::policy::PolicyError;
 use crate::prompt::PromptError;
@@ -29,6 +30,20 @@ pub enum SftError {
         /// Number of tokens of the longest prompt.
         prompt: usize,
     },
+    /// There is nothing to read of the tasks, or nothing to measure the loss on.
+    #[error(
+        "{found} of {tasks} tasks can be read, expected two or more, one of them for training: a task's reference is read if \
+         it begins like the program in the prompt and fits into the model's context"
+    )]
+    NoLessons {
+        /// Number of tasks that can be read.
+        found: usize,
+        /// Number of all tasks.
+        tasks: usize,
+    },
+    /// The machine failed while programs were judged.
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
     /// The tokenizer has no token that ends a text.
     #[error("the tokenizer names no end: expected eos_token in tokenizer_config.json or eos_token_id in config.json")]
     NoEnd,

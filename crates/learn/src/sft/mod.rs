@@ -1,13 +1,14 @@
-//! Supervised warm start: a model learns to write programs of the corpus before it is trained with rewards.
+//! Supervised warm start: a model learns to write programs of the corpus, or references of tasks and how to repair a
+//! program, before it is trained with rewards.
 //!
-//! Takes settings, a seed and a model with its prompts, or no model to create the built-in one; writes a model
-//! directory in Hugging Face layout or a PEFT adapter. Every step reads new programs. A step depends only on the seed
-//! and its number, so a run that was killed continues from its last checkpoint with the same results. Does not know
-//! rewards or games.
+//! Takes settings, a seed and a model with what it reads, or no model to create the built-in one; writes a model
+//! directory in Hugging Face layout or a PEFT adapter. A step depends only on the seed and its number, so a run that was
+//! killed continues from its last checkpoint with the same results. Does not know rewards or games.
 
 mod batches;
 mod builtin;
 mod error;
+mod lessons;
 mod memory;
 mod options;
 mod saving;
@@ -23,14 +24,14 @@ use crate::corpus::Mix;
 use crate::grpo::{self, AdamW, Gradients, Optimizer};
 use crate::policy::Dropout;
 use crate::policy::{Adapters, Policy};
-use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 use batches::{Example, Writer, micro_batches};
 pub use builtin::builtin_shape;
 pub use error::SftError;
+pub use lessons::{LessonSource, Lessons};
 pub use memory::parts_at_once;
-pub use options::{Learner, SftOptions};
+pub use options::{Learner, Reads, SftOptions};
 use saving::{Saved, State};
 
 /// How often a run measures its loss and saves, and the format of its result.
@@ -136,7 +137,7 @@ pub fn run(
 struct Training<'a> {
     options: &'a SftOptions,
     policy: Policy,
-    prompts: Vec<Prompt>,
+    reads: Reads,
     /// The name of the model; empty for the built-in model.
     name: String,
     pace: Pace,
@@ -155,14 +156,16 @@ struct Training<'a> {
 
 impl<'a> Training<'a> {
     fn begin(options: &'a SftOptions, learner: Option<Learner>) -> Result<Self, SftError> {
-        let (pace, Learner { policy, prompts, name }) = match learner {
+        let (pace, Learner { policy, reads, name }) = match learner {
             Some(learner) => (MODEL_PACE, learner),
             None => (BUILTIN_PACE, builtin::learner(options)?),
         };
-        let prompts = prompts.prompts().to_vec();
         let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
-        let held_out = Writer::new(&policy, &prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?;
+        let held_out = match &reads {
+            Reads::Corpus(prompts) => Writer::new(&policy, prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?,
+            Reads::Tasks(lessons) => lessons.held_out(held_out_seed, pace.held_out_tokens),
+        };
         let shares_beginnings = policy.decoder().shares_beginnings();
         let held_out = micro_batches(held_out, shares_beginnings);
         let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?
@@ -172,7 +175,7 @@ impl<'a> Training<'a> {
         let mut training = Training {
             options,
             policy,
-            prompts,
+            reads,
             name,
             pace,
             mix,
@@ -193,9 +196,11 @@ impl<'a> Training<'a> {
     /// Makes one update. Returns its loss in nats per token, gradient norm and learning rate.
     fn advance(&mut self) -> Result<(f64, f64, f64), SftError> {
         let config = &self.options.config;
-        let writer = Writer::new(&self.policy, &self.prompts, &self.mix);
         let seed = self.options.seed.child(Purpose::Step, self.step as u64);
-        let examples = writer.batch(seed, config.batch_tokens)?;
+        let examples = match &self.reads {
+            Reads::Corpus(prompts) => Writer::new(&self.policy, prompts, &self.mix).batch(seed, config.batch_tokens)?,
+            Reads::Tasks(lessons) => lessons.batch(seed, config.batch_tokens),
+        };
         let tokens: usize = examples.iter().map(Example::tokens).sum();
         let (loss, gradients) = self.gradients(examples, seed.child(Purpose::Dropout, 0))?;
         if !loss.is_finite() {

@@ -9,6 +9,8 @@ use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::seed::Seed;
 
+use super::lessons::Lessons;
+
 /// The settings of a supervised run.
 #[derive(Debug, Clone)]
 pub struct SftOptions {
@@ -29,8 +31,17 @@ pub struct SftOptions {
 pub struct Learner {
     /// The model. Its adapters are trained if it has some, all of its weights otherwise.
     pub policy: Policy,
-    /// The prompts of all styles.
-    pub prompts: PromptSet,
+    /// What it reads.
+    pub reads: Reads,
     /// The name of the model. A run is continued only with the same.
     pub name: String,
+}
+
+/// What a model reads.
+#[derive(Debug)]
+pub enum Reads {
+    /// Programs of the corpus, as answers to these prompts, which ask for all styles.
+    Corpus(PromptSet),
+    /// References of tasks.
+    Tasks(Lessons),
 }

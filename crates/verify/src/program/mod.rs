@@ -8,6 +8,7 @@ mod digest;
 mod entry;
 mod extract;
 mod helpers;
+mod mutants;
 mod rejection;
 mod syntax;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 
 pub use entry::Entry;
 use extract::Found;
+pub use mutants::mutants;
 
 use rejection::line_count;
 pub use rejection::{Rejection, SOURCE_BYTES_MAX};

@@ -8,37 +8,41 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 
+use crate::arena::Arena;
 use crate::cli::arguments::{Flags, SourceArgs, text_path};
-use crate::cli::opened::{interrupt, machine, model, runs};
+use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, PrecisionChoice};
 use crate::environment::{Environment, game2048};
 use crate::metrics::{Console, Progress, duration};
 use crate::plural::counted;
-use crate::policy::Device;
+use crate::policy::{Device, Policy};
+use crate::prompt::PromptSet;
 use crate::seed::Seed;
-use crate::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
+use crate::sft::{self, Learner, LessonSource, Lessons, Reads, SftError, SftOptions, SftProgress, SftSummary};
 
-use probe::{Probe, played};
+use probe::Probe;
 
 /// Without a terminal, a line of progress is printed every so many steps of the built-in model. Other models have one
 /// for each step.
 const LINE_STEPS: usize = 50;
 
-/// Train a model on generated programs, before any reward
+/// Train a model on generated programs or on tasks' references, before any reward
 ///
 /// Without --model the built-in model is trained from nothing, and a model directory in Hugging Face layout is written,
 /// which `train --model DIR` takes. With --model that model reads the programs in its own chat format, as answers to the
 /// prompts that training will give it; by default low-rank adapters learn, and a PEFT directory is written, which
-/// `train --model M --adapter DIR` goes on from. A run that was stopped goes on where it was when the same command is
-/// given again.
+/// `train --model M --adapter DIR` goes on from. With --env TASKS it reads the references of tasks instead, and with
+/// --turns 2 as many conversations in which a program that fails is repaired: references with one token changed, with
+/// what is told of them. A run that was stopped goes on where it was when the same command is given again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 sft
   grpo-2048 sft --output-dir runs/small --total-tokens 2000000
   grpo-2048 train --model runs/sft
   grpo-2048 sft --model smollm2.gguf --output-dir runs/warm
-  grpo-2048 train --model smollm2.gguf --adapter runs/warm")]
+  grpo-2048 train --model smollm2.gguf --adapter runs/warm
+  grpo-2048 sft --model smollm2.gguf --env tasks.jsonl --turns 2")]
 pub struct SftArgs {
     #[command(flatten)]
     flags: Flags,
@@ -57,6 +61,12 @@ pub struct SftArgs {
     /// Send prompts as plain text, without the model's chat template
     #[arg(long, help_heading = "Model")]
     raw_prompt: bool,
+    /// What is read: "2048" for generated players, or a file or directory of tasks for their references
+    #[arg(long, value_name = "E", help_heading = "Run")]
+    env: Option<String>,
+    /// Turns of a conversation (T): with several, repairs of programs that fail are read too
+    #[arg(long, value_name = "T", help_heading = "Run")]
+    turns: Option<u32>,
     /// Where to write the model and its checkpoints
     #[arg(
         id = "written_to",
@@ -87,17 +97,11 @@ impl SftArgs {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let config = self.source.resolve(&flags, console)?;
         model::check_files("--model", &config)?;
-        if config.environment.env != game2048::NAME {
-            let message = format!("environment.env = {}: expected \"{}\"", config.environment.env, game2048::NAME);
-            return Err(CliError::user_hint(
-                message,
-                "the corpus of a warm-up has players of 2048 alone; train without one",
-            ));
-        }
+        let tasks = tasks(&config, console)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = model::device(&config.model.device, console)?;
         let allowance = machine::allowance(&device, &config, 1)?;
-        let learner = learner(&config, &device, console)?;
+        let learner = learner(&config, &device, tasks.as_ref(), console)?;
         let at_once = match (&learner, allowance) {
             (Some(learner), Some(allowance)) => sft::parts_at_once(&learner.policy, &config, allowance.bytes),
             _ => usize::MAX,
@@ -110,7 +114,7 @@ impl SftArgs {
             at_once,
         };
         let line_steps = if learner.is_some() { 1 } else { LINE_STEPS };
-        let probe = Probe::of(&config, learner.as_ref(), console)?;
+        let probe = Probe::of(&config, learner.as_ref(), tasks, console)?;
         let before = probe.as_ref().zip(learner.as_ref()).map(|(probe, learner)| probe.plays(&learner.policy));
         let before = before.transpose()?;
         let mut bar = None;
@@ -140,7 +144,8 @@ impl SftArgs {
             return Err(CliError::Interrupted);
         }
         let after = probe.as_ref().map(|probe| probe.plays(&policy)).transpose()?;
-        let played = before.zip(after).map(|(before, after)| played(&before, &after)).unwrap_or_default();
+        let played = probe.zip(before).zip(after).map(|((probe, before), after)| probe.told(&before, &after));
+        let played = played.unwrap_or_default();
         output::print(&self.result(&config, &summary, &played))
     }
 
@@ -157,19 +162,86 @@ impl SftArgs {
     }
 }
 
+/// What judges programs for the tasks that are read; `None` where the corpus is read.
+fn tasks(config: &Config, console: &Console) -> Result<Option<Arena>, CliError> {
+    let env = &config.environment.env;
+    if *env == game2048::NAME {
+        return Ok(None);
+    }
+    let arena = arena::open(config, console)?;
+    match arena.environment().tasks() {
+        Some(_) => Ok(Some(arena)),
+        None => Err(CliError::user_hint(
+            format!("environment.env = {env}: expected \"{}\" or tasks", game2048::NAME),
+            "the corpus of a warm-up has players of 2048 alone, and a game has no references; train without one",
+        )),
+    }
+}
+
 /// The model to train; `None` for the built-in one, which begins from random weights.
-fn learner(config: &Config, device: &Device, console: &Console) -> Result<Option<Learner>, CliError> {
+fn learner(
+    config: &Config,
+    device: &Device,
+    tasks: Option<&Arena>,
+    console: &Console,
+) -> Result<Option<Learner>, CliError> {
     if config.model.model == "builtin" {
         if !matches!(config.model.precision, PrecisionChoice::Auto | PrecisionChoice::F32) {
             let message =
                 "model.precision: found a half format, expected auto or f32: the built-in model is made in f32";
             return Err(CliError::user_hint(message, "name another model with --model, or leave the key away"));
         }
+        if tasks.is_some() {
+            let message =
+                format!("--env {}: the built-in model reads players of 2048, and nothing else", config.environment.env);
+            return Err(CliError::user_hint(message, "name a language model with --model"));
+        }
         return Ok(None);
     }
     let policy = model::policy_shown(config, device, console)?;
-    let prompts = model::prompts(config, &policy, &Environment::Game2048)?;
-    Ok(Some(Learner { policy, prompts, name: format!("{:?}", config.model) }))
+    let name = format!("{:?}", config.model);
+    let Some(arena) = tasks else {
+        let prompts = model::prompts(config, &policy, &Environment::Game2048)?;
+        return Ok(Some(Learner { policy, reads: Reads::Corpus(prompts), name }));
+    };
+    let prompts = model::prompts(config, &policy, arena.environment())?;
+    let lessons = lessons(config, &policy, &prompts, arena, console)?;
+    let name = format!("{name}, {:?}, {} turns", config.environment, config.rollout.turns);
+    Ok(Some(Learner { policy, reads: Reads::Tasks(lessons), name }))
+}
+
+/// What is read of tasks.
+fn lessons(
+    config: &Config,
+    policy: &Policy,
+    prompts: &PromptSet,
+    arena: &Arena,
+    console: &Console,
+) -> Result<Lessons, CliError> {
+    let count = arena.environment().tasks().map_or(0, |tasks| tasks.tasks().len());
+    let bar = console.count(count, "tasks");
+    let source = LessonSource { arena, prompts, policy, feedback: config.rollout.feedback };
+    let lessons = Lessons::new(&source, &mut |done| bar.show(done, "programs that fail are judged"));
+    let lessons = lessons.map_err(|error| match error {
+        SftError::NoLessons { .. } | SftError::NoEnd => {
+            CliError::user(format!("--env {}: {error}", config.environment.env))
+        }
+        other => CliError::run(other),
+    })?;
+    drop(bar);
+    if let [first, others @ ..] = lessons.left_out.as_slice() {
+        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        console.warn(&format!(
+            "not read: {first}{more}, whose reference is missing, too long, or does not begin like the program in the prompt"
+        ));
+    }
+    let repairs = counted(lessons.repairs(), "repair");
+    console.print(&format!(
+        "{} of {}, {repairs}",
+        counted(count - lessons.left_out.len(), "reference"),
+        counted(count, "task")
+    ));
+    Ok(lessons)
 }
 
 fn progress_line(progress: &SftProgress) -> String {

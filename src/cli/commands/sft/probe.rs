@@ -1,11 +1,11 @@
 //! Scores of a language model's programs before and after a warm-up.
 
 use crate::arena::{Arena, Rules};
-use crate::cli::opened::arena;
+use crate::cli::opened::{arena, model};
 use crate::cli::said::CliError;
 use crate::cli::said::table::percent;
 use crate::config::Config;
-use crate::environment::Environment;
+use crate::environment::Labels;
 use crate::evaluation::HeldOut;
 use crate::metrics::{Console, EvaluationRecord, Event, Progress};
 use crate::parallel::Peers;
@@ -17,7 +17,7 @@ use crate::sft::Learner;
 use crate::train::evaluation::{Protocol, evaluate};
 use crate::train::scoring::Stage;
 
-/// Plays programs of a language model on held-out boards.
+/// Tries programs of a language model on held-out boards, or on tasks.
 pub struct Probe<'a> {
     config: &'a Config,
     arena: Arena,
@@ -26,19 +26,27 @@ pub struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// `None` for the built-in model, which `eval` evaluates, and where `sft.eval_samples` is 0.
-    pub fn of(config: &'a Config, learner: Option<&Learner>, console: &'a Console) -> Result<Option<Self>, CliError> {
+    /// `None` for the built-in model, which `eval` evaluates, and where `sft.eval_samples` is 0. `tasks`: what judges
+    /// programs, if it is open.
+    pub fn of(
+        config: &'a Config,
+        learner: Option<&Learner>,
+        tasks: Option<Arena>,
+        console: &'a Console,
+    ) -> Result<Option<Self>, CliError> {
         let Some(learner) = learner.filter(|_| config.sft.eval_samples > 0) else { return Ok(None) };
-        let arena = arena::open(config, console)?.under(Rules::new(&config.sandbox, &config.arena));
-        Ok(Some(Probe { config, arena, prompts: learner.prompts.clone(), console }))
+        let open = tasks.map_or_else(|| arena::open(config, console), Ok)?;
+        let arena = open.under(Rules::new(&config.sandbox, &config.arena));
+        let prompts = model::prompts(config, &learner.policy, arena.environment())?;
+        Ok(Some(Probe { config, arena, prompts, console }))
     }
 
-    /// Samples programs from the policy and plays them.
+    /// Samples programs from the policy and tries them.
     pub fn plays(&self, policy: &Policy) -> Result<EvaluationRecord, CliError> {
         let samples = self.config.sft.eval_samples;
         let bar = self.console.count(samples, "programs");
         if self.console.progress() == Progress::Plain {
-            self.console.print(&format!("writing and playing {}", counted(samples, "program")));
+            self.console.print(&format!("writing and trying {}", counted(samples, "program")));
         }
         let mut observer = |event: Event<'_>| {
             if let Event::Decoding { tokens, finished, .. } = event {
@@ -46,24 +54,33 @@ impl<'a> Probe<'a> {
             }
         };
         let peers = &Peers::alone();
-        let rule = &Rule::new(&self.config.reward, self.arena.environment());
-        let stage = Stage { policy, servers: None, arena: &self.arena, rule, config: self.config, peers, turns: None };
+        let (arena, config) = (&self.arena, self.config);
+        let rule = &Rule::new(&config.reward, arena.environment());
+        let stage = Stage { policy, servers: None, arena, rule, config, peers, turns: self.prompts.turns() };
         let held_out = HeldOut::published();
         let protocol = Protocol { samples, boards: held_out.selection(1) };
         evaluate(&stage, &self.prompts, protocol, 0, &mut observer).map_err(CliError::run)
     }
-}
 
-/// Lines with the scores before and after.
-pub fn played(before: &EvaluationRecord, after: &EvaluationRecord) -> String {
-    let labels = Environment::Game2048.labels();
-    let score = |record: &EvaluationRecord| labels.written(record.score());
-    format!(
-        "programs that play: {} -> {} of {}\nmean score: {} -> {}\n",
-        percent(before.succeeded()),
-        percent(after.succeeded()),
-        after.samples,
-        score(before),
-        score(after)
-    )
+    /// Lines with what programs came to before and after.
+    pub fn told(&self, before: &EvaluationRecord, after: &EvaluationRecord) -> String {
+        let labels = self.arena.environment().labels();
+        let shares = format!("{} -> {} of {}", percent(before.succeeded()), percent(after.succeeded()), after.samples);
+        match labels {
+            Labels::Tests => {
+                let turns = self.config.rollout.turns;
+                let by_turn = (1..=turns).filter(|_| turns > 1).filter_map(|turn| {
+                    let share =
+                        |record: &EvaluationRecord| record.families.get(&format!("eval_turns/passed/{turn}")).copied();
+                    let (before, after) = (percent(share(before)?), percent(share(after)?));
+                    Some(format!("up to turn {turn}: {before} -> {after}\n"))
+                });
+                format!("programs that pass: {shares}\n{}", by_turn.collect::<String>())
+            }
+            Labels::Board | Labels::Game => {
+                let score = |record: &EvaluationRecord| labels.written(record.score());
+                format!("programs that play: {shares}\nmean score: {} -> {}\n", score(before), score(after))
+            }
+        }
+    }
 }
