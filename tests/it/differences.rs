@@ -302,8 +302,9 @@ fn trained(sandbox: Sandbox, workers: usize, folders: [&str; 2]) -> (Vec<Value>,
 
 #[test]
 fn a_step_of_training_learns_from_cpythons_verdicts_counts_the_differences_and_keeps_their_programs() {
-    // Compiled code goes up where the program goes down.
-    let turned = || SANDBOX.misreading(|source| source.replace("\"S\"", "\"W\"").replace("'S'", "'W'"));
+    // Compiled code takes the least where the program takes the most, and goes up where it goes down.
+    let misread = |source: &str| source.replace("max(", "min(").replace("\"S\"", "\"W\"").replace("'S'", "'W'");
+    let turned = || SANDBOX.misreading(misread);
     let folders = ["completions", "tier_differences"];
     let (metrics, [completions, kept]) = trained(turned().with_tiers(TierChoice::Auto, 1), 2, folders);
     let counts = |metrics: &[Value]| -> Vec<u64> {

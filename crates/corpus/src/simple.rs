@@ -16,6 +16,7 @@ enum Short {
     LongCycle,
     Scrambled,
     Random,
+    Stuck,
 }
 
 /// Further arguments and body of a program that hardly looks at the board.
@@ -29,6 +30,7 @@ pub(super) fn short(rng: &mut ChaCha8Rng) -> (String, String) {
         (3, Short::LongCycle),
         (1, Short::Scrambled),
         (3, Short::Random),
+        (9, Short::Stuck),
     ];
     let kind = weighted(rng, &kinds);
     let order = order(rng);
@@ -51,12 +53,34 @@ pub(super) fn short(rng: &mut ChaCha8Rng) -> (String, String) {
             format!("    s[0] = (s[0] * {factor} + 7) % {modulus}\n    return \"{order}\"[s[0] % 4]\n")
         }
         Short::Random => format!("    import random\n    return random.choice(\"{order}\")\n"),
+        Short::Stuck => stuck(rng, &order),
     };
     let arguments = match kind {
         Short::Counter | Short::LongCycle | Short::Scrambled => ", s=[0]".into(),
+        Short::Stuck => ", s=[0, 0, None]".into(),
         _ => String::new(),
     };
     (arguments, body)
+}
+
+/// Goes round some letters, and plays one that is left out once moves change nothing. It needs no rule of the game but that a board
+/// may stay as it was, so such programs play games of other rules as well.
+fn stuck(rng: &mut ChaCha8Rng, order: &str) -> String {
+    let few = pick(rng, &[2, 3, 3]);
+    let period = pick(rng, &[2, 3, 4, 4, 4, 6]);
+    let cycle: String =
+        (0..period).map(|at| if at < few { at } else { rng.random_range(0..few) }).map(|at| &order[at..=at]).collect();
+    let patience = pick(rng, &[1, 1, 2]);
+    let other = rng.random_range(few..4);
+    format!(
+        "    s[0] += 1
+    s[1] = s[1] + 1 if board == s[2] else 0
+    s[2] = board
+    if s[1] > {patience}:
+        return \"{}\"
+    return \"{cycle}\"[s[0] % {period}]\n",
+        &order[other..=other]
+    )
 }
 
 fn statistic(rng: &mut ChaCha8Rng, order: &str) -> String {
