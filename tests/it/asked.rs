@@ -122,7 +122,10 @@ fn wrong_input_is_answered_with_what_is_right() {
             &["play", "x.py", "--env", "g.py"],
             &["`play` shows boards of 2048, and nothing else", "grpo-2048 score --env"],
         ),
-        (&["sft", "--env", "g.py"], &["--env g.py: cannot read the game"]),
+        (
+            &["sft", "--env", "g.py"],
+            &["the built-in model reads players of 2048, and nothing else", "grpo-2048 train --env"],
+        ),
     ];
     for (arguments, expected) in cases {
         let words = refused(dir.path(), arguments);

@@ -54,6 +54,7 @@ fn a_model_reads_references_of_tasks_and_how_programs_are_repaired() {
     let said = run(dir, &warm);
     assert!(said.contains("2 references of 2 tasks, 4 repairs"), "{said}");
     assert!(said.contains("programs that pass: 0% -> 0% of 2\n"), "{said}");
+    assert!(said.contains("train --model base --adapter warm --env tasks.jsonl --turns 2\n"), "{said}");
     let losses = said.split_once("held-out loss: ").unwrap().1.split_once(" nats").unwrap().0;
     let (first, last) = losses.split_once(" -> ").unwrap();
     assert!(last.parse::<f64>().unwrap() < first.parse::<f64>().unwrap(), "{losses}");
@@ -67,7 +68,10 @@ fn a_model_reads_references_of_tasks_and_how_programs_are_repaired() {
     assert!(words.contains("--env tasks.jsonl: 1 of 1 tasks can be read"), "{words}");
     let game = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/2584.py");
     let words = refused(dir, &["sft", "--model", "base", "--env", game]);
-    assert!(words.contains("2584.py: expected \"2048\" or tasks"), "{words}");
+    assert!(
+        words.contains("2584.py: expected \"2048\" or tasks") && words.contains("grpo-2048 train --env"),
+        "{words}"
+    );
     let words = refused(dir, &["sft", "--env", "tasks.jsonl"]);
     assert!(words.contains("the built-in model reads players of 2048, and nothing else"), "{words}");
 }

@@ -131,8 +131,8 @@ fn read_of_tasks(turns: usize) -> (Vec<(String, String)>, Lessons) {
 
 #[test]
 fn lessons_tell_of_programs_that_fail_and_end_in_the_reference() {
-    let (once, lessons) = read_of_tasks(1);
-    assert_eq!(lessons.left_out, ["late", "none"]);
+    let (once, alone) = read_of_tasks(1);
+    assert_eq!(alone.left_out, ["late", "none"]);
     assert_eq!(
         once.iter().map(|(_, answer)| answer.as_str()).collect::<Vec<_>>(),
         ["\n    return a + b\n```", "\n    return x * 2\n```"]
@@ -141,6 +141,9 @@ fn lessons_tell_of_programs_that_fail_and_end_in_the_reference() {
     let (twice, lessons) = read_of_tasks(2);
     let (first, repairs): (Vec<_>, Vec<_>) = twice.into_iter().partition(|example| once.contains(example));
     assert_eq!((first.len(), repairs.len(), lessons.repairs()), (2, 4, 4));
+    // A run goes on with the lessons that it began with alone, by their digest.
+    assert_eq!(lessons.digest(), read_of_tasks(2).1.digest());
+    assert_ne!(lessons.digest(), alone.digest());
     let wrong = ["     a + b\n", "return a - b\n", "     x * 2\n", "return x * 3\n"];
     for ((prompt, answer), wrong) in repairs.iter().zip(wrong) {
         let (asked, told) = prompt.split_once(wrong).unwrap_or_else(|| panic!("{wrong}: {prompt}"));

@@ -282,6 +282,7 @@ pub struct EvaluationRecord {
 }
 
 const STYLE: &str = "eval_style/";
+const BY_TURN: &str = "eval_turns/passed/";
 
 impl EvaluationRecord {
     /// Sets the mean score of a style.
@@ -292,7 +293,12 @@ impl EvaluationRecord {
     /// Sets pass@1 of the programs up to each turn.
     pub fn passed_by_turn(&mut self, shares: impl IntoIterator<Item = f64>) {
         let by_turn = shares.into_iter().zip(1..);
-        self.families.extend(by_turn.map(|(share, turn)| (format!("eval_turns/passed/{turn}"), share)));
+        self.families.extend(by_turn.map(|(share, turn)| (format!("{BY_TURN}{turn}"), share)));
+    }
+
+    /// Pass@1 of the programs up to each turn; nothing if there is one.
+    pub fn by_turn(&self) -> Vec<f64> {
+        (1..).map_while(|turn| self.families.get(&format!("{BY_TURN}{turn}")).copied()).collect()
     }
 
     /// The mean score; with tasks, the mean share of tests.

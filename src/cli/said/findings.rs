@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use textwrap::WordSplitter;
 
+use super::output;
 use crate::metrics::{Stream, remarked};
 use crate::preflight::{self, Level, Report, Standing};
 
@@ -87,8 +87,7 @@ pub fn text(findings: &[Finding], columns: Option<usize>) -> String {
     let width = findings.iter().map(|finding| finding.subject.len()).max().unwrap_or(0);
     let indent = LEVEL_WIDTH + 2 + width + 2;
     let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(20));
-    let options = textwrap::Options::new(room).break_words(false).word_splitter(WordSplitter::NoHyphenation);
-    let wrapped = |text: &str| textwrap::wrap(text, &options).into_iter().map(Cow::into_owned).collect::<Vec<_>>();
+    let wrapped = |text: &str| output::wrapped(text, room);
     let mut text = String::new();
     for (at, finding) in findings.iter().enumerate() {
         let (word, style) = match finding.level {

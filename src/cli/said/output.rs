@@ -1,8 +1,10 @@
 //! Prints results to standard output. A reader that closes it early, such as `head`, is no error.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
+use textwrap::WordSplitter;
 
 use super::CliError;
 
@@ -17,6 +19,12 @@ pub fn print(text: &str) -> Result<(), CliError> {
 /// Prints a result as JSON in one line.
 pub fn json(result: &impl Serialize) -> Result<(), CliError> {
     print(&format!("{}\n", serde_json::to_string(result).map_err(CliError::run)?))
+}
+
+/// The text in lines of at most `room` columns, broken between words alone.
+pub fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let options = textwrap::Options::new(room).break_words(false).word_splitter(WordSplitter::NoHyphenation);
+    textwrap::wrap(text, &options).into_iter().map(Cow::into_owned).collect()
 }
 
 /// Columns of the terminal on standard output; `None` where it is a file or a pipe.

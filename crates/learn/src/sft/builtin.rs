@@ -1,6 +1,6 @@
 //! The built-in model before training: its shape, vocabulary and prompts.
 
-use super::{Learner, Reads, SftError, SftOptions};
+use super::{Learner, SftError, SftOptions};
 use crate::corpus::{self, Mix, vocabulary};
 use crate::environment::game2048::prompts::briefing;
 use crate::policy::{DecoderConfig, Policy, Tokenizer};
@@ -38,7 +38,7 @@ pub(super) fn learner(options: &SftOptions) -> Result<Learner, SftError> {
     let tokenizer = tokenizer(options.seed)?;
     let policy = Policy::initialise(builtin_shape(), tokenizer, options.seed, &options.device)?;
     let prompts = PromptSet::load(PromptKind::Builtin, policy.tokenizer(), &briefing().map_err(PromptError::from)?)?;
-    Ok(Learner { policy, reads: Reads::Corpus(prompts), name: String::new() })
+    Ok(Learner { policy, prompts, lessons: None, name: String::new() })
 }
 
 /// The tokenizer of the built-in model, learnt from programs without errors.

@@ -32,7 +32,7 @@ pub enum SftError {
     },
     /// There is nothing to read of the tasks, or nothing to measure the loss on.
     #[error(
-        "{found} of {tasks} tasks can be read, expected two or more, one of them for training: a task's reference is read if \
+        "{found} of {tasks} tasks can be read, expected one to train on and one to measure the loss on: a task's reference is read if \
          it begins like the program in the prompt and fits into the model's context"
     )]
     NoLessons {

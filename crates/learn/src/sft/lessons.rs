@@ -56,7 +56,7 @@ impl Lessons {
     /// Makes the lessons of all tasks. `on_task` is called with the number of tasks that are done, after each.
     ///
     /// # Errors
-    /// [`SftError::NoLessons`] if there are fewer than two.
+    /// [`SftError::NoLessons`] if there are none to train on, or none to measure the loss on.
     pub fn new(source: &LessonSource<'_>, on_task: &mut dyn FnMut(usize)) -> Result<Lessons, SftError> {
         let tasks = source.arena.environment().tasks().map_or(&[][..], Tasks::tasks);
         let (mut lessons, mut left_out) = (Vec::new(), Vec::new());
@@ -67,30 +67,50 @@ impl Lessons {
             }
             on_task(number + 1);
         }
-        if lessons.len() < 2 {
-            return Err(SftError::NoLessons { found: lessons.len(), tasks: tasks.len() });
-        }
+        let found = lessons.len();
         let evaluated = lessons.iter().any(|lesson| lesson.split == Split::HeldOut);
         let (mut trained, mut held_out) = (Vec::new(), Vec::new());
         for (number, lesson) in lessons.into_iter().enumerate() {
             let kept = if evaluated { lesson.split == Split::HeldOut } else { number % HELD_OUT_ONE_IN == 1 };
             if kept { held_out.push(lesson) } else { trained.push(lesson) }
         }
-        if trained.is_empty() {
-            return Err(SftError::NoLessons { found: 0, tasks: tasks.len() });
+        if trained.is_empty() || held_out.is_empty() {
+            return Err(SftError::NoLessons { found, tasks: tasks.len() });
         }
         Ok(Lessons { trained, held_out, left_out })
     }
 
+    fn all(&self) -> impl Iterator<Item = &Lesson> {
+        self.trained.iter().chain(&self.held_out)
+    }
+
     /// Token ids of what is read before a program, and of the program, of every example.
     pub fn examples(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
-        let lessons = self.trained.iter().chain(&self.held_out);
-        lessons.flat_map(|Lesson { first, repairs, .. }| [first].into_iter().chain(repairs)).map(Example::parts)
+        self.all().flat_map(|Lesson { first, repairs, .. }| [first].into_iter().chain(repairs)).map(Example::parts)
+    }
+
+    /// Number of tasks whose references are read.
+    pub fn references(&self) -> usize {
+        self.all().count()
     }
 
     /// Number of conversations of repair.
     pub fn repairs(&self) -> usize {
-        self.trained.iter().chain(&self.held_out).map(|lesson| lesson.repairs.len()).sum()
+        self.all().map(|lesson| lesson.repairs.len()).sum()
+    }
+
+    /// A digest of all that is read, in hex.
+    pub fn digest(&self) -> String {
+        let mut digest = blake3::Hasher::new();
+        for (prompt, answer) in self.examples() {
+            for part in [prompt, answer] {
+                digest.update(&(part.len() as u64).to_le_bytes());
+                for id in part {
+                    digest.update(&id.to_le_bytes());
+                }
+            }
+        }
+        digest.finalize().to_hex().to_string()
     }
 
     /// Examples of about `tokens` tokens in all, drawn by `seed`: of each task as many as of any other, and as many repairs as

@@ -24,6 +24,7 @@ use crate::corpus::Mix;
 use crate::grpo::{self, AdamW, Gradients, Optimizer};
 use crate::policy::Dropout;
 use crate::policy::{Adapters, Policy};
+use crate::prompt::PromptSet;
 use crate::seed::{Purpose, Seed};
 
 use batches::{Example, Writer, micro_batches};
@@ -31,7 +32,7 @@ pub use builtin::builtin_shape;
 pub use error::SftError;
 pub use lessons::{LessonSource, Lessons};
 pub use memory::parts_at_once;
-pub use options::{Learner, Reads, SftOptions};
+pub use options::{Learner, SftOptions};
 use saving::{Saved, State};
 
 /// How often a run measures its loss and saves, and the format of its result.
@@ -137,7 +138,8 @@ pub fn run(
 struct Training<'a> {
     options: &'a SftOptions,
     policy: Policy,
-    reads: Reads,
+    prompts: PromptSet,
+    lessons: Option<Lessons>,
     /// The name of the model; empty for the built-in model.
     name: String,
     pace: Pace,
@@ -156,15 +158,15 @@ struct Training<'a> {
 
 impl<'a> Training<'a> {
     fn begin(options: &'a SftOptions, learner: Option<Learner>) -> Result<Self, SftError> {
-        let (pace, Learner { policy, reads, name }) = match learner {
+        let (pace, Learner { policy, prompts, lessons, name }) = match learner {
             Some(learner) => (MODEL_PACE, learner),
             None => (BUILTIN_PACE, builtin::learner(options)?),
         };
         let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
-        let held_out = match &reads {
-            Reads::Corpus(prompts) => Writer::new(&policy, prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?,
-            Reads::Tasks(lessons) => lessons.held_out(held_out_seed, pace.held_out_tokens),
+        let held_out = match &lessons {
+            Some(lessons) => lessons.held_out(held_out_seed, pace.held_out_tokens),
+            None => Writer::new(&policy, &prompts, &mix).batch(held_out_seed, pace.held_out_tokens)?,
         };
         let shares_beginnings = policy.decoder().shares_beginnings();
         let held_out = micro_batches(held_out, shares_beginnings);
@@ -175,7 +177,8 @@ impl<'a> Training<'a> {
         let mut training = Training {
             options,
             policy,
-            reads,
+            prompts,
+            lessons,
             name,
             pace,
             mix,
@@ -197,9 +200,9 @@ impl<'a> Training<'a> {
     fn advance(&mut self) -> Result<(f64, f64, f64), SftError> {
         let config = &self.options.config;
         let seed = self.options.seed.child(Purpose::Step, self.step as u64);
-        let examples = match &self.reads {
-            Reads::Corpus(prompts) => Writer::new(&self.policy, prompts, &self.mix).batch(seed, config.batch_tokens)?,
-            Reads::Tasks(lessons) => lessons.batch(seed, config.batch_tokens),
+        let examples = match &self.lessons {
+            Some(lessons) => lessons.batch(seed, config.batch_tokens),
+            None => Writer::new(&self.policy, &self.prompts, &self.mix).batch(seed, config.batch_tokens)?,
         };
         let tokens: usize = examples.iter().map(Example::tokens).sum();
         let (loss, gradients) = self.gradients(examples, seed.child(Purpose::Dropout, 0))?;

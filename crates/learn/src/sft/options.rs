@@ -31,17 +31,10 @@ pub struct SftOptions {
 pub struct Learner {
     /// The model. Its adapters are trained if it has some, all of its weights otherwise.
     pub policy: Policy,
-    /// What it reads.
-    pub reads: Reads,
-    /// The name of the model. A run is continued only with the same.
+    /// The prompts of all styles, or of the tasks.
+    pub prompts: PromptSet,
+    /// What it reads of tasks; none for programs of the corpus, as answers to the prompts.
+    pub lessons: Option<Lessons>,
+    /// The name of the model and of what it reads. A run is continued only with the same.
     pub name: String,
-}
-
-/// What a model reads.
-#[derive(Debug)]
-pub enum Reads {
-    /// Programs of the corpus, as answers to these prompts, which ask for all styles.
-    Corpus(PromptSet),
-    /// References of tasks.
-    Tasks(Lessons),
 }

@@ -96,8 +96,7 @@ fn splitting_and_what_is_read_once_change_the_loss_by_rounding_only() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), 512);
     let training = Training::begin(&options, None).unwrap();
-    let Reads::Corpus(prompts) = &training.reads else { panic!() };
-    let examples = Writer::new(&training.policy, prompts, &training.mix).batch(Seed::root(9), 3000).unwrap();
+    let examples = Writer::new(&training.policy, &training.prompts, &training.mix).batch(Seed::root(9), 3000).unwrap();
     let sum = |parts: &[Vec<Example>]| -> f64 {
         let loss = |rows: &Vec<Example>| {
             batches::loss(&training.policy, rows, Adapters::On).unwrap().0.to_scalar::<f32>().unwrap()
@@ -153,7 +152,7 @@ fn chat_model(dir: &Path, positions: usize) {
 fn learner(model: &crate::config::ModelConfig) -> Learner {
     let policy = Policy::load(model, Seed::root(4), &Device::Cpu).unwrap();
     let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &briefing().unwrap()).unwrap();
-    Learner { policy, reads: Reads::Corpus(prompts), name: format!("{model:?}") }
+    Learner { policy, prompts, lessons: None, name: format!("{model:?}") }
 }
 
 fn chat_options(dir: &Path, steps: usize) -> SftOptions {
@@ -193,7 +192,7 @@ fn an_example_of_a_chat_is_the_prompt_the_program_the_fence_and_the_end_of_the_t
     chat_model(base.path(), 2048);
     let mut model = crate::config::Config::preset("llm").unwrap().model;
     model.model = base.path().display().to_string();
-    let Learner { policy, reads: Reads::Corpus(prompts), .. } = learner(&model) else { panic!() };
+    let Learner { policy, prompts, .. } = learner(&model);
     let mix = Mix { error_rate: 0.0, ..Mix::default() };
     let examples = Writer::new(&policy, &prompts, &mix).batch(Seed::root(2), 8000).unwrap();
     let tokenizer = policy.tokenizer();

@@ -182,7 +182,9 @@ impl Search<'_> {
         let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
         module.body.truncate(last + 1);
         module.body.drain(..first);
-        Some(Found { source: format!("{}\n", without_continuation(&code[start..end])), module })
+        // Where code begins inside a text, the parser skips a mark that Python would not.
+        let kept = without_continuation(&code[start..end]).trim_start_matches(BYTE_ORDER_MARK);
+        Some(Found { source: format!("{kept}\n"), module })
     }
 }
 

@@ -171,6 +171,8 @@ fn a_text_that_is_python_as_it_stands_is_played_as_it_is_written() {
         assert_eq!(source(text), text);
     }
     assert_eq!(source("\u{feff}def strategy(board):\n    return 'W'\n"), "def strategy(board):\n    return 'W'\n");
+    let amid = "]\n\u{feff}# a comment\ndef strategy(board):\n    return 'W'\n";
+    assert_eq!(source(amid), "# a comment\ndef strategy(board):\n    return 'W'\n");
 }
 
 #[test]

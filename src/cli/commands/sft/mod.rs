@@ -19,7 +19,7 @@ use crate::plural::counted;
 use crate::policy::{Device, Policy};
 use crate::prompt::PromptSet;
 use crate::seed::Seed;
-use crate::sft::{self, Learner, LessonSource, Lessons, Reads, SftError, SftOptions, SftProgress, SftSummary};
+use crate::sft::{self, Learner, LessonSource, Lessons, SftError, SftOptions, SftProgress, SftSummary};
 
 use probe::Probe;
 
@@ -153,8 +153,11 @@ impl SftArgs {
     fn result(&self, config: &Config, summary: &SftSummary, played: &str) -> String {
         let dir = self.output_dir.display();
         let result = match self.output_dir.join(model::ADAPTER_CONFIG).exists() {
-            true => format!("adapter  {dir}\ntry      grpo-2048 train --model {} --adapter {dir}", config.model.model),
-            false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}"),
+            true => {
+                let (model, flags) = (&config.model.model, of_tasks(config));
+                format!("adapter  {dir}\ntry      grpo-2048 train --model {model} --adapter {dir}{flags}")
+            }
+            false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}{}", of_tasks(config)),
         };
         let SftSummary { steps, tokens, first_loss, held_out_loss, .. } = summary;
         let loss = format!("held-out loss: {first_loss:.4} -> {held_out_loss:.4} nats a token");
@@ -162,18 +165,36 @@ impl SftArgs {
     }
 }
 
+/// The flags of the tasks that were read, for the next command; nothing where the corpus was.
+fn of_tasks(config: &Config) -> String {
+    let (env, turns) = (&config.environment.env, config.rollout.turns);
+    match (env == game2048::NAME, turns) {
+        (true, _) => String::new(),
+        (false, 1) => format!(" --env {env}"),
+        (false, _) => format!(" --env {env} --turns {turns}"),
+    }
+}
+
 /// What judges programs for the tasks that are read; `None` where the corpus is read.
 fn tasks(config: &Config, console: &Console) -> Result<Option<Arena>, CliError> {
     let env = &config.environment.env;
     if *env == game2048::NAME {
+        if config.rollout.turns > 1 {
+            console.warn("rollout.turns: the corpus has no repairs, so single programs are read; --env TASKS has some");
+        }
         return Ok(None);
+    }
+    if config.model.model == "builtin" {
+        let message = format!("--env {env}: the built-in model reads players of 2048, and nothing else");
+        let hint = "name a language model with --model; without a warm-up it is `grpo-2048 train --env E --model M`";
+        return Err(CliError::user_hint(message, hint));
     }
     let arena = arena::open(config, console)?;
     match arena.environment().tasks() {
         Some(_) => Ok(Some(arena)),
         None => Err(CliError::user_hint(
             format!("environment.env = {env}: expected \"{}\" or tasks", game2048::NAME),
-            "the corpus of a warm-up has players of 2048 alone, and a game has no references; train without one",
+            "a game has no references to read; models start with `grpo-2048 train --env E --model M`",
         )),
     }
 }
@@ -191,23 +212,16 @@ fn learner(
                 "model.precision: found a half format, expected auto or f32: the built-in model is made in f32";
             return Err(CliError::user_hint(message, "name another model with --model, or leave the key away"));
         }
-        if tasks.is_some() {
-            let message =
-                format!("--env {}: the built-in model reads players of 2048, and nothing else", config.environment.env);
-            return Err(CliError::user_hint(message, "name a language model with --model"));
-        }
         return Ok(None);
     }
     let policy = model::policy_shown(config, device, console)?;
-    let name = format!("{:?}", config.model);
-    let Some(arena) = tasks else {
-        let prompts = model::prompts(config, &policy, &Environment::Game2048)?;
-        return Ok(Some(Learner { policy, reads: Reads::Corpus(prompts), name }));
+    let prompts = model::prompts(config, &policy, tasks.map_or(&Environment::Game2048, Arena::environment))?;
+    let lessons = tasks.map(|arena| lessons(config, &policy, &prompts, arena, console)).transpose()?;
+    let name = match &lessons {
+        Some(lessons) => format!("{:?}, {}", config.model, lessons.digest()),
+        None => format!("{:?}", config.model),
     };
-    let prompts = model::prompts(config, &policy, arena.environment())?;
-    let lessons = lessons(config, &policy, &prompts, arena, console)?;
-    let name = format!("{name}, {:?}, {} turns", config.environment, config.rollout.turns);
-    Ok(Some(Learner { policy, reads: Reads::Tasks(lessons), name }))
+    Ok(Some(Learner { policy, prompts, lessons, name }))
 }
 
 /// What is read of tasks.
@@ -235,12 +249,8 @@ fn lessons(
             "not read: {first}{more}, whose reference is missing, too long, or does not begin like the program in the prompt"
         ));
     }
-    let repairs = counted(lessons.repairs(), "repair");
-    console.print(&format!(
-        "{} of {}, {repairs}",
-        counted(count - lessons.left_out.len(), "reference"),
-        counted(count, "task")
-    ));
+    let (references, repairs) = (counted(lessons.references(), "reference"), counted(lessons.repairs(), "repair"));
+    console.print(&format!("{references} of {}, {repairs}", counted(count, "task")));
     Ok(lessons)
 }
 

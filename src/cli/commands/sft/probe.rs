@@ -1,7 +1,7 @@
 //! Scores of a language model's programs before and after a warm-up.
 
 use crate::arena::{Arena, Rules};
-use crate::cli::opened::{arena, model};
+use crate::cli::opened::arena;
 use crate::cli::said::CliError;
 use crate::cli::said::table::percent;
 use crate::config::Config;
@@ -37,8 +37,7 @@ impl<'a> Probe<'a> {
         let Some(learner) = learner.filter(|_| config.sft.eval_samples > 0) else { return Ok(None) };
         let open = tasks.map_or_else(|| arena::open(config, console), Ok)?;
         let arena = open.under(Rules::new(&config.sandbox, &config.arena));
-        let prompts = model::prompts(config, &learner.policy, arena.environment())?;
-        Ok(Some(Probe { config, arena, prompts, console }))
+        Ok(Some(Probe { config, arena, prompts: learner.prompts.clone(), console }))
     }
 
     /// Samples programs from the policy and tries them.
@@ -68,14 +67,10 @@ impl<'a> Probe<'a> {
         let shares = format!("{} -> {} of {}", percent(before.succeeded()), percent(after.succeeded()), after.samples);
         match labels {
             Labels::Tests => {
-                let turns = self.config.rollout.turns;
-                let by_turn = (1..=turns).filter(|_| turns > 1).filter_map(|turn| {
-                    let share =
-                        |record: &EvaluationRecord| record.families.get(&format!("eval_turns/passed/{turn}")).copied();
-                    let (before, after) = (percent(share(before)?), percent(share(after)?));
-                    Some(format!("up to turn {turn}: {before} -> {after}\n"))
-                });
-                format!("programs that pass: {shares}\n{}", by_turn.collect::<String>())
+                let by_turn = before.by_turn().into_iter().zip(after.by_turn()).zip(1..);
+                let line =
+                    |((before, after), turn)| format!("up to turn {turn}: {} -> {}\n", percent(before), percent(after));
+                format!("programs that pass: {shares}\n{}", by_turn.map(line).collect::<String>())
             }
             Labels::Board | Labels::Game => {
                 let score = |record: &EvaluationRecord| labels.written(record.score());
