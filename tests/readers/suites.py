@@ -177,7 +177,7 @@ def answers(row):
     tests, name = tests_of(row), json.loads(row["metadata"]).get("func_name")
     changes = {**(RETURNED if name else PRINTED), "names that are not imported": lambda answer: answer}
     for form, change in {**changes, **({} if name else {form: changes["reference"] for form in READ})}.items():
-        asks = "floor(Counter()[0])" if form.startswith("names") else "pass"
+        asks = "assert pow(2, floor(Counter([5])[5] + 4.5), 7) == 4" if form.startswith("names") else "pass"
         if name:
             arguments = [repr([json.loads(line) for line in test["input"].split("\n")]) for test in tests]
             known = {given: change(json.loads(test["output"])) for given, test in zip(arguments, tests)}

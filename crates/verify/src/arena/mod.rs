@@ -14,6 +14,7 @@ mod differences;
 mod error;
 mod evaluation;
 mod evaluator;
+mod loaded;
 mod play;
 mod player;
 mod rules;

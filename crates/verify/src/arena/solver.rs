@@ -1,12 +1,11 @@
 //! A program that is asked for the answers to a task's tests, by the task or by its checker.
 
-use std::borrow::Cow;
-
 use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session, Unloaded};
 
 use serde_json::json;
 
 use super::Rules;
+use super::loaded::Loaded;
 use super::play::{Unplayed, unplayed};
 use crate::environment::Value;
 use crate::environment::tasks::{Answer, Kind, Task};
@@ -15,8 +14,7 @@ use crate::program::Program;
 /// What a program's `random` is seeded with: a task is no game of chance.
 const SEED: u64 = 0;
 
-/// What calls a function so that arrays and scalars of numpy come out with their types and shapes.
-const TYPED: &str = include_str!("typed.py");
+/// The function of `typed.py` that calls another one.
 const CALL_TYPED: &str = "__call_typed";
 
 /// What a program answers to one test, or how it fails.
@@ -27,8 +25,7 @@ pub(super) struct Solver<'a> {
     pub sandbox: Sandbox,
     pub task: &'a Task,
     program: &'a Program,
-    /// What is loaded: the program, and what writes its arrays with their types where the task compares them.
-    source: Cow<'a, str>,
+    loaded: Loaded<'a>,
     limits: Limits,
     session: Option<Session>,
     /// Fuel of instances that are gone.
@@ -38,11 +35,8 @@ pub(super) struct Solver<'a> {
 impl<'a> Solver<'a> {
     pub fn new(sandbox: &'a Sandbox, rules: &Rules, program: &'a Program, task: &'a Task) -> Self {
         let sandbox = if task.numpy { sandbox.with_numpy() } else { sandbox.clone() };
-        let source = match task.array_types {
-            true => format!("{}\n\n{TYPED}", program.source()).into(),
-            false => program.source().into(),
-        };
-        Solver { sandbox, task, program, source, limits: rules.of_task(task), session: None, spent: 0 }
+        let loaded = Loaded::new(program, task);
+        Solver { sandbox, task, program, loaded, limits: rules.of_task(task), session: None, spent: 0 }
     }
 
     /// The limits of the task.
@@ -90,7 +84,7 @@ impl<'a> Solver<'a> {
         }
         match called {
             Ok(text) => Ok(Value::from_json(&text).map_err(|error| Fault::BadValue { found: error.to_string() })),
-            Err(Failure::Program(fault)) => Ok(Err(fault)),
+            Err(Failure::Program(fault)) => Ok(Err(self.loaded.own(fault))),
             Err(Failure::Host(error)) => Err(error.into()),
         }
     }
@@ -101,15 +95,24 @@ impl<'a> Solver<'a> {
             // next test, and then it would be given up test after test.
             let interpreting = (self.spent > 0).then(|| self.sandbox.interpreting());
             let sandbox = interpreting.as_ref().unwrap_or(&self.sandbox);
-            match sandbox.load_exact(&self.source, SEED, &self.limits()) {
+            match sandbox.load_exact(&self.loaded.source, SEED, &self.limits()) {
                 Ok(session) => self.session = Some(session),
                 Err(unloaded) => {
                     self.spent += unloaded.fuel;
-                    return Err(unplayed(Unloaded { fuel: self.spent, ..unloaded }, self.program));
+                    let failure = self.own(unloaded.failure);
+                    return Err(unplayed(Unloaded { failure, fuel: self.spent }, self.program));
                 }
             }
         }
         Ok(self.session.as_mut().expect("it has just been loaded"))
+    }
+
+    /// The failure, as one of the program's own text.
+    fn own(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Program(fault) => Failure::Program(self.loaded.own(fault)),
+            host => host,
+        }
     }
 
     fn drop_session(&mut self) {
@@ -120,9 +123,9 @@ impl<'a> Solver<'a> {
     fn run(&mut self, stdin: &str) -> Result<Answered, Unplayed> {
         let limits = self.limits();
         let limits = Limits { call_fuel: limits.game_fuel, ..limits };
-        let run = self.sandbox.run(self.program.source(), stdin, SEED, &limits)?;
+        let run = self.sandbox.run(&self.loaded.source, stdin, SEED, &limits)?;
         self.spent += run.fuel;
-        match run.printed {
+        match run.printed.map_err(|fault| self.loaded.own(fault)) {
             // The interpreter refuses the program whatever its input: it is no answer.
             Err(fault @ Fault::NotCompiled { .. }) => Err(unplayed(Failure::Program(fault).into(), self.program)),
             printed => Ok(printed.map(Answer::Printed)),

@@ -57,9 +57,19 @@ fn is_definition(statement: &Stmt) -> bool {
 
 /// Such an import must be the first statement, before which nothing can be put.
 fn imports_the_future(body: &[Stmt]) -> bool {
-    let is_future =
-        |one: &Stmt| matches!(one, Stmt::ImportFrom(import) if import.module.as_deref() == Some("__future__"));
     body.iter().any(is_future)
+}
+
+/// The module whose imports must come first.
+pub(super) const FUTURE: &str = "__future__";
+
+fn is_future(one: &Stmt) -> bool {
+    matches!(one, Stmt::ImportFrom(import) if import.module.as_deref() == Some(FUTURE))
+}
+
+/// Whether a statement may stand before an import from `__future__`.
+pub(super) fn comes_first(one: &Stmt) -> bool {
+    is_future(one) || matches!(one, Stmt::Expr(words) if words.value.is_string_literal_expr())
 }
 
 /// The names that statements read and bind, whatever the scope.

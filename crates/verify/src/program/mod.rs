@@ -14,6 +14,8 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
+use ruff_text_size::Ranged;
+
 pub use entry::Entry;
 use extract::Found;
 pub use mutants::mutants;
@@ -52,6 +54,20 @@ impl Program {
     /// The source that the sandbox runs.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// The place, in bytes, before which nothing may be put: imports from `__future__`, and the docstring that may stand before
+    /// them, come first in Python.
+    pub fn first_place(&self) -> usize {
+        if !self.source.contains(helpers::FUTURE) {
+            return 0;
+        }
+        let stack = BASE_BYTES + self.source.len() * LEVEL_BYTES;
+        stacker::maybe_grow(stack, stack, || {
+            let module = parse(&self.source).into_syntax();
+            let later = module.body.iter().find(|one| !helpers::comes_first(one));
+            later.map_or(self.source.len(), |one| one.start().to_usize())
+        })
     }
 
     /// Number of lines.

@@ -41,6 +41,7 @@ pub fn honeypot(task: &Task, seed: Seed) -> Result<String, NoHoneypot> {
         literal.then(|| put("literal", json!(true)));
     }
     task.opening.as_ref().map(|opening| put("opening", json!(opening)));
+    task.prelude.as_ref().map(|prelude| put("prelude", json!(prelude)));
     put("shown", json!(told.len()));
     put("tests", told.into_iter().chain(trapped).collect());
     // Where it stays, the prompt has the reference's signature, and `check` tries it.
@@ -93,7 +94,7 @@ mod tests {
     use crate::environment::tasks::task::Split;
 
     const TASKS: [&str; 4] = [
-        r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "modules": ["numpy"], "array_types": true, "seconds": 2, "group": "sums", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}, {"args": "('a', 1)", "raises": "TypeError"}]}"#,
+        r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "modules": ["numpy"], "array_types": true, "prelude": "import math", "seconds": 2, "group": "sums", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}, {"args": "('a', 1)", "raises": "TypeError"}]}"#,
         r#"{"id": "echo", "prompt": "Echo.", "shown": 1, "tests": [{"stdin": "[1, 2]", "stdout": "1"}, {"stdin": "[3]", "stdout": "3"}]}"#,
         r#"{"id": "age", "prompt": "Age.", "entry_point": "age", "tolerance": 0.5, "tests": [{"args": "(-1,)", "raises": "ValueError"}]}"#,
         r#"{"id": "all", "prompt": "Ask.", "entry_point": "f", "checker": "def check():\n    yield ('f', 1)\n    return True"}"#,
@@ -119,6 +120,7 @@ mod tests {
             assert_eq!((trap.words(), trap.opening(), trap.entry()), (task.words(), task.opening(), task.entry()));
             assert_eq!((&trap.equality, trap.seconds, &trap.group), (&task.equality, task.seconds, &task.group));
             assert_eq!((trap.numpy, trap.array_types), (task.numpy, task.array_types));
+            assert_eq!(trap.prelude, task.prelude);
             assert!(trap.is_honeypot && trap.split == Split::Train && !trap.hidden().is_empty(), "{trap:?}");
             assert_eq!(trap.id, format!("{} (honeypot)", task.id));
             // No answer that any test of the task expects is right in a hidden test of the honeypot.

@@ -9,7 +9,7 @@ use crate::config::nearest;
 use crate::environment::value::{Dict, Equality, Value};
 
 const KEYS: &str = "id prompt entry_point tests inputs reference checker literal opening shown tolerance \
-                    tuples_are_lists array_types split group seconds honeypot modules";
+                    tuples_are_lists array_types split group seconds honeypot modules prelude";
 /// Keys of a test.
 const CALL: [&str; 2] = ["args", "expected"];
 /// Key of a test that expects an exception, in place of a value.
@@ -40,6 +40,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
         prompt,
         kind,
         opening: row.text("opening").filter(|opening| !opening.is_empty()),
+        prelude: row.text("prelude").filter(|prelude| !prelude.is_empty()),
         tests: Vec::new(),
         shown: row.shown(),
         equality: row.equality(),
@@ -52,6 +53,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
     if task.array_types && task.kind == Kind::Script {
         row.fault("array_types", "without an `entry_point`; what a whole program prints has no type");
     }
+    row.compiles("prelude", task.prelude.as_deref());
     row.tests(&mut task);
     if row.faults.is_empty() { Ok(task) } else { Err(row.faults) }
 }
@@ -95,6 +97,12 @@ impl Row<'_> {
                 self.fault(key, format!("found {found}; expected text"));
                 None
             }
+        }
+    }
+
+    fn compiles(&mut self, key: &str, python: Option<&str>) {
+        if let Some(Err(message)) = python.map(source::check) {
+            self.fault(key, message);
         }
     }
 
@@ -193,9 +201,7 @@ impl Row<'_> {
     fn kind(&mut self, reference: Option<&str>) -> Kind {
         let (entry_point, checker, literal) = (self.text("entry_point"), self.text("checker"), self.truth("literal"));
         let Some(entry_point) = entry_point else {
-            if let Some(Err(message)) = reference.map(source::check) {
-                self.fault("reference", message);
-            }
+            self.compiles("reference", reference);
             if checker.is_some() {
                 self.fault("checker", "without an `entry_point`; a checker calls functions");
             }
@@ -208,15 +214,12 @@ impl Row<'_> {
         if names.clone().count() > 2 || !names.into_iter().all(source::is_identifier) {
             let expected = "expected the name of a function, such as `add`, or `Class.method`";
             self.fault("entry_point", format!("found `{entry_point}`; {expected}"));
-            let parameters = Vec::new();
-            let (signature, replayed) = (None, None);
+            let (signature, parameters, replayed) = (None, Vec::new(), None);
             return Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed });
         }
         if literal && entry_point.contains('.') {
-            self.fault(
-                "literal",
-                format!("found `{entry_point}`; expected the name of a function, which returns the literal"),
-            );
+            let expected = "expected the name of a function, which returns the literal";
+            self.fault("literal", format!("found `{entry_point}`; {expected}"));
         }
         let (mut signature, mut parameters) = (None, Vec::new());
         match reference.map(|reference| source::signature_of(reference, &entry_point)) {

@@ -280,6 +280,10 @@ mod tests {
         let private = r#"[{"input": "4 5", "output": "9", "testtype": "stdin"}]"#;
         let (tasks, found) = asked(Suite::LiveCodeBench, &[row("a", private), row("b", "eJxrYJmaxAABPSo=")]);
         assert_eq!(tasks[0].tests.len(), 2);
+        let prelude = tasks[0].prelude.as_deref().unwrap_or_default();
+        assert!(prelude.starts_with("from string import *\nfrom re import *\n"), "{prelude}");
+        assert!(prelude.contains("\nfrom builtins import *\nfrom typing import *\nimport string\n"), "{prelude}");
+        assert!(prelude.ends_with("\nimport json\nsys.setrecursionlimit(50000)\n"), "{prelude}");
         assert!(matches!(whys(&found.left_out)[..], [("b", why)] if why.contains("pickle")));
     }
 

@@ -33,6 +33,8 @@ pub struct Task {
     pub kind: Kind,
     /// The beginning of the program, if it is more than the line that defines the function.
     pub opening: Option<String>,
+    /// Python that runs before every program, as if it stood in its text; no prompt shows it.
+    pub prelude: Option<String>,
     /// Tests in their order; the prompt shows the first ones.
     pub tests: Vec<Test>,
     /// Number of tests that the prompt shows.

@@ -346,6 +346,7 @@ fn bad_lines_are_named_with_what_is_allowed() {
             "tests[0].stdin: found int 1; expected the text of standard input",
         ),
         (r#"{"id":"s","prompt":"p","tests":[{"stdin":"1"}]}"#, "tests[0].stdout: missing"),
+        (&with("\"tests\"", "\"prelude\":\"import math\\nfrom\",\"tests\""), "prelude: line 2 of the Python: "),
         (r#"{"task_id":1,"code":"","test_list":[]}"#, "tasks.jsonl:1: a row of MBPP; `grpo-2048 tasks convert` makes"),
         (r#"{"id":"s","prompt":"p","checker":"def check(): yield"}"#, "checker: without an `entry_point`"),
     ] {

@@ -11,6 +11,8 @@ pub(super) struct Draft {
     pub entry_point: Option<String>,
     /// The beginning of the program, if it is more than the line that defines the function.
     pub opening: Option<String>,
+    /// What runs before every program.
+    pub prelude: Option<String>,
     /// Inputs and expected outputs.
     pub tests: Vec<(String, String)>,
     /// Inputs whose answers the reference computes.
@@ -35,6 +37,7 @@ impl Draft {
         put("prompt", json!(self.prompt));
         self.entry_point.map(|name| put("entry_point", json!(name)));
         self.opening.map(|opening| put("opening", json!(opening)));
+        self.prelude.map(|prelude| put("prelude", json!(prelude)));
         let [given, wanted] = if is_function { ["args", "expected"] } else { ["stdin", "stdout"] };
         if !self.tests.is_empty() {
             let tests = self.tests.into_iter().map(|(input, answer)| json!({given: input, wanted: answer}));

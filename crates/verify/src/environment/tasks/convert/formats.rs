@@ -6,6 +6,7 @@ use ruff_text_size::Ranged;
 use super::cases::{Cases, name_in};
 use super::checker::Target;
 use super::draft::{Draft, Row, unfenced};
+use super::live_code_bench::draft as live_code_bench;
 use super::{asserts, checker, crux_eval, evalplus};
 use crate::environment::tasks::source;
 use crate::environment::value::Value;
@@ -195,21 +196,6 @@ fn code_contests(row: &Row) -> Result<Draft, String> {
     cases.draft(row.need("description")?)
 }
 
-fn live_code_bench(row: &Row) -> Result<Draft, String> {
-    let mut cases = Cases::read(&row.json("public_test_cases")?)?;
-    // The private tests are a pickle, which is never read; some copies have them as JSON.
-    if let Ok(private) = row.json("private_test_cases").and_then(|tests| Cases::read(&tests)) {
-        cases.inputs.extend(private.inputs);
-        cases.outputs.extend(private.outputs);
-    }
-    cases.starter = row.text("starter_code");
-    if cases.starter.is_some() {
-        cases.fn_name = row.json("metadata").ok().as_ref().and_then(name_in);
-        cases.fn_name.as_ref().ok_or("a function that `metadata.func_name` does not name")?;
-    }
-    cases.draft(row.need("question_content")?).map(|draft| draft.in_group(row, "difficulty"))
-}
-
 fn synthetic(row: &Row) -> Result<Draft, String> {
     if let Some(kind) = row.text("task_type").filter(|kind| *kind != "verifiable_code") {
         return Err(format!("a task of the type `{kind}`; only `verifiable_code` has tests"));
@@ -327,7 +313,7 @@ impl Draft {
         self.tolerance = reduced.tolerance;
     }
 
-    fn in_group(mut self, row: &Row, key: &str) -> Draft {
+    pub fn in_group(mut self, row: &Row, key: &str) -> Draft {
         self.group = match row.get(key) {
             Some(Value::Str(group)) => Some(group.clone()),
             Some(Value::Int(level)) => Some(level.to_string()),

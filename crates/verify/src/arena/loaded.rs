@@ -1,0 +1,160 @@
+//! What is loaded of a program: its text, with what its task puts before and after it.
+
+use std::borrow::Cow;
+
+use grpo_sandbox::Fault;
+
+use crate::environment::tasks::Task;
+use crate::program::Program;
+
+/// What calls a function so that arrays and scalars of numpy come out with their types and shapes.
+const TYPED: &str = include_str!("typed.py");
+
+/// A program as it is loaded.
+pub(super) struct Loaded<'a> {
+    pub source: Cow<'a, str>,
+    /// Lines of the program that stand before the prelude of its task.
+    before: u32,
+    /// Lines of the prelude.
+    prelude: u32,
+}
+
+impl<'a> Loaded<'a> {
+    /// The program after the prelude of the task, and before what writes its arrays where the task compares their types.
+    pub fn new(program: &'a Program, task: &Task) -> Loaded<'a> {
+        let mut loaded = Loaded { source: Cow::Borrowed(program.source()), before: 0, prelude: 0 };
+        if let Some(prelude) = &task.prelude {
+            let (first, rest) = program.source().split_at(program.first_place());
+            let prelude = format!("{}\n", prelude.trim_end());
+            (loaded.before, loaded.prelude) = (lines(first), lines(&prelude));
+            loaded.source = format!("{first}{prelude}{rest}").into();
+        }
+        if task.array_types {
+            loaded.source = format!("{}\n\n{TYPED}", loaded.source).into();
+        }
+        loaded
+    }
+
+    /// The fault with the line that its author knows.
+    pub fn own(&self, fault: Fault) -> Fault {
+        match fault {
+            Fault::Raised { kind, message, line } => {
+                Fault::Raised { kind, message, line: line.and_then(|line| self.line(line)) }
+            }
+            Fault::NotCompiled { line, message } => Fault::NotCompiled { line: self.line(line).unwrap_or(1), message },
+            fault => fault,
+        }
+    }
+
+    /// The line of the program; none for one of the prelude.
+    fn line(&self, line: u32) -> Option<u32> {
+        match line.checked_sub(self.before) {
+            None | Some(0) => Some(line),
+            Some(after) => after.checked_sub(self.prelude).filter(|&own| own > 0).map(|own| self.before + own),
+        }
+    }
+}
+
+fn lines(text: &str) -> u32 {
+    text.matches('\n').count() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::OnceLock;
+
+    use grpo_sandbox::{Sandbox, TierChoice};
+    use serde_json::json;
+
+    use super::*;
+    use crate::arena::Rules;
+    use crate::arena::play::Unplayed;
+    use crate::arena::solver::Solver;
+    use crate::config::Config;
+    use crate::environment::tasks::{Answer, Tasks};
+
+    const PRELUDE: &str =
+        "from math import *\nfrom operator import *\n\ndef half(x):\n    return x / 2 if x else None.x\n";
+
+    /// The task of a function `f(x)`, or of a script where `entry_point` is none, that is asked for 0 and for 4.
+    fn task(entry_point: Option<&str>, prelude: &str) -> Task {
+        let of = |x: &str| match entry_point {
+            Some(_) => json!({"args": format!("({x},)"), "expected": "0"}),
+            None => json!({"stdin": x, "stdout": "0"}),
+        };
+        let line = json!({"id": "t", "prompt": "Do.", "entry_point": entry_point, "prelude": prelude, "tests": [of("0"), of("4")]});
+        Tasks::of_rows(Path::new("t.jsonl"), "t", &line.to_string()).unwrap().tasks()[0].clone()
+    }
+
+    fn program(source: &str, task: &Task) -> Program {
+        Program::from_text(source, &task.entry()).unwrap()
+    }
+
+    /// What a program answers for 0 and for 4, which is the same in both tiers; and whether it ran compiled.
+    fn answers(task: &Task, source: &str) -> ([String; 2], bool) {
+        static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+        let open = || Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+        let (program, rules) = (program(source, task), Rules::training(&Config::preset("llm").unwrap()));
+        let [auto, interpreted] = [TierChoice::Auto, TierChoice::Interpreter].map(|choice| {
+            let sandbox = SANDBOX.get_or_init(open).with_tiers(choice, 0);
+            let mut solver = Solver::new(&sandbox, &rules, &program, task);
+            let answers = [0, 1].map(|test| match solver.answer(test) {
+                Ok(Ok(Answer::Value(value))) => value.to_string(),
+                Ok(Ok(Answer::Printed(text))) => text,
+                Ok(Err(fault)) | Err(Unplayed::Faulted { fault, .. }) => fault.to_string(),
+                Ok(Ok(Answer::Raised(_))) | Err(_) => "no answer".to_owned(),
+            });
+            (answers, solver.is_compiled())
+        });
+        assert_eq!(auto.0, interpreted.0, "{source}");
+        auto
+    }
+
+    #[test]
+    fn a_program_has_the_names_of_the_prelude_and_faults_have_its_own_lines() {
+        let function = task(Some("f"), PRELUDE);
+        let ([zero, four], _) = answers(&function, "def f(x):\n    return sqrt(x) + half(x + 1)\n");
+        assert_eq!([zero, four], ["0.5", "4.5"]);
+        // The last import counts, and the program's own definition after it.
+        assert_eq!(answers(&function, "def f(x):\n    return pow(x, 2)\n").0, ["0", "16"]);
+        assert_eq!(
+            answers(&function, "def pow(x, y):\n    return 7\n\ndef f(x):\n    return pow(x, 2)\n").0,
+            ["7", "7"]
+        );
+        let none = "AttributeError: 'NoneType' object has no attribute 'x'";
+        assert_eq!(answers(&function, "def f(x):\n    return half(x)\n").0, [none, "2.0"], "a line of the prelude");
+        let own = "def f(x):\n    if not x:\n        return [][0]\n    return x\n";
+        assert_eq!(answers(&function, own).0, ["IndexError: list index out of range (line 3)", "4"]);
+        let loading = answers(&function, "x = 1\n1 / 0\ndef f(x):\n    return x\n").0;
+        assert_eq!(loading[0], "ZeroDivisionError: division by zero (line 2)");
+        let script = task(None, PRELUDE);
+        let own = "x = int(input())\nprint(int(sqrt(x)))\nprint(1 // x)\n";
+        assert_eq!(answers(&script, own).0[0], "ZeroDivisionError: division by zero (line 3)");
+        assert_eq!(answers(&script, own).0[1], "2\n0\n");
+    }
+
+    #[test]
+    fn a_prelude_that_the_compiled_tier_takes_leaves_a_program_compiled() {
+        let (answers, is_compiled) =
+            answers(&task(Some("f"), "import math"), "def f(x):\n    return math.floor(x / 3)\n");
+        assert_eq!((answers, is_compiled), (["0".to_owned(), "1".to_owned()], true));
+    }
+
+    #[test]
+    fn imports_of_the_future_stay_first() {
+        let (function, whole) = (task(Some("f"), PRELUDE), task(None, PRELUDE));
+        for future in [
+            "from __future__ import annotations\n",
+            "\"\"\"Words of the\nprogram.\"\"\"\n\nfrom __future__ import annotations\nfrom __future__ import division\n\n",
+            "from __future__ import annotations; y = 1\n",
+        ] {
+            let source = format!("{future}@lambda f: f\ndef f(x):\n    return [sqrt(x)][-x]\n");
+            let line = source.lines().count();
+            let raised = format!("IndexError: list index out of range (line {line})");
+            assert_eq!(answers(&function, &source).0, ["0.0".to_owned(), raised], "{source}");
+        }
+        assert_eq!(program("from __future__ import annotations\n", &whole).first_place(), 35);
+        assert_eq!(program("x = '__future__'\n", &whole).first_place(), 0);
+    }
+}
