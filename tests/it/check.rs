@@ -33,8 +33,12 @@ fn tasks_are_mended_by_what_the_check_says() {
     }
     assert!(text.lines().last().unwrap().starts_with("3 tasks: 1 in order, 2 to mend ("), "{text}");
 
-    let output = check(dir.path(), &["--env", "tasks.jsonl", "--json"]);
+    let output = check(dir.path(), &["--env", "tasks.jsonl", "--json", "--keep", "rest.jsonl"]);
     assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("rest.jsonl: 1 of 3 tasks, without square, third"), "{said}");
+    let rest = fs::read_to_string(dir.path().join("rest.jsonl")).unwrap();
+    assert_eq!(rest, format!("{}\n", TASKS.lines().next().unwrap()), "the line as it was");
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&object["level"], &object["tasks"]["to_mend"]), (&"problem".into(), &2.into()));
     assert_eq!(object["findings"][0]["place"]["line"], 2);
@@ -44,6 +48,42 @@ fn tasks_are_mended_by_what_the_check_says() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.lines().last().unwrap().starts_with("3 tasks in order ("), "{text}");
+}
+
+#[test]
+fn what_a_reference_does_not_answer_is_named_with_the_way_to_use_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let task = |id: &str, body: &str| {
+        format!(
+            r#"{{"id":"{id}","prompt":"P.","entry_point":"f","inputs":["(1,)","(2,)","(5,)"],"reference":"def f(x):\n    {body}"}}"#
+        )
+    };
+    let good = task("good", "return 2 * x");
+    fs::write(dir.path().join("tasks.jsonl"), format!("\n{}\n{good}\n", task("slow", "while x > 1: pass"))).unwrap();
+    fs::write(dir.path().join("f.py"), "def f(x):\n    return 2 * x\n").unwrap();
+    let score = |env: &str| {
+        let mut command = cargo_bin_cmd!("grpo-2048");
+        command.current_dir(dir.path()).args(["score", "--env", env, "--task", "good", "f.py"]).output().unwrap()
+    };
+    let refused = score("tasks.jsonl");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("tasks.jsonl:2 (slow): the reference fails on test 2: "), "{said}");
+    assert!(said.contains("`grpo-2048 check --keep FILE` tells of all"), "{said}");
+    let output = check(dir.path(), &["--env", "tasks.jsonl", "--keep", "rest.jsonl"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("rest.jsonl: 1 of 2 tasks, without slow"), "{said}");
+    assert_eq!(fs::read_to_string(dir.path().join("rest.jsonl")).unwrap(), format!("{good}\n"));
+    assert_eq!(score("rest.jsonl").status.code(), Some(0));
+
+    for (arguments, words) in [
+        (["--env", "tasks.jsonl", "--keep", "tasks.jsonl"], "--keep tasks.jsonl: that is the file to check"),
+        (["--env", "2048", "--keep", "rest.jsonl"], "--keep rest.jsonl: 2048 has no tasks that could be kept"),
+    ] {
+        let output = check(dir.path(), &arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{output:?}");
+    }
 }
 
 #[test]

@@ -100,7 +100,8 @@ pub fn open_with_sandbox(config: &Config, console: &Console) -> Result<(Arena, S
             let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
             Err(CliError::user_hint(
                 format!("--env {first}{more}"),
-                "where a task has `inputs`, its reference computes the answers; `grpo-2048 check` tells of all that fail",
+                "where a task has `inputs`, its reference computes the answers; `grpo-2048 check --keep FILE` tells of all \
+                 that fail, and writes the other tasks to FILE",
             ))
         }
     }

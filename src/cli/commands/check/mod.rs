@@ -1,7 +1,9 @@
 //! `grpo-2048 check`: can this environment be learnt, and can its reward be cheated?
 
 mod grader;
+mod kept;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -33,6 +35,7 @@ const PROBLEMS: u8 = 2;
 #[command(after_help = "Examples:
   grpo-2048 check --env tasks.jsonl   tasks of your own
   grpo-2048 check --env game.py       a game of your own
+  grpo-2048 check --env tasks.jsonl --keep rest.jsonl   go on with those in order
   grpo-2048 check --env tasks.jsonl --json | jq '.findings[].level'
   grpo-2048 check --env tasks.jsonl --grader rewards.py:reward   another's reward
 
@@ -58,6 +61,9 @@ pub struct CheckArgs {
     /// One JSON object with all findings instead of text
     #[arg(long, help_heading = "Output")]
     json: bool,
+    /// Write the tasks without a problem to this file, and say which are left out
+    #[arg(long, value_name = "FILE", conflicts_with = "grader", help_heading = "Output")]
+    keep: Option<PathBuf>,
     #[command(flatten)]
     workers: WorkerArgs,
     #[command(flatten)]
@@ -83,6 +89,7 @@ impl CheckArgs {
             let asked = grader::Auditing { grader, form, each, json: self.json };
             return grader::run(&asked, &config, environment, console).map(exit_code);
         }
+        let kept = self.keep.as_ref().map(|target| kept::Kept::at(target, &environment)).transpose()?;
         // References that give no answers are among the findings of the check below.
         let opened = arena::open_unchecked(&config, environment, console)?;
         let arena = opened.arena.under(Rules::training(&config));
@@ -93,6 +100,9 @@ impl CheckArgs {
             false => {
                 output::print(&text(env, arena.environment(), &report, started.elapsed().as_secs_f64()))?;
             }
+        }
+        if let (Some(kept), Environment::Tasks(tasks)) = (kept, arena.environment()) {
+            console.print(&kept.write(tasks, &report)?);
         }
         Ok(exit_code(level))
     }

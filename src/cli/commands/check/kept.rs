@@ -1,0 +1,53 @@
+//! The tasks in which the check finds no problem, as a file of their own.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::cli::opened::rows;
+use crate::cli::said::CliError;
+use crate::environment::Environment;
+use crate::environment::tasks::{Task, Tasks};
+use crate::files;
+use crate::plural::counted;
+use crate::preflight::{Level, Report};
+
+/// Where such tasks are written.
+pub struct Kept {
+    target: PathBuf,
+}
+
+impl Kept {
+    /// Refuses an environment that has no tasks, and the file that they are read from.
+    pub fn at(target: &Path, environment: &Environment) -> Result<Kept, CliError> {
+        let is_same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+        let refused = |why: String| Err(CliError::user(format!("--keep {}: {why}", target.display())));
+        match environment {
+            Environment::Tasks(tasks) if is_same(target, tasks.path()) => refused("that is the file to check".into()),
+            Environment::Tasks(_) => Ok(Kept { target: target.to_owned() }),
+            other => refused(format!("{} has no tasks that could be kept", other.name())),
+        }
+    }
+
+    /// Writes the lines of tasks without a problem as they are, and says which are left out.
+    pub fn write(&self, tasks: &Tasks, report: &Report) -> Result<String, CliError> {
+        let failed = |path: &Path, error| CliError::user_path(format!("{}: {error}", path.display()), path);
+        let mend: BTreeSet<usize> =
+            report.of_level(Level::Problem).filter_map(|finding| Some(finding.place.as_ref()?.line)).collect();
+        let (out, kept): (Vec<&Task>, Vec<&Task>) = tasks.tasks().iter().partition(|task| mend.contains(&task.line));
+        let target = self.target.display();
+        if kept.is_empty() {
+            return Err(CliError::user(format!("--keep {target}: no task is without a problem; nothing is written")));
+        }
+        let text = std::fs::read(tasks.path()).map_err(|error| failed(tasks.path(), error))?;
+        let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+        // Lines are counted from 1.
+        let whole = kept.iter().flat_map(|task| [lines[task.line - 1], b"\n"]).collect::<Vec<_>>().concat();
+        files::write_whole(&self.target, &whole).map_err(|error| failed(&self.target, error))?;
+        let all = counted(tasks.tasks().len(), "task");
+        let without = match out.is_empty() {
+            true => String::new(),
+            false => format!(", without {}", rows::named(out.iter().map(|task| task.id.as_str()))),
+        };
+        Ok(format!("{target}: {} of {all}{without}", kept.len()))
+    }
+}
