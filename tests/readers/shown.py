@@ -3,6 +3,8 @@
 A run shows other numbers with another seed or number of steps, and ends with another program, so lines are compared without them:
 every line that is shown must have been printed, in that order, with other digits at most. A line of dots stands for any lines. The
 curve of README is that of `demo`. `make train` checks its reward before it begins, which `demo` does not.
+
+The means of README are those of `demo`, up to what another kind of processor rounds: each lies in the interval that is printed.
 """
 
 import pathlib
@@ -34,7 +36,18 @@ def compare(path, shown, printed):
             sys.exit(f"error: {path} shows a line that `grpo-2048 demo` does not print, or not in that order:\n{line}")
 
 
-printed = [bare(line) for line in pathlib.Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()]
+def means_hold(shown, printed):
+    """Ends with an error at a mean of held-out games that is outside of what was printed: it is of another model."""
+    intervals = re.findall(r"held out, after step \d+: score \d+ \((\d+) to (\d+)\)", printed)
+    means = re.search(r"^mean score +(\d+) +(\d+) ", shown, re.MULTILINE).groups()
+    for mean, (low, high) in zip(means, (intervals[0], intervals[-1]), strict=True):
+        if not int(low) <= int(mean) <= int(high):
+            sys.exit(f"error: README.md shows a mean score of {mean}; `grpo-2048 demo` found {low} to {high}")
+
+
+output = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+means_hold(block("README.md", "held out, after step 0"), output)
+printed = [bare(line) for line in output.splitlines()]
 for path, start in [("README.md", "held out, after step 0"), ("docs/using.md", "$ make train TRAIN_FLAGS")]:
     compare(path, block(path, start).splitlines(), printed)
 print("README.md and docs/using.md show lines that a run prints")

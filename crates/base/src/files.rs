@@ -29,10 +29,13 @@ pub fn write_tensors<N: AsRef<str> + Ord + std::fmt::Display, T: safetensors::Vi
     fs::set_permissions(path, permissions)
 }
 
-/// Moves a directory that was filled elsewhere on the same disk to `target`, synced; `target` must not exist.
+/// Moves a directory that was filled elsewhere on the same disk to `target`, synced, in place of a directory that is there.
 pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
     for entry in fs::read_dir(filled)? {
         File::open(entry?.path())?.sync_all()?;
+    }
+    if target.exists() {
+        fs::remove_dir_all(target)?;
     }
     fs::rename(filled, target)?;
     File::open(directory_of(target))?.sync_all()

@@ -27,7 +27,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("pip install grpo_2048-*.whl ./examples/judge/verifiers", "Makefile", "./examples/judge/verifiers"),
     ("grpo-2048 eval --suite humaneval", "tests/it/models.rs", "\"--suite\", \"mbpp\""),
     // Blocks.
-    ("held out, after step 0: score 2235", "tests/readers/shown.py", "README.md"),
+    ("held out, after step 0: score 1313", "tests/readers/shown.py", "README.md"),
     ("\"\"\"You guess a number", "tests/it/script_games.rs", "docs/games.md"),
     ("from grpo_sandbox import Judge\n\njudge = Judge(env=\"tasks.jsonl\"", "tests/readers/judge_package.py", "shown("),
     (

@@ -94,15 +94,9 @@ impl Learner {
         let filled = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(dir).map_err(EvolveError::file(dir))?;
         policy.save(filled.path()).map_err(TrainError::from)?;
         self.optimizer.save(&filled.path().join(OPTIMIZER)).map_err(TrainError::from)?;
+        // One of a round that is made again, because its database was never written, is replaced.
         let target = checkpoint(dir, round);
-        let publish = || {
-            // One of a round that was made again, because the database of it was never written.
-            if target.exists() {
-                fs::remove_dir_all(&target)?;
-            }
-            files::publish_dir(filled.path(), &target)
-        };
-        publish().map_err(EvolveError::file(&target))
+        files::publish_dir(filled.path(), &target).map_err(EvolveError::file(&target))
     }
 
     /// Sets `policy` to what it was after a round.

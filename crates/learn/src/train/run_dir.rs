@@ -199,13 +199,7 @@ impl RunDir {
             tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
         sums::write(partial.path()).map_err(RunDirError::io(partial.path()))?;
-        let publish = || -> io::Result<()> {
-            if target.exists() {
-                fs::remove_dir_all(&target)?;
-            }
-            files::publish_dir(partial.path(), &target)
-        };
-        publish().map_err(RunDirError::io(&target))?;
+        files::publish_dir(partial.path(), &target).map_err(RunDirError::io(&target))?;
         Ok(target)
     }
 
