@@ -35,24 +35,40 @@ impl<'a> Loaded<'a> {
         loaded
     }
 
-    /// The fault with the line that its author knows.
+    /// The fault with the line that its author knows; one of the prelude is said to be of it.
     pub fn own(&self, fault: Fault) -> Fault {
         match fault {
-            Fault::Raised { kind, message, line } => {
-                Fault::Raised { kind, message, line: line.and_then(|line| self.line(line)) }
-            }
-            Fault::NotCompiled { line, message } => Fault::NotCompiled { line: self.line(line).unwrap_or(1), message },
+            Fault::Raised { kind, message, line: Some(line) } => match self.place(line) {
+                Place::Program(line) => Fault::Raised { kind, message, line: Some(line) },
+                Place::Prelude(line) => {
+                    let message = format!("{message} (line {line} of the prelude)").trim_start().to_owned();
+                    Fault::Raised { kind, message, line: None }
+                }
+            },
+            Fault::NotCompiled { line, message } => match self.place(line) {
+                Place::Program(line) => Fault::NotCompiled { line, message },
+                Place::Prelude(_) => Fault::NotCompiled { line: 1, message },
+            },
             fault => fault,
         }
     }
 
-    /// The line of the program; none for one of the prelude.
-    fn line(&self, line: u32) -> Option<u32> {
-        match line.checked_sub(self.before) {
-            None | Some(0) => Some(line),
-            Some(after) => after.checked_sub(self.prelude).filter(|&own| own > 0).map(|own| self.before + own),
+    fn place(&self, line: u32) -> Place {
+        let after = line.saturating_sub(self.before);
+        if after == 0 {
+            Place::Program(line)
+        } else if after <= self.prelude {
+            Place::Prelude(after)
+        } else {
+            Place::Program(line - self.prelude)
         }
     }
+}
+
+/// Where a line that was loaded comes from, and which of its lines it is.
+enum Place {
+    Program(u32),
+    Prelude(u32),
 }
 
 fn lines(text: &str) -> u32 {
@@ -122,8 +138,8 @@ mod tests {
             answers(&function, "def pow(x, y):\n    return 7\n\ndef f(x):\n    return pow(x, 2)\n").0,
             ["7", "7"]
         );
-        let none = "AttributeError: 'NoneType' object has no attribute 'x'";
-        assert_eq!(answers(&function, "def f(x):\n    return half(x)\n").0, [none, "2.0"], "a line of the prelude");
+        let none = "AttributeError: 'NoneType' object has no attribute 'x' (line 5 of the prelude)";
+        assert_eq!(answers(&function, "def f(x):\n    return half(x)\n").0, [none, "2.0"]);
         let own = "def f(x):\n    if not x:\n        return [][0]\n    return x\n";
         assert_eq!(answers(&function, own).0, ["IndexError: list index out of range (line 3)", "4"]);
         let loading = answers(&function, "x = 1\n1 / 0\ndef f(x):\n    return x\n").0;

@@ -106,6 +106,9 @@ impl Examination<'_> {
                 problem(text).mend("import what docs/sandbox.md lists, or leave out the task")
             }
             Some(Ending::WrongAnswer) => problem(text).mend("correct the reference, or what the test expects"),
+            _ if self.task(run.task).prelude.is_some() => {
+                problem(text).mend("correct the reference, or the prelude of the task")
+            }
             _ => problem(text).mend("correct the reference"),
         })
     }

@@ -186,6 +186,16 @@ fn a_reference_that_gives_no_answer_is_named_and_the_others_are_checked_all_the_
 }
 
 #[test]
+fn a_prelude_that_raises_is_named_with_its_line() {
+    let raises = task("raises", "def f(x):\n    return x", r#","prelude":"import math\n1 / 0""#);
+    let report = checked(&[DOUBLE, &raises]);
+    let (level, line, text, mend) = only(&report, Check::References);
+    assert_eq!((level, line), (Level::Problem, 2));
+    assert!(text.ends_with("ZeroDivisionError: division by zero (line 2 of the prelude)"), "{text}");
+    assert_eq!(mend, "correct the reference, or the prelude of the task");
+}
+
+#[test]
 fn tasks_without_a_reference_are_told_of_once() {
     let without = |id: &str| {
         format!(
