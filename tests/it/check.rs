@@ -78,6 +78,11 @@ fn what_a_reference_does_not_answer_is_named_with_the_way_to_use_the_rest() {
 
     for (arguments, words) in [
         (["--env", "tasks.jsonl", "--keep", "tasks.jsonl"], "--keep tasks.jsonl: that is the file to check"),
+        (
+            ["--env", "tasks.jsonl", "--keep", "nowhere/rest.jsonl"],
+            "--keep nowhere/rest.jsonl: no such directory: nowhere",
+        ),
+        (["--env", "tasks.jsonl", "--keep", "."], "--keep .: is a directory"),
         (["--env", "2048", "--keep", "rest.jsonl"], "--keep rest.jsonl: 2048 has no tasks that could be kept"),
     ] {
         let output = check(dir.path(), &arguments);

@@ -29,16 +29,21 @@ pub fn write_tensors<N: AsRef<str> + Ord + std::fmt::Display, T: safetensors::Vi
     fs::set_permissions(path, permissions)
 }
 
-/// Moves a directory that was filled elsewhere on the same disk to `target`, synced, in place of a directory that is there.
+/// Moves a directory that was filled elsewhere on the same disk to `target`, synced. An error if something is in `target`.
 pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
     for entry in fs::read_dir(filled)? {
         File::open(entry?.path())?.sync_all()?;
     }
+    fs::rename(filled, target)?;
+    File::open(directory_of(target))?.sync_all()
+}
+
+/// The same, in place of a directory that is at `target`, which is removed with all that is in it.
+pub fn replace_dir(filled: &Path, target: &Path) -> io::Result<()> {
     if target.exists() {
         fs::remove_dir_all(target)?;
     }
-    fs::rename(filled, target)?;
-    File::open(directory_of(target))?.sync_all()
+    publish_dir(filled, target)
 }
 
 /// An unnamed new file beside `target`, with the permissions that the user's umask allows.
@@ -98,6 +103,23 @@ mod tests {
         let one = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![1], &[0; 4]).unwrap();
         write_tensors([("one", one)], None, &tensors).unwrap();
         assert_eq!([mode(&whole), mode(&tensors)], [mode(&plain); 2]);
+    }
+
+    #[test]
+    fn a_directory_is_replaced_only_where_that_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("model");
+        let filled = |name: &str| {
+            let filled = dir.path().join("filled");
+            fs::create_dir(&filled).unwrap();
+            fs::write(filled.join(name), "").unwrap();
+            filled
+        };
+        publish_dir(&filled("first"), &target).unwrap();
+        let second = filled("second");
+        assert!(publish_dir(&second, &target).is_err() && target.join("first").exists());
+        replace_dir(&second, &target).unwrap();
+        assert!(target.join("second").exists() && !target.join("first").exists());
     }
 
     #[test]

@@ -69,6 +69,21 @@ impl CliError {
         })
     }
 
+    /// Refuses a file that cannot be written where it is named, before there is work to lose. `named` is the path with the flag that
+    /// names it, `example` the name of such a file.
+    pub fn refuse_unwritable(named: impl Display, path: &Path, example: &str) -> Result<(), CliError> {
+        if path.is_dir() {
+            let hint = format!("expected a file to write, such as {example}");
+            return Err(CliError::user_hint(format!("{named}: is a directory"), hint));
+        }
+        let directory = files::directory_of(path);
+        if !directory.is_dir() {
+            let message = format!("{named}: no such directory: {}", directory.display());
+            return Err(CliError::user_hint(message, "create it, or name a file somewhere else"));
+        }
+        Ok(())
+    }
+
     /// The machine's or the program's fault.
     pub fn run(error: impl Error + Send + Sync + 'static) -> CliError {
         CliError::Run(Box::new(error))

@@ -96,7 +96,7 @@ impl Learner {
         self.optimizer.save(&filled.path().join(OPTIMIZER)).map_err(TrainError::from)?;
         // One of a round that is made again, because its database was never written, is replaced.
         let target = checkpoint(dir, round);
-        files::publish_dir(filled.path(), &target).map_err(EvolveError::file(&target))
+        files::replace_dir(filled.path(), &target).map_err(EvolveError::file(&target))
     }
 
     /// Sets `policy` to what it was after a round.

@@ -199,7 +199,7 @@ impl RunDir {
             tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
         sums::write(partial.path()).map_err(RunDirError::io(partial.path()))?;
-        files::publish_dir(partial.path(), &target).map_err(RunDirError::io(&target))?;
+        files::replace_dir(partial.path(), &target).map_err(RunDirError::io(&target))?;
         Ok(target)
     }
 

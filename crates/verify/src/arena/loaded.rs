@@ -37,17 +37,17 @@ impl<'a> Loaded<'a> {
 
     /// The fault with the line that its author knows; one of the prelude is said to be of it.
     pub fn own(&self, fault: Fault) -> Fault {
+        let of_prelude =
+            |message: String, line: u32| format!("{message} (line {line} of the prelude)").trim_start().to_owned();
         match fault {
             Fault::Raised { kind, message, line: Some(line) } => match self.place(line) {
                 Place::Program(line) => Fault::Raised { kind, message, line: Some(line) },
-                Place::Prelude(line) => {
-                    let message = format!("{message} (line {line} of the prelude)").trim_start().to_owned();
-                    Fault::Raised { kind, message, line: None }
-                }
+                Place::Prelude(line) => Fault::Raised { kind, message: of_prelude(message, line), line: None },
             },
             Fault::NotCompiled { line, message } => match self.place(line) {
                 Place::Program(line) => Fault::NotCompiled { line, message },
-                Place::Prelude(_) => Fault::NotCompiled { line: 1, message },
+                // A program that does not compile has a line to name.
+                Place::Prelude(line) => Fault::NotCompiled { line: 1, message: of_prelude(message, line) },
             },
             fault => fault,
         }
@@ -144,6 +144,13 @@ mod tests {
         assert_eq!(answers(&function, own).0, ["IndexError: list index out of range (line 3)", "4"]);
         let loading = answers(&function, "x = 1\n1 / 0\ndef f(x):\n    return x\n").0;
         assert_eq!(loading[0], "ZeroDivisionError: division by zero (line 2)");
+        let plain = program("def f(x):\n    return x\n", &function);
+        let refused = |line| {
+            let fault = Fault::NotCompiled { line, message: "'return' outside function".into() };
+            Loaded::new(&plain, &function).own(fault).to_string()
+        };
+        assert_eq!(refused(5), "does not compile: line 1: 'return' outside function (line 5 of the prelude)");
+        assert_eq!(refused(7), "does not compile: line 2: 'return' outside function");
         let script = task(None, PRELUDE);
         let own = "x = int(input())\nprint(int(sqrt(x)))\nprint(1 // x)\n";
         assert_eq!(answers(&script, own).0[0], "ZeroDivisionError: division by zero (line 3)");

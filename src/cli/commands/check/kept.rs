@@ -17,13 +17,17 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Refuses an environment that has no tasks, and the file that they are read from.
+    /// Refuses an environment that has no tasks, the file that they are read from, and one that cannot be written.
     pub fn at(target: &Path, environment: &Environment) -> Result<Kept, CliError> {
         let is_same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
-        let refused = |why: String| Err(CliError::user(format!("--keep {}: {why}", target.display())));
+        let named = format!("--keep {}", target.display());
+        let refused = |why: String| Err(CliError::user(format!("{named}: {why}")));
         match environment {
             Environment::Tasks(tasks) if is_same(target, tasks.path()) => refused("that is the file to check".into()),
-            Environment::Tasks(_) => Ok(Kept { target: target.to_owned() }),
+            Environment::Tasks(_) => {
+                CliError::refuse_unwritable(named, target, "rest.jsonl")?;
+                Ok(Kept { target: target.to_owned() })
+            }
             other => refused(format!("{} has no tasks that could be kept", other.name())),
         }
     }

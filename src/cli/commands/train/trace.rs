@@ -6,7 +6,6 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::cli::said::CliError;
-use crate::files;
 use crate::metrics::{Console, TraceSink};
 
 /// Step of a session that is traced by default. The first step is not typical, because it warms up.
@@ -35,17 +34,7 @@ impl TraceArgs {
     pub fn chosen(&self, done: usize, last: usize) -> Result<Option<Traced>, CliError> {
         let Some(path) = self.trace.clone() else { return Ok(None) };
         let shown = path.display();
-        if path.is_dir() {
-            return Err(CliError::user_hint(
-                format!("--trace {shown}: is a directory"),
-                "expected a file to write, such as trace.json",
-            ));
-        }
-        let directory = files::directory_of(&path);
-        if !directory.is_dir() {
-            let message = format!("--trace {shown}: no such directory: {}", directory.display());
-            return Err(CliError::user_hint(message, "create it, or name a file somewhere else"));
-        }
+        CliError::refuse_unwritable(format!("--trace {shown}"), &path, "trace.json")?;
         if done >= last {
             return Err(CliError::user_hint(
                 format!("--trace {shown}: {done} of {last} steps are done, none is left to trace"),
