@@ -137,6 +137,10 @@ fn wrong_input_is_answered_with_what_is_right() {
         let run = empty_run(dir.path());
         let words = refused(dir.path(), &["report", &run, "--output", "/dev/full"]);
         assert!(words.contains("hint: name a file on another disk"), "{words}");
+        let words = refused(dir.path(), &["report", &run, "--output", "nowhere/page.html"]);
+        let told =
+            "--output nowhere/page.html: No such file or directory (os error 2)\nhint: name a file in a directory";
+        assert!(words.contains(told), "{words}");
     }
 }
 

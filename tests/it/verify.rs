@@ -55,6 +55,22 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
 }
 
 #[test]
+fn rewards_with_a_part_of_another_program_are_refused_and_not_called_wrong() {
+    let place = tempfile::tempdir().unwrap();
+    runs::run(&place.path().join("run"), &["--steps", "1"]);
+    let log = place.path().join("run/completions/step_00001.jsonl");
+    let text = fs::read_to_string(&log).unwrap().replacen("\"reward_parts\":{", "\"reward_parts\":{\"time\":0.5,", 1);
+    fs::write(&log, text).unwrap();
+    let refused = verify(place.path(), &[]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{told}");
+    assert!(
+        told.contains("step 1: the rewards have a part `time`; with the settings of this run there are: game, failure"),
+        "{told}"
+    );
+}
+
+#[test]
 fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
     for combined in ["last", "best", "discounted"] {
         let place = tempfile::tempdir().unwrap();

@@ -52,7 +52,14 @@ fn beside(target: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.prefix(PARTIAL);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory_of(target))
+    builder.tempfile_in(directory_of(target)).map_err(without_path)
+}
+
+/// The error without the name of the unfinished file, which nobody knows, that tempfile puts at its end.
+fn without_path(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    let words = text.split_once(" at path ").map_or(text.as_str(), |(words, _)| words);
+    io::Error::new(error.kind(), words)
 }
 
 /// What a path is that a reader may wait for without end: a named pipe, a socket or a device. None for all else.
@@ -88,7 +95,9 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&target).unwrap(), text);
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
-        assert!(write_whole(&dir.path().join("missing/trace.json"), b"").is_err());
+        let missing = write_whole(&dir.path().join("missing/trace.json"), b"").unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        assert!(!missing.to_string().contains("missing"), "the caller names the file: {missing}");
     }
 
     #[cfg(unix)]

@@ -1,7 +1,5 @@
 //! `grpo-2048 report`: runs as one page in a browser.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -56,14 +54,7 @@ impl ReportArgs {
             readers.iter_mut().map(RunReader::read_whole).collect::<Result<_, _>>().map_err(report_error)?;
         let path = self.output_path();
         let page = html(&runs, Refresh::Never);
-        fs::write(&path, &page).map_err(|error| {
-            let hint = match error.kind() {
-                ErrorKind::NotFound | ErrorKind::NotADirectory => "name a file in a directory that exists",
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "name a file that you may write",
-                _ => "name a file on another disk",
-            };
-            CliError::user_hint(format!("--output {}: {error}", path.display()), hint)
-        })?;
+        output::write_file(format!("--output {}", path.display()), &path, page.as_bytes())?;
         for (run, note) in runs.iter().flat_map(|run| run.notes.iter().map(move |note| (run, note))) {
             console.print(&format!("{}: {note}", run.path));
         }

@@ -148,6 +148,7 @@ impl Verification<'_> {
                 let words = format!("{}: {} cannot be read", path.display(), counted(unreadable, "line"));
                 return Err(CliError::user(words));
             }
+            self.require_parts(*step, &logged)?;
             completions += logged.len();
             differences.extend(self.step(*step, &logged)?);
         }
@@ -164,6 +165,23 @@ impl Verification<'_> {
             numpy_interpreter_sha256: None,
             differences,
         })
+    }
+
+    /// Refuses rewards with a part that no setting gives: a program of the user's own added it, and it alone can say what
+    /// it is worth.
+    fn require_parts(&self, step: usize, logged: &[LoggedCompletion]) -> Result<(), CliError> {
+        let rule = Rule::new(&self.config.reward, self.arena.environment());
+        let is_known = |part: &str| rule.names().any(|name| name == part);
+        let Some(part) = logged.iter().flat_map(|one| one.reward_parts.keys()).find(|part| !is_known(part)) else {
+            return Ok(());
+        };
+        let names = rule.names().collect::<Vec<_>>().join(", ");
+        let message =
+            format!("step {step}: the rewards have a part `{part}`; with the settings of this run there are: {names}");
+        Err(CliError::user_hint(
+            message,
+            "judge the run with the program that added the part, or name its settings with --set",
+        ))
     }
 
     /// The differences of a step.

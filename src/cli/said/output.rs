@@ -1,12 +1,16 @@
-//! Prints results to standard output. A reader that closes it early, such as `head`, is no error.
+//! Prints results to standard output, or writes them to a file. A reader that closes it early, such as `head`, is no error.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 use serde::Serialize;
 use textwrap::WordSplitter;
 
 use super::CliError;
+use crate::files;
 
 pub fn print(text: &str) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
@@ -19,6 +23,23 @@ pub fn print(text: &str) -> Result<(), CliError> {
 /// Prints a result as JSON in one line.
 pub fn json(result: &impl Serialize) -> Result<(), CliError> {
     print(&format!("{}\n", serde_json::to_string(result).map_err(CliError::run)?))
+}
+
+/// Writes a result to a file, whole or not at all, or to a device. `named` is the path with the flag that names it.
+pub fn write_file(named: impl Display, path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    let written = if files::special(path).is_some() { fs::write(path, bytes) } else { files::write_whole(path, bytes) };
+    written.map_err(|error| unwritten(named, &error))
+}
+
+/// Why there is no such file, and what to do about it.
+pub fn unwritten(named: impl Display, error: &io::Error) -> CliError {
+    let hint = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => "name a file in a directory that exists",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "name a file that you may write",
+        ErrorKind::IsADirectory => "name a file in it",
+        _ => "name a file on another disk",
+    };
+    CliError::user_hint(format!("{named}: {error}"), hint)
 }
 
 /// The text in lines of at most `room` columns, broken between words alone.

@@ -156,6 +156,11 @@ impl Rule {
         })
     }
 
+    /// The names of the parts of its rewards, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.parts.iter().map(|(name, _)| *name).chain(self.added.iter().map(|added| added.name))
+    }
+
     /// The reward of an evaluation.
     pub fn score<'a>(&self, judged: impl Into<Judged<'a>>) -> Reward {
         let judged = judged.into();

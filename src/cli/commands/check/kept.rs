@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::cli::opened::rows;
-use crate::cli::said::CliError;
+use crate::cli::said::{CliError, output};
 use crate::environment::Environment;
 use crate::environment::tasks::{Task, Tasks};
-use crate::files;
 use crate::plural::counted;
 use crate::preflight::{Level, Report};
 
@@ -34,7 +33,6 @@ impl Kept {
 
     /// Writes the lines of tasks without a problem as they are, and says which are left out.
     pub fn write(&self, tasks: &Tasks, report: &Report) -> Result<String, CliError> {
-        let failed = |path: &Path, error| CliError::user_path(format!("{}: {error}", path.display()), path);
         let mend: BTreeSet<usize> =
             report.of_level(Level::Problem).filter_map(|finding| Some(finding.place.as_ref()?.line)).collect();
         let (out, kept): (Vec<&Task>, Vec<&Task>) = tasks.tasks().iter().partition(|task| mend.contains(&task.line));
@@ -42,11 +40,12 @@ impl Kept {
         if kept.is_empty() {
             return Err(CliError::user(format!("--keep {target}: no task is without a problem; nothing is written")));
         }
-        let text = std::fs::read(tasks.path()).map_err(|error| failed(tasks.path(), error))?;
+        let text = std::fs::read(tasks.path())
+            .map_err(|error| CliError::user_path(format!("{}: {error}", tasks.path().display()), tasks.path()))?;
         let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
         // Lines are counted from 1.
         let whole = kept.iter().flat_map(|task| [lines[task.line - 1], b"\n"]).collect::<Vec<_>>().concat();
-        files::write_whole(&self.target, &whole).map_err(|error| failed(&self.target, error))?;
+        output::write_file(format!("--keep {target}"), &self.target, &whole)?;
         let all = counted(tasks.tasks().len(), "task");
         let without = match out.is_empty() {
             true => String::new(),

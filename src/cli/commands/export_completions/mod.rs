@@ -70,12 +70,8 @@ impl ExportCompletionsArgs {
             parts.extend(logged.iter().flat_map(|one| one.reward_parts.keys().cloned()));
         }
         let columns = columns(&parts);
-        let file = File::create(&self.output).map_err(|error| {
-            CliError::user_hint(
-                format!("--output {}: {error}", self.output.display()),
-                "name a file that can be written",
-            )
-        })?;
+        let file = File::create(&self.output)
+            .map_err(|error| output::unwritten(format!("--output {}", self.output.display()), &error))?;
         let rows = match format {
             Format::Parquet => {
                 let mut table = ParquetTable::new(BufWriter::new(file), &columns).map_err(CliError::run)?;

@@ -9,7 +9,6 @@ use crate::cli::opened::rows;
 use crate::cli::said::{CliError, output};
 use crate::environment::tasks::convert::{Converter, Dropped, Line};
 use crate::environment::tasks::{Suite, SuiteRows};
-use crate::files;
 use crate::plural::counted;
 
 /// Make tasks of the rows of a public data set
@@ -51,9 +50,7 @@ impl ConvertArgs {
         if sum.tasks == 0 {
             return Err(rows::none(self.file.display(), sum.rows, &sum.dropped));
         }
-        files::write_whole(&target, sum.text.as_bytes()).map_err(|error| {
-            CliError::user_hint(format!("{}: {error}", target.display()), "name a file that can be written")
-        })?;
+        output::write_file(target.display(), &target, sum.text.as_bytes())?;
         output::print(&sum.report(&target))
     }
 }

@@ -8,7 +8,6 @@ use crate::cli::arguments::{Flags, SourceArgs, boards};
 use crate::cli::opened::arena;
 use crate::cli::said::{CliError, output};
 use crate::environment::tasks::{NoHoneypot, Split, Task, Tasks, honeypot};
-use crate::files;
 use crate::metrics::Console;
 use crate::plural::counted;
 use crate::seed::{Purpose, Seed};
@@ -65,9 +64,7 @@ impl HoneypotArgs {
             text.push('\n');
         }
         lines.iter().for_each(|line| text.extend([line, "\n"]));
-        files::write_whole(&target, text.as_bytes()).map_err(|error| {
-            CliError::user_hint(format!("{}: {error}", target.display()), "name a file that can be written")
-        })?;
+        output::write_file(target.display(), &target, text.as_bytes())?;
         let (added, all) = (counted(lines.len(), "honeypot"), counted(tasks.tasks().len(), "task"));
         output::print(&format!("{}  ({all}, and {added} at the end)\n", target.display()))
     }
