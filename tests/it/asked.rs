@@ -137,6 +137,11 @@ fn wrong_input_is_answered_with_what_is_right() {
         let run = empty_run(dir.path());
         let words = refused(dir.path(), &["report", &run, "--output", "/dev/full"]);
         assert!(words.contains("hint: name a file on another disk"), "{words}");
+        std::os::unix::fs::symlink("kept.html", dir.path().join("page.html")).unwrap();
+        fs::write(dir.path().join("kept.html"), "").unwrap();
+        done(dir.path(), &["report", &run, "--output", "page.html"]);
+        assert!(dir.path().join("page.html").is_symlink());
+        assert!(fs::read_to_string(dir.path().join("kept.html")).unwrap().starts_with("<!"));
         let words = refused(dir.path(), &["report", &run, "--output", "nowhere/page.html"]);
         let told =
             "--output nowhere/page.html: No such file or directory (os error 2)\nhint: name a file in a directory";

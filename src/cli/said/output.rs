@@ -27,7 +27,12 @@ pub fn json(result: &impl Serialize) -> Result<(), CliError> {
 
 /// Writes a result to a file, whole or not at all, or to a device. `named` is the path with the flag that names it.
 pub fn write_file(named: impl Display, path: &Path, bytes: &[u8]) -> Result<(), CliError> {
-    let written = if files::special(path).is_some() { fs::write(path, bytes) } else { files::write_whole(path, bytes) };
+    // A link stays, and what it leads to is replaced.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let written = match files::special(&target) {
+        Some(_) => fs::write(&target, bytes),
+        None => files::write_whole(&target, bytes),
+    };
     written.map_err(|error| unwritten(named, &error))
 }
 
