@@ -107,7 +107,13 @@ impl VerifyArgs {
         let config = layers.resolve()?;
         let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
         let arena = arena.under(Rules::training(&config));
-        let mut certificate = Verification { arena: &arena, config: &config, console }.of(&run, &files)?;
+        let mut certificate = Verification {
+            arena: &arena,
+            rule: Rule::new(&config.reward, arena.environment()),
+            config: &config,
+            console,
+        }
+        .of(&run, &files)?;
         certificate.numpy_interpreter_sha256 = sandbox.has_opened_numpy().then_some(grpo_sandbox::NUMPY_SHA256);
         match self.json {
             true => output::json(&certificate)?,
@@ -121,6 +127,7 @@ impl VerifyArgs {
 /// What judges the completions of a run.
 struct Verification<'a> {
     arena: &'a Arena,
+    rule: Rule,
     config: &'a Config,
     console: &'a Console,
 }
@@ -170,12 +177,11 @@ impl Verification<'_> {
     /// Refuses rewards with a part that no setting gives: a program of the user's own added it, and it alone can say what
     /// it is worth.
     fn require_parts(&self, step: usize, logged: &[LoggedCompletion]) -> Result<(), CliError> {
-        let rule = Rule::new(&self.config.reward, self.arena.environment());
-        let is_known = |part: &str| rule.names().any(|name| name == part);
+        let is_known = |part: &str| self.rule.names().any(|name| name == part);
         let Some(part) = logged.iter().flat_map(|one| one.reward_parts.keys()).find(|part| !is_known(part)) else {
             return Ok(());
         };
-        let names = rule.names().collect::<Vec<_>>().join(", ");
+        let names = self.rule.names().collect::<Vec<_>>().join(", ");
         let message =
             format!("step {step}: the rewards have a part `{part}`; with the settings of this run there are: {names}");
         Err(CliError::user_hint(
@@ -227,12 +233,11 @@ impl Verification<'_> {
 
     /// The rewards of the turns of one completion, whose evaluations are the next ones.
     fn rejudged<'a>(&self, turns: &[Written<'_>], evaluations: impl Iterator<Item = &'a Evaluation>) -> Rejudged {
-        let rule = Rule::new(&self.config.reward, self.arena.environment());
         let (mut tokens, mut found, mut digests) = (0, Vec::new(), Vec::new());
         for (turn, evaluation) in turns.iter().zip(evaluations) {
             tokens += turn.tokens;
             let tokens = Some((tokens, self.config.rollout.max_completion_length));
-            found.push(rule.score(Judged { evaluation, tokens, program: None }));
+            found.push(self.rule.score(Judged { evaluation, tokens, program: None }));
             digests.push(evaluation.digest());
         }
         Rejudged { logged: turns.iter().map(|turn| turn.reward).collect(), found, digests }
