@@ -136,7 +136,7 @@ fn wrong_input_is_answered_with_what_is_right() {
     {
         let run = empty_run(dir.path());
         let words = refused(dir.path(), &["report", &run, "--output", "/dev/full"]);
-        assert!(words.contains("hint: name a file on another disk"), "{words}");
+        assert!(words.contains("hint: make room there, or name a file on another disk"), "{words}");
         std::os::unix::fs::symlink("kept.html", dir.path().join("page.html")).unwrap();
         fs::write(dir.path().join("kept.html"), "").unwrap();
         done(dir.path(), &["report", &run, "--output", "page.html"]);

@@ -214,6 +214,13 @@ fn what_is_said_of_tasks_is_in_the_words_of_tasks() {
     run(dir, &["export-completions", "run", "--output", "t.jsonl"]);
     let table = fs::read_to_string(dir.join("t.jsonl")).unwrap();
     assert!(table.lines().all(|line| line.contains(r#""max_tile":null"#)), "{table}");
+    #[cfg(target_os = "linux")]
+    for full in ["full.csv", "full.parquet"] {
+        std::os::unix::fs::symlink("/dev/full", dir.join(full)).unwrap();
+        let words = refused(dir, &["export-completions", "run", "--output", full]);
+        let told = format!("--output {full}: No space left on device (os error 28)\nhint: make room there");
+        assert!(words.contains(&told), "{words}");
+    }
 
     let short = ["--samples", "3", "--set", "rollout.max_completion_length=12", "--against", "base"];
     let eval = |more: &[&str]| run(dir, &[&["eval"][..], &tasks, &short, more].concat());

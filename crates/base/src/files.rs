@@ -3,18 +3,46 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Prefix of unfinished files; a process that was killed may leave one.
 pub const PARTIAL: &str = ".partial-";
 
 /// Writes a file beside `target`, syncs it, and renames it. The directory must exist.
 pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = beside(target)?;
+    let mut file = WholeFile::create(target)?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(target).map_err(|error| error.error)?;
-    Ok(())
+    file.finish()
+}
+
+/// A file that is written piece by piece. What is at its path stays there until `finish`, and without it.
+pub struct WholeFile {
+    unfinished: tempfile::NamedTempFile,
+    target: PathBuf,
+}
+
+impl WholeFile {
+    /// Begins a file beside `target`. The directory must exist.
+    pub fn create(target: &Path) -> io::Result<WholeFile> {
+        Ok(WholeFile { unfinished: beside(target)?, target: target.to_owned() })
+    }
+
+    /// Syncs the file and renames it.
+    pub fn finish(self) -> io::Result<()> {
+        self.unfinished.as_file().sync_all()?;
+        self.unfinished.persist(&self.target).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unfinished.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unfinished.as_file_mut().flush()
+    }
 }
 
 /// Writes tensors as a safetensors file with the usual permissions of a new file; the library alone would let only
@@ -98,6 +126,18 @@ mod tests {
         let missing = write_whole(&dir.path().join("missing/trace.json"), b"").unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         assert!(!missing.to_string().contains("missing"), "the caller names the file: {missing}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_finished_leaves_the_one_of_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("table.csv");
+        write_whole(&target, b"of before").unwrap();
+        let mut file = WholeFile::create(&target).unwrap();
+        file.write_all(b"half of").unwrap();
+        drop(file);
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "of before");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::fs;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use textwrap::WordSplitter;
 
 use super::CliError;
-use crate::files;
+use crate::files::{self, WholeFile};
 
 pub fn print(text: &str) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
@@ -27,13 +27,25 @@ pub fn json(result: &impl Serialize) -> Result<(), CliError> {
 
 /// Writes a result to a file, whole or not at all, or to a device. `named` is the path with the flag that names it.
 pub fn write_file(named: impl Display, path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    write_file_by(&named, path, |file| file.write_all(bytes).map_err(|error| unwritten(&named, &error)))
+}
+
+/// The same of a result that `write` writes piece by piece.
+pub fn write_file_by<T>(
+    named: impl Display,
+    path: &Path,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let failed = |error: io::Error| unwritten(&named, &error);
     // A link stays, and what it leads to is replaced.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let written = match files::special(&target) {
-        Some(_) => fs::write(&target, bytes),
-        None => files::write_whole(&target, bytes),
-    };
-    written.map_err(|error| unwritten(named, &error))
+    if files::special(&target).is_some() {
+        return write(&mut File::create(&target).map_err(failed)?);
+    }
+    let mut file = WholeFile::create(&target).map_err(failed)?;
+    let written = write(&mut file)?;
+    file.finish().map_err(failed)?;
+    Ok(written)
 }
 
 /// Why there is no such file, and what to do about it.
@@ -42,7 +54,8 @@ pub fn unwritten(named: impl Display, error: &io::Error) -> CliError {
         ErrorKind::NotFound | ErrorKind::NotADirectory => "name a file in a directory that exists",
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "name a file that you may write",
         ErrorKind::IsADirectory => "name a file in it",
-        _ => "name a file on another disk",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there, or name a file on another disk",
+        _ => "name another file",
     };
     CliError::user_hint(format!("{named}: {error}"), hint)
 }

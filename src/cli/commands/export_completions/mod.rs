@@ -4,7 +4,6 @@ mod columns;
 mod parquet_table;
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -70,21 +69,21 @@ impl ExportCompletionsArgs {
             parts.extend(logged.iter().flat_map(|one| one.reward_parts.keys().cloned()));
         }
         let columns = columns(&parts);
-        let file = File::create(&self.output)
-            .map_err(|error| output::unwritten(format!("--output {}", self.output.display()), &error))?;
-        let rows = match format {
+        let named = format!("--output {}", self.output.display());
+        let unwritten = |error| output::unwritten(&named, &error);
+        let rows = output::write_file_by(&named, &self.output, |file| match format {
             Format::Parquet => {
-                let mut table = ParquetTable::new(BufWriter::new(file), &columns).map_err(CliError::run)?;
-                each_row(&files, &columns, |row| table.row(row))?;
-                table.finish().map_err(CliError::run)?
+                let mut table = ParquetTable::new(BufWriter::new(file), &columns).map_err(unwritten)?;
+                each_row(&files, &columns, |row| table.row(row).map_err(unwritten))?;
+                table.finish().map_err(unwritten)
             }
             Format::Text(format) => {
                 let mut table = TextTable { writer: BufWriter::new(file), format, columns: &columns, rows: 0 };
-                each_row(&files, &columns, |row| table.row(row))?;
-                table.writer.flush().map_err(CliError::run)?;
-                table.rows
+                each_row(&files, &columns, |row| table.row(row).map_err(unwritten))?;
+                table.writer.flush().map_err(unwritten)?;
+                Ok(table.rows)
             }
-        };
+        })?;
         output::print(&format!(
             "{}  ({} of {})\n",
             self.output.display(),
@@ -95,14 +94,14 @@ impl ExportCompletionsArgs {
 }
 
 /// Hands every completion to `take`, in their order.
-fn each_row<E: std::error::Error + Send + Sync + 'static>(
+fn each_row(
     files: &[(usize, PathBuf)],
     columns: &[TableColumn],
-    mut take: impl FnMut(Vec<Value>) -> Result<(), E>,
+    mut take: impl FnMut(Vec<Value>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     for (_, path) in files {
         for logged in read_completions(path).map_err(report_error)?.0 {
-            take(columns.iter().map(|column| column.value(&logged)).collect()).map_err(CliError::run)?;
+            take(columns.iter().map(|column| column.value(&logged)).collect())?;
         }
     }
     Ok(())

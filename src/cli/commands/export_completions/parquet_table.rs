@@ -1,6 +1,6 @@
 //! A table of completions as a parquet file.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -26,7 +26,11 @@ pub struct ParquetTable<'a, W: Write + Send> {
 
 impl<'a, W: Write + Send> ParquetTable<'a, W> {
     /// An empty table.
-    pub fn new(writer: W, columns: &'a [TableColumn]) -> Result<Self, ParquetError> {
+    pub fn new(writer: W, columns: &'a [TableColumn]) -> io::Result<Self> {
+        Self::begin(writer, columns).map_err(io_error)
+    }
+
+    fn begin(writer: W, columns: &'a [TableColumn]) -> Result<Self, ParquetError> {
         let fields = columns.iter().map(field).collect::<Result<Vec<TypePtr>, _>>()?;
         let schema = Arc::new(Type::group_type_builder("completions").with_fields(fields).build()?);
         let settings = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
@@ -35,18 +39,18 @@ impl<'a, W: Write + Send> ParquetTable<'a, W> {
     }
 
     /// Adds a row, which has a value for each column.
-    pub fn row(&mut self, row: Vec<Value>) -> Result<(), ParquetError> {
+    pub fn row(&mut self, row: Vec<Value>) -> io::Result<()> {
         self.pending.push(row);
         self.rows += 1;
-        if self.pending.len() == GROUP_ROWS { self.write_group() } else { Ok(()) }
+        if self.pending.len() == GROUP_ROWS { self.write_group().map_err(io_error) } else { Ok(()) }
     }
 
     /// Writes the last group. Returns the number of all rows.
-    pub fn finish(mut self) -> Result<usize, ParquetError> {
+    pub fn finish(mut self) -> io::Result<usize> {
         if !self.pending.is_empty() {
-            self.write_group()?;
+            self.write_group().map_err(io_error)?;
         }
-        self.writer.finish()?;
+        self.writer.finish().map_err(io_error)?;
         self.writer.inner_mut().flush()?;
         Ok(self.rows)
     }
@@ -59,6 +63,14 @@ impl<'a, W: Write + Send> ParquetTable<'a, W> {
         }
         group.close()?;
         Ok(())
+    }
+}
+
+/// The disk's error where it was one, without parquet's words around it.
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => error.downcast().map_or_else(io::Error::other, |error| *error),
+        error => io::Error::other(error),
     }
 }
 

@@ -335,10 +335,7 @@ fn tagged(tag: &str, content: Value) -> Result<Option<Value>, ValueError> {
         ("()", Value::List(items)) => Some(Value::Tuple(items)),
         ("set", Value::List(items)) => Some(Value::set(items)?),
         ("bytes", Value::Str(digits)) => bytes(&digits).map(Value::Bytes),
-        ("int", Value::Str(digits)) => match is_decimal(&digits) {
-            true => Some(Value::Int(Int::from_decimal(&digits)?)),
-            false => None,
-        },
+        ("int", Value::Str(digits)) => is_decimal(&digits).then(|| Value::Int(Int::from_answer(&digits))),
         ("float", Value::Str(name)) => match name.as_str() {
             "nan" => Some(Value::Float(f64::NAN)),
             "inf" => Some(Value::Float(f64::INFINITY)),

@@ -26,7 +26,7 @@ pub enum Value {
     None,
     /// `True`, `False`
     Bool(bool),
-    /// Of any size up to `DIGITS_MAX`.
+    /// Of any size as an answer, of up to `DIGITS_MAX` digits as a literal.
     Int(Int),
     /// Of double precision, as Python's.
     Float(f64),

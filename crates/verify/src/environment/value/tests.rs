@@ -266,8 +266,41 @@ fn what_a_program_sends_is_a_value_or_an_error() {
         let error = Value::from_json(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
     }
-    let long = format!("{{\"int\": \"{}\"}}", "9".repeat(1 << 20));
-    assert!(matches!(Value::from_json(&long), Err(ValueError::Large { .. })));
+}
+
+#[test]
+fn an_answer_may_have_more_digits_than_a_literal() {
+    let answer = |digits: &str| Value::from_json(&format!("{{\"int\": \"{digits}\"}}")).unwrap();
+    let nines = |count| "9".repeat(count);
+    let a_million = answer(&nines(1_000_000));
+    assert_eq!(a_million.to_string(), nines(1_000_000));
+    assert!(a_million == answer(&format!("00{}", nines(1_000_000))) && a_million != answer(&nines(999_999)));
+    assert!(a_million != answer(&format!("{}8", nines(999_999))) && a_million != Value::Float(f64::INFINITY));
+    assert!(
+        matches!(Value::from_literal(&nines(4301)), Err(ValueError::Large { .. })),
+        "CPython reads no such literal"
+    );
+    // Written on both sides of the border between numbers and digits: 10**4300 is the last power of ten before it.
+    let (last, first) = (value("10**4300"), answer(&format!("1{}", "0".repeat(4301))));
+    assert!(answer(&format!("1{}", "0".repeat(4300))) == last && last != first);
+    let minus = |digits: String| answer(&format!("-{digits}"));
+    let rising = [
+        minus(nines(5001)),
+        minus(nines(5000)),
+        minus(format!("{}8", nines(4999))),
+        value("-10**4300"),
+        value("-1e300"),
+        value("0"),
+        value("1e300"),
+        value("10**4300"),
+        first,
+        answer(&format!("{}8", nines(4999))),
+        answer(&nines(5000)),
+        answer(&nines(5001)),
+    ];
+    for (a, b) in rising.iter().zip(&rising[1..]) {
+        assert!(a.order(b).is_lt() && b.order(a).is_gt() && a != b, "{a} {b}");
+    }
 }
 
 #[test]
