@@ -101,7 +101,7 @@ pub(crate) trait Lanes: Copy {
     fn of(values: &[f32; PANEL]) -> Self;
     /// `self + x * weights`.
     fn add_product(self, x: f32, weights: Self) -> Self;
-    fn numbers(self) -> [f32; PANEL];
+    fn write(self, to: &mut [f32; PANEL]);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -118,10 +118,8 @@ impl Lanes for __m512 {
     }
 
     #[inline(always)]
-    fn numbers(self) -> [f32; PANEL] {
-        let mut numbers = [0.0; PANEL];
-        unsafe { _mm512_storeu_ps(numbers.as_mut_ptr(), self) };
-        numbers
+    fn write(self, to: &mut [f32; PANEL]) {
+        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self) };
     }
 }
 
@@ -142,13 +140,11 @@ impl Lanes for [__m256; 2] {
     }
 
     #[inline(always)]
-    fn numbers(self) -> [f32; PANEL] {
-        let mut numbers = [0.0; PANEL];
+    fn write(self, to: &mut [f32; PANEL]) {
         unsafe {
-            _mm256_storeu_ps(numbers.as_mut_ptr(), self[0]);
-            _mm256_storeu_ps(numbers[PANEL / 2..].as_mut_ptr(), self[1]);
+            _mm256_storeu_ps(to.as_mut_ptr(), self[0]);
+            _mm256_storeu_ps(to[PANEL / 2..].as_mut_ptr(), self[1]);
         }
-        numbers
     }
 }
 
@@ -166,8 +162,8 @@ impl Lanes for [f32; PANEL] {
     }
 
     #[inline(always)]
-    fn numbers(self) -> [f32; PANEL] {
-        self
+    fn write(self, to: &mut [f32; PANEL]) {
+        *to = self;
     }
 }
 
@@ -218,15 +214,16 @@ impl Tiles<'_> {
         let x: [&[f32]; HEIGHT] = std::array::from_fn(|index| &self.x[(row + index) * self.stride..][..inputs]);
         let panels: [&[[f32; PANEL]]; ABREAST] =
             std::array::from_fn(|index| &self.panels[(panel + index) * size..][..size].as_chunks().0[..inputs]);
-        let mut sums: [[L; ABREAST]; HEIGHT] = match self.bias {
-            Some(bias) => {
-                let bias = bias[panel * PANEL..].as_chunks().0;
-                [std::array::from_fn(|index| L::of(&bias[index])); HEIGHT]
+        // A loop, because the compiler calls closures of `from_fn` that are so large, and registers go through memory then.
+        let mut sums = [[L::of(&[0.0; PANEL]); ABREAST]; HEIGHT];
+        for (row, sums) in (row..).zip(&mut sums) {
+            for (panel, sum) in (panel..).zip(sums) {
+                *sum = match self.bias {
+                    Some(bias) => L::of(&bias[panel * PANEL..].as_chunks().0[0]),
+                    None => self.so_far(row, panel),
+                };
             }
-            None => std::array::from_fn(|index| {
-                std::array::from_fn(|beside| L::of(&self.so_far(row + index, panel + beside)))
-            }),
-        };
+        }
         for place in 0..inputs {
             if ahead {
                 for panel in panels {
@@ -243,35 +240,41 @@ impl Tiles<'_> {
                 }
             }
         }
-        for (index, sums) in sums.into_iter().enumerate() {
-            for (panel, sums) in (panel..).zip(sums) {
-                let (out, width) = self.place(row + index, panel);
-                let sums = sums.numbers();
-                // Safety: the write is within the rows and columns that `Packed::forward` has reserved; nobody else
-                // writes them.
-                unsafe {
-                    match width {
-                        PANEL => out.cast::<[f32; PANEL]>().write(sums),
-                        _ => std::ptr::copy_nonoverlapping(sums.as_ptr(), out, width),
-                    }
-                }
+        for (row, sums) in (row..).zip(sums) {
+            for (panel, sum) in (panel..).zip(sums) {
+                self.write(row, panel, sum);
             }
         }
     }
 
     /// The sums that `out` already holds.
     #[inline(always)]
-    fn so_far(&self, row: usize, panel: usize) -> [f32; PANEL] {
+    fn so_far<L: Lanes>(&self, row: usize, panel: usize) -> L {
         let (out, width) = self.place(row, panel);
-        let mut sums = [0.0; PANEL];
-        // Safety: as above, and an earlier slice of the inputs has written these sums.
+        // Safety: an earlier slice of the inputs has written these sums, within the rows and columns that
+        // `Packed::forward` has reserved, and nobody else writes them.
         unsafe {
-            match width {
-                PANEL => sums = out.cast::<[f32; PANEL]>().read(),
-                _ => std::ptr::copy_nonoverlapping(out, sums.as_mut_ptr(), width),
+            if width == PANEL {
+                return L::of(&*out.cast());
             }
+            let mut sums = [0.0; PANEL];
+            std::ptr::copy_nonoverlapping(out, sums.as_mut_ptr(), width);
+            L::of(&sums)
         }
-        sums
+    }
+
+    #[inline(always)]
+    fn write<L: Lanes>(&self, row: usize, panel: usize, sum: L) {
+        let (out, width) = self.place(row, panel);
+        // Safety: as above.
+        unsafe {
+            if width == PANEL {
+                return sum.write(&mut *out.cast());
+            }
+            let mut numbers = [0.0; PANEL];
+            sum.write(&mut numbers);
+            std::ptr::copy_nonoverlapping(numbers.as_ptr(), out, width);
+        }
     }
 
     /// The address of a panel's numbers in a row of the result, and how many columns the panel has there.

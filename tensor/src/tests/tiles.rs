@@ -1,5 +1,6 @@
 //! Products with a packed weight on every kind of instructions the machine has.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
@@ -9,30 +10,39 @@ use crate::rows::Matrix;
 
 const INPUTS: usize = 256;
 const OUTPUTS: usize = 256;
+/// Columns that are written.
+const WIDTH: usize = OUTPUTS - 5;
 
 /// Numbers between -1 and 1 without a pattern that a sum could hide.
 fn numbers(count: usize) -> Vec<f32> {
     (0..count as u32).map(|n| n.wrapping_mul(2_654_435_761) as i32 as f32 / 2.0_f32.powi(31)).collect()
 }
 
-/// What `way` makes of `rows` rows.
-fn multiplied(way: Multiply, rows: usize, x: &[f32], panels: &[f32]) -> Vec<f32> {
+/// What `way` makes of `rows` rows, whose inputs come in so many slices, with the last panel narrower than the others.
+fn multiplied(way: Multiply, rows: usize, x: &[f32], panels: &[f32], slices: usize) -> Vec<f32> {
     let bias = numbers(OUTPUTS);
-    let mut out = vec![0.0; rows * OUTPUTS];
-    let (count, out_of) = (OUTPUTS / PANEL, Out(out.as_mut_ptr()));
-    let tiles = Tiles {
-        x,
-        stride: INPUTS,
-        panels,
-        count,
-        distance: Distance::Far,
-        bias: Some(&bias),
-        out: out_of,
-        outputs: OUTPUTS,
-        width: OUTPUTS,
-    };
-    // Safety: `out` has room for the rows, and the machine has the way.
-    unsafe { way(tiles, 0..rows) };
+    let (count, inputs) = (OUTPUTS / PANEL, INPUTS / slices);
+    let mut out = vec![0.0; rows * WIDTH];
+    for slice in 0..slices {
+        let of_slice = |panel: &[f32]| panel[slice * inputs * PANEL..][..inputs * PANEL].to_vec();
+        let panels = match slices {
+            1 => Cow::Borrowed(panels),
+            _ => panels.chunks(INPUTS * PANEL).flat_map(of_slice).collect(),
+        };
+        let tiles = Tiles {
+            x: &x[slice * inputs..],
+            stride: INPUTS,
+            panels: &panels,
+            count,
+            distance: Distance::Far,
+            bias: (slice == 0).then_some(&bias),
+            out: Out(out.as_mut_ptr()),
+            outputs: WIDTH,
+            width: WIDTH,
+        };
+        // Safety: `out` has room for the rows, and the machine has the way.
+        unsafe { way(tiles, 0..rows) };
+    }
     out
 }
 
@@ -46,9 +56,9 @@ fn every_kind_of_vectors_sums_in_the_order_of_the_inputs() {
     };
     for (name, way) in tile::ways() {
         let fused = name != "plain" || cfg!(target_arch = "aarch64");
-        for rows in 1..=25 {
-            for (place, found) in multiplied(way, rows, &x, &panels).into_iter().enumerate() {
-                let (row, column) = (place / OUTPUTS, place % OUTPUTS);
+        for (rows, slices) in (1..=25).flat_map(|rows| [(rows, 1), (rows, 4)]) {
+            for (place, found) in multiplied(way, rows, &x, &panels, slices).into_iter().enumerate() {
+                let (row, column) = (place / WIDTH, place % WIDTH);
                 assert_eq!(found, expected(row, column, fused), "{name}, {rows} rows: row {row}, column {column}");
             }
         }
@@ -81,7 +91,7 @@ fn no_number_of_rows_is_multiplied_without_vectors() {
     });
     for (name, way) in tile::ways().filter(|(name, _)| *name != "plain") {
         for rows in 4..=24 {
-            let times = fastest(&|| multiplied(way, rows, &x, &weight)) / of_many * MANY as f64 / rows as f64;
+            let times = fastest(&|| multiplied(way, rows, &x, &weight, 1)) / of_many * MANY as f64 / rows as f64;
             assert!(times < TIMES, "{name}, {rows} rows: {times:.1} times the cost of a row among many");
         }
     }

@@ -65,8 +65,8 @@ fn plain(kind: Kind, blocks: &[u8], out: &mut [[f32; PANEL]]) {
 fn all<L: Widen>(kind: Kind, blocks: &[u8], out: &mut [[f32; PANEL]]) {
     let halves = blocks.as_chunks().0.iter().zip(out.iter_mut());
     match kind {
-        Kind::F16 => halves.for_each(|(halves, out)| *out = L::half(halves).numbers()),
-        Kind::Bf16 => halves.for_each(|(halves, out)| *out = L::brain(halves).numbers()),
+        Kind::F16 => halves.for_each(|(halves, out)| L::half(halves).write(out)),
+        Kind::Bf16 => halves.for_each(|(halves, out)| L::brain(halves).write(out)),
         Kind::Of(format) => match format.name {
             name if name == Q4_0.name => in_format::<L>(Q4_0, blocks, out),
             name if name == Q4_1.name => in_format::<L>(Q4_1, blocks, out),
@@ -115,7 +115,7 @@ fn in_format<L: Widen>(format: &Format, blocks: &[u8], out: &mut [[f32; PANEL]])
                         let high = bits::<L>(high, format.high.width, first, place);
                         code = L::above(code, high, format.low.width as u32);
                     }
-                    *out = offset.plus_product(scale, L::number(code)).numbers();
+                    offset.plus_product(scale, L::number(code)).write(out);
                 }
             }
         }
