@@ -89,7 +89,7 @@ fn avx512(tiles: Tiles<'_>, rows: Range<usize>) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn avx2(tiles: Tiles<'_>, rows: Range<usize>) {
-    tiles.multiply::<[__m256; 2], 4, 1>(rows);
+    tiles.multiply::<[__m256; 2], 6, 1>(rows);
 }
 
 fn plain(tiles: Tiles<'_>, rows: Range<usize>) {
