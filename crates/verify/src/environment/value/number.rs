@@ -8,7 +8,8 @@ use num_traits::{FromPrimitive, ToPrimitive};
 
 use super::ValueError;
 
-/// Decimal digits of the longest int that is written as a literal: more, CPython neither reads nor writes. An answer may have more.
+/// Decimal digits of the longest int that is written as a literal: more, CPython neither reads nor writes. An answer may
+/// have more.
 pub const DIGITS_MAX: usize = 4300;
 /// Bits that no int of so many digits needs, and hardly more.
 pub(super) const BITS_MAX: u64 = 14_285;
@@ -22,8 +23,8 @@ enum Size {
     Small(i64),
     /// Beyond 64 bits, always.
     Large(Box<BigInt>),
-    /// More than `BITS_MAX` bits, in decimal digits that do not begin with a zero. A million of them take seconds to convert
-    /// and no time to compare.
+    /// More than `BITS_MAX` bits, in decimal digits that do not begin with a zero. A million of them take seconds to
+    /// convert and no time to compare.
     Long(Box<str>),
 }
 
@@ -46,7 +47,8 @@ impl Int {
         )
     }
 
-    /// The int of these decimal digits, however many, with a minus or without: an answer is compared, and not calculated with.
+    /// The int of these decimal digits, however many, with a minus or without: an answer is compared, and not calculated
+    /// with.
     pub(super) fn from_answer(text: &str) -> Int {
         let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
         let digits = digits.trim_start_matches('0');
