@@ -3,7 +3,7 @@
 # registry does. Nothing is published.
 set -eu
 cd "$(dirname "$0")/.."
-packages="grpo-base grpo-config grpo-sandbox-numpy grpo-sandbox-compiled grpo-sandbox grpo-verify grpo-check grpo-tensor grpo-decoder"
+packages="grpo-base grpo-config grpo-sandbox-numpy grpo-sandbox-compiled grpo-sandbox grpo-environment grpo-verify grpo-check grpo-tensor grpo-decoder"
 # What crates.io takes.
 most=10485760
 unpacked=target/packages

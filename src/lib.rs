@@ -107,10 +107,11 @@
 //! | span of a trace | `metrics::Event`, emitted in `train` |
 //! | measurement of what something costs | the package in `bench/` |
 //!
-//! The modules lie in crates, and keep their names here: `program`, `environment`, `arena`, `reward`, `feedback`, `judge`
-//! and `evaluation` in `crates/verify`, which knows no model and no training; `preflight` is in `crates/check`; `policy` is
-//! `crates/decoder`; `prompt`, `rollout`, `grpo`, `parallel`, `train` and `sft` are in `crates/learn`; `metrics` is `crates/record`. `crates/README.md` lists them all. A table in
-//! `tests/rules/architecture.rs` says which module may use which.
+//! The modules lie in crates, and keep their names here: `environment` and `program` are `crates/environment`; `arena`, `reward`,
+//! `feedback`, `judge` and `evaluation` are in `crates/verify`, which knows no model and no training; `preflight` is in
+//! `crates/check`; `policy` is `crates/decoder`; `rollout`, `prompt` and `groups` are `crates/rollout`, `parallel` is
+//! `crates/parallel`; `grpo`, `train`, `sft` and `evolve` are in `crates/learn`; `metrics` is `crates/record`. `crates/README.md`
+//! lists them all. A table in `tests/rules/architecture.rs` says which module may use which.
 
 #![forbid(unsafe_code)]
 

@@ -19,13 +19,13 @@ use grpo_2048::seed::{Purpose, Seed};
 use grpo_sandbox::Sandbox;
 
 const LADDER: [(&str, &str, u64); 7] = [
-    ("constant", include_str!("../../crates/verify/src/environment/game2048/ladder/constant.py"), 200),
-    ("random_move", include_str!("../../crates/verify/src/environment/game2048/ladder/random_move.py"), 100),
-    ("cycle", include_str!("../../crates/verify/src/environment/game2048/ladder/cycle.py"), 100),
-    ("priority", include_str!("../../crates/verify/src/environment/game2048/ladder/priority.py"), 40),
-    ("greedy", include_str!("../../crates/verify/src/environment/game2048/ladder/greedy.py"), 40),
-    ("monotone", include_str!("../../crates/verify/src/environment/game2048/ladder/monotone.py"), 16),
-    ("two_ply", include_str!("../../crates/verify/src/environment/game2048/ladder/two_ply.py"), 8),
+    ("constant", include_str!("../../crates/environment/src/game2048/ladder/constant.py"), 200),
+    ("random_move", include_str!("../../crates/environment/src/game2048/ladder/random_move.py"), 100),
+    ("cycle", include_str!("../../crates/environment/src/game2048/ladder/cycle.py"), 100),
+    ("priority", include_str!("../../crates/environment/src/game2048/ladder/priority.py"), 40),
+    ("greedy", include_str!("../../crates/environment/src/game2048/ladder/greedy.py"), 40),
+    ("monotone", include_str!("../../crates/environment/src/game2048/ladder/monotone.py"), 16),
+    ("two_ply", include_str!("../../crates/environment/src/game2048/ladder/two_ply.py"), 8),
 ];
 
 /// Seconds of the parts of some games.

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use grpo_verify::environment::game2048::{Board, Move, replay};
-use grpo_verify::seed::Seed;
+use grpo_base::seed::Seed;
+use grpo_environment::game2048::{Board, Move, replay};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: ([[u32; 4]; 4], [[u8; 4]; 4], u64, &str)| {

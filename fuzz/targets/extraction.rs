@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use grpo_verify::environment::game2048;
-use grpo_verify::program::{Program, SOURCE_BYTES_MAX};
+use grpo_environment::game2048;
+use grpo_environment::program::{Program, SOURCE_BYTES_MAX};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -7,11 +7,8 @@ use std::sync::LazyLock;
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Limits, Sandbox};
 use libfuzzer_sys::fuzz_target;
 
-const LIMITS: Limits = Limits {
-    game_fuel: FUEL_PER_SECOND / 20,
-    call_fuel: FUEL_PER_SECOND / 50,
-    memory_bytes: 64 << 20,
-};
+const LIMITS: Limits =
+    Limits { game_fuel: FUEL_PER_SECOND / 20, call_fuel: FUEL_PER_SECOND / 50, memory_bytes: 64 << 20 };
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     let cache = Sandbox::default_cache_dir().expect("a cache directory");

@@ -4,7 +4,7 @@
 
 The templates in chat/ are ours, in the shapes of the families: chatml-tools as Qwen2.5, thinking as Qwen3, headers as
 Llama 3, brackets as Llama 2; smollm2 is that model's own. Point the script at a directory with other templates to check
-those: crates/learn/src/prompt/tests.rs reads chat/.
+those: crates/rollout/src/prompt/tests.rs reads chat/.
 """
 
 import datetime

@@ -44,13 +44,13 @@ fn returning(expression: &str) -> String {
     format!("def strategy(board):\n    return {expression}\n")
 }
 
-const CONSTANT: &str = include_str!("../../crates/verify/src/environment/game2048/ladder/constant.py");
-const RANDOM: &str = include_str!("../../crates/verify/src/environment/game2048/ladder/random_move.py");
-const CYCLE: &str = include_str!("../../crates/verify/src/environment/game2048/ladder/cycle.py");
-const PRIORITY: &str = include_str!("../../crates/verify/src/environment/game2048/ladder/priority.py");
-const GREEDY: &str = include_str!("../../crates/verify/src/environment/game2048/ladder/greedy.py");
-const MONOTONE: &str = include_str!("../../crates/verify/src/environment/game2048/ladder/monotone.py");
-const TWO_PLY: &str = include_str!("../../crates/verify/src/environment/game2048/ladder/two_ply.py");
+const CONSTANT: &str = include_str!("../../crates/environment/src/game2048/ladder/constant.py");
+const RANDOM: &str = include_str!("../../crates/environment/src/game2048/ladder/random_move.py");
+const CYCLE: &str = include_str!("../../crates/environment/src/game2048/ladder/cycle.py");
+const PRIORITY: &str = include_str!("../../crates/environment/src/game2048/ladder/priority.py");
+const GREEDY: &str = include_str!("../../crates/environment/src/game2048/ladder/greedy.py");
+const MONOTONE: &str = include_str!("../../crates/environment/src/game2048/ladder/monotone.py");
+const TWO_PLY: &str = include_str!("../../crates/environment/src/game2048/ladder/two_ply.py");
 
 /// The programs of the ladder, each with enough games to distinguish it from the next.
 #[test]

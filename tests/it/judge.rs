@@ -258,7 +258,7 @@ fn a_game_refuses_the_bonus_for_few_instructions_by_its_key() {
 #[test]
 fn a_player_of_2048_is_judged_as_score_scores_it() {
     let directory = tempfile::tempdir().unwrap();
-    let cycle = include_str!("../../crates/verify/src/environment/game2048/ladder/cycle.py");
+    let cycle = include_str!("../../crates/environment/src/game2048/ladder/cycle.py");
     fs::write(directory.path().join("cycle.py"), cycle).unwrap();
     let mut score = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
     let scored = score

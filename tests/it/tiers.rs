@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-const LADDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/verify/src/environment/game2048/ladder");
+const LADDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/environment/src/game2048/ladder");
 
 fn score(dir: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_grpo-2048")).current_dir(dir).arg("score").args(arguments).output().unwrap()

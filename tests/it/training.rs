@@ -58,7 +58,7 @@ fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
     // The file has a program that the checkpoint does not have, which has held-out games and is better than those of
     // the next step.
     let mut known = hall();
-    let source = include_str!("../../crates/verify/src/environment/game2048/ladder/monotone.py");
+    let source = include_str!("../../crates/environment/src/game2048/ladder/monotone.py");
     known[0]["source"] = source.into();
     known[0]["program"] = "0".repeat(64).into();
     fs::write(dir.join("hall_of_fame.json"), serde_json::to_vec(&known).unwrap()).unwrap();

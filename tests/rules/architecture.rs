@@ -188,12 +188,12 @@ const TEST_CLOCKS: &[(&str, &str)] = &[
     ("sandbox/compiled/tests/promises.rs", "what must end is given up after many times what it takes; measurements"),
     ("sandbox/tests/tiers/hunt.rs", "a search that goes on for as long as it is told to"),
     ("crates/verify/src/arena/tests.rs", "times as an input, and their order"),
-    ("crates/verify/src/environment/tasks/tests.rs", "reading a large file is given up after many times what it takes"),
+    ("crates/environment/src/tasks/tests.rs", "reading a large file is given up after many times what it takes"),
     ("crates/learn/src/grpo/tests.rs", "a measurement"),
     ("crates/verify/src/judge/server/tests/slow_clients.rs", "limits that are times"),
     ("crates/record/src/trace.rs", "times as an input"),
     ("src/report/follow.rs", "a limit that is a time"),
-    ("crates/learn/src/rollout/tests.rs", "a measurement"),
+    ("crates/rollout/src/tests.rs", "a measurement"),
     ("tensor/src/tests/tiles.rs", "a ratio of processor times, with a bound that only scalar code exceeds"),
     ("tests/it/judge.rs", "limits that are times"),
     ("tests/it/memory_refused.rs", "a process is given up"),
@@ -235,20 +235,25 @@ const BACK_UP: &[(&str, &str)] = &[
 /// Crates whose modules have rows of their own.
 const IN_ROWS: &[&str] = &["", "crates/base", "crates/check", "crates/learn", "crates/verify"];
 
-/// Crates that are one row, by the name that the others know them by.
-const ONE_ROW: &[(&str, &str)] = &[
-    ("crates/config", "config"),
-    ("crates/corpus", "corpus"),
-    ("crates/decoder", "policy"),
-    ("crates/record", "metrics"),
+/// Crates that are one row, by the name that the others know them by, but for modules that have rows of their own.
+const ONE_ROW: &[(&str, &str, &[&str])] = &[
+    ("crates/config", "config", &[]),
+    ("crates/corpus", "corpus", &[]),
+    ("crates/decoder", "policy", &[]),
+    ("crates/environment", "environment", &["program"]),
+    ("crates/parallel", "parallel", &[]),
+    ("crates/record", "metrics", &[]),
+    ("crates/rollout", "rollout", &["groups", "prompt"]),
 ];
 
 /// The row of a module of the main package or of `crates/`.
 fn row_of(module: &Module) -> Option<&str> {
-    match IN_ROWS.contains(&&*module.package) {
-        true => module.path.first().map(String::as_str),
-        false => ONE_ROW.iter().find(|(package, _)| *package == module.package).map(|(_, row)| *row),
+    let first = module.path.first().map(String::as_str);
+    if IN_ROWS.contains(&&*module.package) {
+        return first;
     }
+    let (_, row, own) = ONE_ROW.iter().find(|(package, ..)| *package == module.package)?;
+    Some(first.filter(|first| own.contains(first)).unwrap_or(row))
 }
 
 /// The modules that have a row in the table: name, allowed modules, module.

@@ -93,6 +93,7 @@ const STANDING_ALONE: &[&str] = &[
     "crates/check",
     "crates/config",
     "crates/decoder",
+    "crates/environment",
     "crates/verify",
     "sandbox",
     "sandbox/artifact/numpy",

@@ -6,17 +6,21 @@
 #![forbid(unsafe_code)]
 
 pub mod evolve;
-pub mod groups;
 pub mod grpo;
-pub mod parallel;
-pub mod prompt;
-pub mod rollout;
 pub mod sft;
 pub mod train;
 
 pub use grpo_corpus as corpus;
 pub use grpo_decoder as policy;
+pub use grpo_parallel as parallel;
 pub use grpo_record as metrics;
+pub use grpo_rollout as rollout;
+pub use grpo_rollout::{groups, prompt};
 pub use grpo_verify::{
     arena, config, environment, evaluation, feedback, files, http, judge, plural, program, reward, seed, stats,
 };
+
+/// That of sampling, for tests of learning from what is sampled.
+#[cfg(test)]
+#[path = "../../rollout/src/fixture.rs"]
+mod fixture;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::StepRecord;
-use grpo_verify::environment::{Labels, Verdict};
+use grpo_environment::{Labels, Verdict};
 
 /// An event of a run.
 ///

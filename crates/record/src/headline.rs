@@ -2,7 +2,7 @@
 
 use super::event::RunHeader;
 use crate::plural::counted;
-use grpo_verify::environment::Labels;
+use grpo_environment::Labels;
 
 /// Precedes the description of a control run.
 const CONTROL: &str =

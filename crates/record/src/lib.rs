@@ -37,7 +37,7 @@ pub use trace::TraceSink;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use grpo_verify::{files, plural};
+use grpo_base::{files, plural};
 
 /// An event could not be recorded.
 #[derive(Debug, thiserror::Error)]

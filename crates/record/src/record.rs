@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use grpo_verify::environment::Labels;
-use grpo_verify::stats;
+use grpo_base::stats;
+use grpo_environment::Labels;
 
 use super::parts::{EliteRecord, UpdateRecord};
 

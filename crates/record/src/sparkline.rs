@@ -1,6 +1,6 @@
 //! A curve of block characters in one line of text.
 
-use grpo_verify::stats;
+use grpo_base::stats;
 
 /// The levels, from low to high.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

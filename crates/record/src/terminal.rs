@@ -10,7 +10,7 @@ use super::headline::{duration, headline};
 use super::phase::Phase;
 use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
 use crate::plural::counted;
-use grpo_verify::environment::{Labels, Verdict};
+use grpo_environment::{Labels, Verdict};
 
 /// Columns of the line of a step above the bar.
 const STEP_COLUMNS: usize = 80;

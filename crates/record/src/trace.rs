@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::event::{Activity, GamePlayed, Period, Player};
 use super::{Event, Sink, SinkError, StepRecord};
 use crate::files;
-use grpo_verify::environment::Points;
+use grpo_environment::Points;
 
 /// The process id of all events.
 const PROCESS: u32 = 1;

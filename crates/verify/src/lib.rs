@@ -10,13 +10,13 @@
 #![forbid(unsafe_code)]
 
 pub mod arena;
-pub mod environment;
 pub mod evaluation;
 pub mod feedback;
 pub mod judge;
-pub mod program;
 pub mod reward;
 
 pub use grpo_base::{files, http, plural, seed, stats};
 pub use grpo_config as config;
+pub use grpo_environment as environment;
+pub use grpo_environment::program;
 pub use grpo_sandbox as sandbox;

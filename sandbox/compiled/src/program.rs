@@ -135,7 +135,7 @@ mod tests {
     /// The ladder of reference players, and the edge cases of the language.
     fn samples() -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let ladder = fs::read_dir(root.join("../../crates/verify/src/environment/game2048/ladder")).expect("a ladder");
+        let ladder = fs::read_dir(root.join("../../crates/environment/src/game2048/ladder")).expect("a ladder");
         let mut samples: Vec<String> =
             ladder.map(|entry| fs::read_to_string(entry.expect("a file").path()).expect("a program")).collect();
         let edges = fs::read_to_string(root.join("tests/edges.txt")).expect("edges");

@@ -197,7 +197,7 @@ fn the_runtime_was_built_from_these_sources() {
 #[test]
 #[ignore = "a measurement"]
 fn timings() {
-    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/verify/src/environment/game2048/ladder").to_owned();
+    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/environment/src/game2048/ladder").to_owned();
     let folder = std::env::var("TIMED").unwrap_or(ladder);
     let limits = GasLimits { game_gas: u64::MAX / 4, call_gas: u64::MAX / 4, memory_bytes: 256 << 20 };
     let board = "[[[2, 4, 8, 16], [0, 2, 4, 8], [0, 0, 2, 4], [0, 0, 0, 2]]]";

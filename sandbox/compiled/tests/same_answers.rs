@@ -72,7 +72,7 @@ fn boards(seed: u64, count: usize) -> Vec<String> {
 
 #[test]
 fn the_ladder_gives_the_same_moves_in_both_tiers() {
-    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/verify/src/environment/game2048/ladder");
+    let ladder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/environment/src/game2048/ladder");
     let mut through = Vec::new();
     for entry in fs::read_dir(ladder).expect("a ladder") {
         let path = entry.expect("a file").path();

@@ -75,11 +75,8 @@ pub fn player(name: String, text: String, seed: u64) -> Program {
 /// Every program of this repository that plays, cheats included.
 pub fn players() -> Vec<Program> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = [
-        "crates/verify/src/environment/game2048/ladder",
-        "crates/verify/src/environment/game2048/cheats",
-        "sandbox/tests/hostile",
-    ];
+    let folders =
+        ["crates/environment/src/game2048/ladder", "crates/environment/src/game2048/cheats", "sandbox/tests/hostile"];
     let paths = folders.iter().flat_map(|folder| files(&root.join(folder)));
     let program = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap();

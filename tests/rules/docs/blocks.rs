@@ -44,7 +44,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("runs/train-001/\n", "tests/rules/docs/running.rs", "docs/runs.md"),
     ("pandas.read_json(", "tests/readers/check.py", "docs/runs.md"),
     ("{\"id\": \"add\"", "tests/rules/docs/running.rs", "docs/tasks.md"),
-    ("<|im_end|>\n<|im_start|>user", "crates/learn/src/prompt/turns/tests.rs", "docs/turns.md"),
+    ("<|im_end|>\n<|im_start|>user", "crates/rollout/src/prompt/turns/tests.rs", "docs/turns.md"),
     ("{\"id\": \"runs\"", "tests/rules/docs/running.rs", "skills/grpo-2048-tasks/SKILL.md"),
     ("def check():", "tests/rules/docs/running.rs", "docs/tasks.md"),
     ("def strategy(board, seen={}, known={}):", "tests/rules/docs/running.rs", "docs/results.md"),

@@ -18,8 +18,14 @@ const MODULES: &[&str] = &["src", "crates/base/src", "crates/check/src", "crates
 const HOMES: &[(&str, &str)] = &[
     ("config", "crates/config/src"),
     ("corpus", "crates/corpus/src"),
-    ("policy", "crates/decoder/src"),
+    ("environment", "crates/environment/src"),
+    ("groups", "crates/rollout/src/groups"),
     ("metrics", "crates/record/src"),
+    ("parallel", "crates/parallel/src"),
+    ("policy", "crates/decoder/src"),
+    ("program", "crates/environment/src/program"),
+    ("prompt", "crates/rollout/src/prompt"),
+    ("rollout", "crates/rollout/src"),
 ];
 
 /// The endings of file names.

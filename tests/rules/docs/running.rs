@@ -290,7 +290,7 @@ fn furnish(place: &Path, tree: &Tree, documents: &[Document]) {
     copy("examples/tasks/micro.jsonl", "examples/tasks/micro.jsonl");
     copy("examples/tasks/moves.jsonl", "examples/tasks/moves.jsonl");
     for player in ["my_player.py", "mine.py"] {
-        copy("crates/verify/src/environment/game2048/ladder/greedy.py", player);
+        copy("crates/environment/src/game2048/ladder/greedy.py", player);
     }
     write("theirs.py", "def strategy(board):\n    return \"W\"\n");
     write("solution.py", "def middle(values):\n    return sorted(values)[len(values) // 2]\n");

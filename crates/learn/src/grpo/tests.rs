@@ -8,10 +8,10 @@ use candle_core::{Device, Tensor, Var};
 use super::update::score_for_tests;
 use super::*;
 use crate::config::{Config, GrpoConfig, LossType, RolloutConfig, ScaleRewards};
+use crate::fixture::{builtin_sized_policy, prompts, rollout_config, tiny_policy};
 use crate::groups::Groups;
 use crate::policy::{Activations, Adapters, Policy};
 use crate::prompt::Prompt;
-use crate::rollout::fixture::{builtin_sized_policy, prompts, rollout_config, tiny_policy};
 use crate::rollout::{Completion, CompletionId, FinishReason, generate};
 use crate::seed::{Purpose, Seed};
 

@@ -132,10 +132,10 @@ mod tests {
     use crate::config::Config;
     use crate::environment::Ending;
     use crate::environment::game2048::unplayed;
+    use crate::fixture::{prompts, rollout_config, tiny_policy};
     use crate::metrics::Event;
     use crate::parallel::Peers;
     use crate::reward::Rule;
-    use crate::rollout::fixture::{prompts, rollout_config, tiny_policy};
     use crate::rollout::generate;
     use crate::seed::Purpose;
 

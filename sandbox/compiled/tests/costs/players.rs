@@ -57,9 +57,7 @@ fn sandbox(choice: TierChoice) -> Sandbox {
 fn players() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut players = Vec::new();
-    for directory in
-        [root.join("../../crates/verify/src/environment/game2048/ladder"), root.join("tests/costs/players")]
-    {
+    for directory in [root.join("../../crates/environment/src/game2048/ladder"), root.join("tests/costs/players")] {
         for entry in fs::read_dir(directory).expect("players") {
             let path = entry.expect("a file").path();
             players.push((path.display().to_string(), fs::read_to_string(&path).expect("a program")));

@@ -1,0 +1,231 @@
+//! Environments: what programs must do, and how they are judged.
+//!
+//! An [`Environment`] says what a policy is asked ([`Briefing`]), what its answers must define ([`program`] finds it in a
+//! completion), which cases a program is tried on, and how much a score is worth. The result of a case is an [`Outcome`].
+//! Pure: does not know where programs come from, nor the sandbox in which they run.
+
+#![forbid(unsafe_code)]
+
+mod briefing;
+mod evaluator;
+pub mod game2048;
+mod labels;
+mod outcome;
+pub mod program;
+mod script;
+pub mod tasks;
+mod trace;
+mod value;
+mod verdict;
+mod worth;
+
+pub use briefing::{Briefing, Example, Request};
+pub use evaluator::Evaluator;
+pub use evaluator::FUNCTION as EVALUATED;
+pub use labels::Labels;
+pub use outcome::{Case, Ending, Outcome, Points, points};
+pub use script::{Reference, ScriptError, ScriptGame};
+pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
+pub use value::{Dict, Equality, Int, Set, Value, ValueError};
+pub use verdict::Verdict;
+pub use worth::Worth;
+
+use grpo_base::{files, seed};
+use grpo_config as config;
+
+use std::path::{Path, PathBuf};
+
+use self::tasks::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile, Tasks, TasksError};
+use crate::program::Entry;
+use crate::seed::Seed;
+
+/// The problem that programs are written for.
+#[derive(Debug, Clone)]
+pub enum Environment {
+    /// The game 2048, with native rules.
+    Game2048,
+    /// A game whose rules are a file of Python.
+    Script(ScriptGame),
+    /// A file of Python that gives a program its score.
+    Evaluator(Evaluator),
+    /// Tasks with tests.
+    Tasks(Tasks),
+}
+
+/// Why an environment cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// The name is neither known nor that of a file of a supported kind.
+    #[error(
+        "{name}: found {found}; expected \"2048\", a .jsonl file of tasks, a .py file with the rules of a game or an \
+         evaluator, or a directory with env.toml"
+    )]
+    Unknown {
+        /// The name that the user gave.
+        name: String,
+        found: &'static str,
+    },
+    /// A path at which there is something other than a file or a directory.
+    #[error("{}: found {found}; expected a file, which has an end", path.display())]
+    Special { path: PathBuf, found: &'static str },
+    /// A malformed file of tasks.
+    #[error(transparent)]
+    Tasks(#[from] TasksError),
+    /// A malformed game.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// A malformed `env.toml`.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+}
+
+impl Environment {
+    /// Opens the environment with this name.
+    pub fn open(name: &str) -> Result<Environment, EnvironmentError> {
+        let path = Path::new(name);
+        if name == game2048::NAME {
+            return Ok(Environment::Game2048);
+        }
+        if path.is_dir() {
+            refuse_special(&path.join(DIRECTORY_FILE))?;
+            return Environment::described(&Directory::open(path)?);
+        }
+        refuse_special(path)?;
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("jsonl") => Ok(Environment::Tasks(Tasks::open(path)?)),
+            Some("py") => Environment::of_python(path),
+            _ => {
+                let found = if path.exists() { "a file of another kind" } else { "nothing of that name" };
+                Err(EnvironmentError::Unknown { name: name.to_owned(), found })
+            }
+        }
+    }
+
+    fn described(directory: &Directory) -> Result<Environment, EnvironmentError> {
+        let (RulesFile::Tasks(path) | RulesFile::Game(path)) = &directory.rules;
+        refuse_special(path)?;
+        directory.has_rules()?;
+        match &directory.rules {
+            RulesFile::Tasks(path) => Ok(Environment::Tasks(Tasks::open(path)?.described(directory))),
+            RulesFile::Game(path) => Environment::of_python(path),
+        }
+    }
+
+    /// A game, or an evaluator: the functions of the file tell which.
+    fn of_python(path: &Path) -> Result<Environment, EnvironmentError> {
+        let source = script::read(path)?;
+        Ok(match Evaluator::from_source(path, &source)? {
+            Some(evaluator) => Environment::Evaluator(evaluator),
+            None => Environment::Script(ScriptGame::from_source(path, source)?),
+        })
+    }
+
+    /// The instructions for a policy that reads text.
+    pub fn briefing(&self) -> Briefing {
+        match self {
+            Environment::Game2048 => game2048::prompts::briefing().expect("the prompts are tested"),
+            Environment::Script(game) => game.briefing(),
+            Environment::Evaluator(evaluator) => evaluator.briefing(),
+            Environment::Tasks(tasks) => tasks.briefing(),
+        }
+    }
+
+    /// The name of the environment.
+    pub fn name(&self) -> &str {
+        match self {
+            Environment::Game2048 => game2048::NAME,
+            Environment::Script(game) => game.name(),
+            Environment::Evaluator(evaluator) => evaluator.name(),
+            Environment::Tasks(tasks) => tasks.name(),
+        }
+    }
+
+    /// What a program must define for this case.
+    pub fn entry(&self, case: Case) -> Entry {
+        match (self, case) {
+            (Environment::Tasks(tasks), Case::Task(task)) => tasks.tasks()[task as usize].entry(),
+            (Environment::Script(game), _) => game.entry().clone(),
+            (Environment::Evaluator(evaluator), _) => evaluator.entry(),
+            (Environment::Game2048, _) => game2048::entry(),
+            (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
+        }
+    }
+
+    /// The cases of a program: the requested task, or one game for each of these seeds.
+    pub fn cases(&self, task: Option<u32>, seeds: &[Seed]) -> Vec<Case> {
+        match task {
+            Some(task) => vec![Case::Task(task)],
+            None => seeds.iter().map(|&seed| Case::Seed(seed)).collect(),
+        }
+    }
+
+    /// The outcome of a case that ended before the program's first answer.
+    pub fn unplayed(&self, case: Case, ending: Ending) -> Outcome {
+        match (self, case) {
+            (Environment::Tasks(tasks), Case::Task(task)) => {
+                tasks.tasks()[task as usize].unanswered_outcome(case, ending)
+            }
+            (Environment::Game2048, Case::Seed(seed)) => game2048::unplayed(seed, ending),
+            (Environment::Script(_) | Environment::Evaluator(_), Case::Seed(seed)) => script::unplayed(seed, ending),
+            (Environment::Game2048 | Environment::Script(_) | Environment::Evaluator(_), Case::Task(_))
+            | (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
+        }
+    }
+
+    /// The tasks, if the environment has tasks.
+    pub fn tasks(&self) -> Option<&Tasks> {
+        match self {
+            Environment::Tasks(tasks) => Some(tasks),
+            Environment::Game2048 | Environment::Script(_) | Environment::Evaluator(_) => None,
+        }
+    }
+
+    /// Whether programs are judged by tests rather than by a score.
+    pub fn has_tests(&self) -> bool {
+        matches!(self, Environment::Tasks(_))
+    }
+
+    /// Wording of figures.
+    pub fn labels(&self) -> Labels {
+        match self {
+            Environment::Game2048 => Labels::Board,
+            Environment::Script(_) | Environment::Evaluator(_) => Labels::Game,
+            Environment::Tasks(_) => Labels::Tests,
+        }
+    }
+
+    /// The scale of scores; in tasks a score is the share of tests passed.
+    pub fn worth(&self) -> Worth {
+        match self {
+            Environment::Game2048 => game2048::WORTH,
+            Environment::Script(game) => Worth { scale: game.scale(), anchor: game.anchor() },
+            Environment::Evaluator(evaluator) => Worth { scale: evaluator.scale(), anchor: evaluator.anchor() },
+            Environment::Tasks(_) => Worth { scale: 1.0, anchor: 1.0 },
+        }
+    }
+
+    /// Whether the built-in model can write programs for it: it only writes functions `strategy(board)` of a 4x4 board.
+    pub fn suits_builtin_model(&self) -> bool {
+        match self {
+            Environment::Game2048 => true,
+            Environment::Script(game) => *game.entry() == game2048::entry(),
+            Environment::Evaluator(_) => false,
+            Environment::Tasks(tasks) => tasks.tasks().iter().all(|task| match (task.entry(), game2048::entry()) {
+                // A task without a reference has no names for its arguments.
+                (Entry::Function { name, parameters }, Entry::Function { name: own, .. }) if parameters.is_empty() => {
+                    name == own
+                }
+                (entry, own) => entry == own,
+            }),
+        }
+    }
+}
+
+fn refuse_special(path: &Path) -> Result<(), EnvironmentError> {
+    files::special(path).map_or(Ok(()), |found| Err(EnvironmentError::Special { path: path.to_owned(), found }))
+}
+
+/// Panics, because cases always come from the environment in which they are tried.
+pub fn wrong_case() -> ! {
+    unreachable!("a case of another kind of environment; this is a bug")
+}

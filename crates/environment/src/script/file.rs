@@ -1,0 +1,222 @@
+//! Reads a game's file of Python without running it: docstring, constants and functions at top level.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ruff_python_ast::{Expr, ModModule, Stmt, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextSize};
+
+use crate::program::{SOURCE_BYTES_MAX, first_error, parse};
+use crate::value::Value;
+
+/// Characters of a value that are shown in a message.
+const SHOWN_MAX: usize = 60;
+
+/// Why a file is not a game.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// A file that cannot be read.
+    #[error("{path}: cannot read the game")]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    /// A file that is not text, or too large.
+    #[error("{path}: {found}; expected Python in UTF-8, at most {SOURCE_BYTES_MAX} bytes of it")]
+    NotText { path: PathBuf, found: String },
+    /// A line with an error.
+    #[error("{path}, line {line}: {message}")]
+    Line {
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What was found there, and what is expected.
+        message: String,
+    },
+}
+
+/// Reads the text of a file, up to little more than the largest size.
+pub(crate) fn read(path: &Path) -> Result<String, ScriptError> {
+    let unreadable = |source| ScriptError::Unreadable { path: path.to_owned(), source };
+    let not_text = |found| ScriptError::NotText { path: path.to_owned(), found };
+    let file = File::open(path).map_err(unreadable)?;
+    let length = file.metadata().map_err(unreadable)?.len();
+    let mut bytes = Vec::new();
+    file.take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > SOURCE_BYTES_MAX {
+        return Err(not_text(format!("{} bytes", length.max(bytes.len() as u64))));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = line_of(&error.as_bytes()[..at]);
+        not_text(format!("line {line} is not UTF-8"))
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n"))
+}
+
+fn line_of(before: &[u8]) -> usize {
+    before.iter().filter(|&&byte| byte == b'\n').count() + 1
+}
+
+/// The syntax tree of a file.
+pub(crate) struct Module<'a> {
+    path: &'a Path,
+    source: &'a str,
+    tree: ModModule,
+}
+
+/// A name at top level that is assigned a literal.
+pub(crate) struct Constant<'a> {
+    path: &'a Path,
+    line: usize,
+    name: &'static str,
+    pub value: Value,
+}
+
+impl<'a> Module<'a> {
+    pub fn parse(path: &'a Path, source: &'a str) -> Result<Module<'a>, ScriptError> {
+        let parsed = parse(source);
+        if let Some((at, message)) = first_error(&parsed) {
+            let line = line_of(&source.as_bytes()[..at]);
+            return Err(ScriptError::Line {
+                path: path.to_owned(),
+                line,
+                message: format!("{message}; expected Python"),
+            });
+        }
+        Ok(Module { path, source, tree: parsed.into_syntax() })
+    }
+
+    /// The docstring, without the indentation that its lines share.
+    pub fn docstring(&self) -> Result<String, ScriptError> {
+        let text = match self.tree.body.first() {
+            Some(Stmt::Expr(first)) => {
+                first.value.as_string_literal_expr().map(|literal| literal.value.to_str().trim())
+            }
+            _ => None,
+        };
+        let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
+            self.missing(
+                "no docstring; expected the rules of the game in words, in triple quotes before everything else: it is \
+                 what a policy is shown",
+            )
+        })?;
+        let later = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
+        let indent = later().map(|line| line.len() - line.trim_start_matches(' ').len()).min().unwrap_or(0);
+        let lines = text.lines().enumerate().map(|(index, line)| {
+            let dedented = if index == 0 { line } else { line.get(indent..).unwrap_or("") };
+            dedented.trim_end()
+        });
+        Ok(lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The literal that a name is assigned last.
+    pub fn constant(&self, name: &'static str) -> Result<Option<Constant<'a>>, ScriptError> {
+        let Some(expression) = self.assigned().remove(name) else { return Ok(None) };
+        let error = |message| self.error(expression.start(), &format!("{name}: {message}"));
+        let value = Value::from_expression(expression, self.source)
+            .map_err(|wrong| error(format!("{wrong}; the file is read before anything of it runs")))?;
+        Ok(Some(Constant { path: self.path, line: self.line(expression.start()), name, value }))
+    }
+
+    /// The last values assigned to names at top level, by `A = 1`, `A: int = 1`, `A = B = 1` and `A, B = 1, 2`.
+    fn assigned(&self) -> BTreeMap<&str, &Expr> {
+        let mut assigned = BTreeMap::new();
+        for statement in &self.tree.body {
+            match statement {
+                Stmt::Assign(assignment) => {
+                    assignment.targets.iter().for_each(|target| assign(target, &assignment.value, &mut assigned));
+                }
+                Stmt::AnnAssign(assignment) => {
+                    assignment.value.iter().for_each(|value| assign(&assignment.target, value, &mut assigned));
+                }
+                _ => {}
+            }
+        }
+        assigned
+    }
+
+    /// Whether a function of this name is defined at top level.
+    pub fn defines(&self, name: &str) -> bool {
+        self.function(name).is_some()
+    }
+
+    fn function(&self, name: &str) -> Option<&StmtFunctionDef> {
+        self.tree.body.iter().rev().find_map(|statement| match statement {
+            Stmt::FunctionDef(function) if function.name.as_str() == name => Some(function),
+            _ => None,
+        })
+    }
+
+    /// Requires a function that can be called with so many arguments.
+    pub fn require_function(&self, name: &str, arguments: &[&str]) -> Result<(), ScriptError> {
+        let expected = format!("expected `def {name}({}):` at top level", arguments.join(", "));
+        let Some(function) = self.function(name) else {
+            return Err(self.missing(&format!("no function `{name}`; {expected}, in no class and under no condition")));
+        };
+        if function.is_async {
+            return Err(self.error(function.name.start(), &format!("`{name}` is async; {expected}")));
+        }
+        if takes(function, arguments.len()) {
+            return Ok(());
+        }
+        let found = &self.source[function.name.start().to_usize()..function.parameters.end().to_usize()];
+        Err(self.error(function.name.start(), &format!("found `def {found}`; {expected}")))
+    }
+
+    /// The error for something that is missing in the file.
+    pub fn missing(&self, message: &str) -> ScriptError {
+        self.error(TextSize::new(0), message)
+    }
+
+    fn error(&self, at: TextSize, message: &str) -> ScriptError {
+        ScriptError::Line { path: self.path.to_owned(), line: self.line(at), message: message.into() }
+    }
+
+    fn line(&self, at: TextSize) -> usize {
+        line_of(&self.source.as_bytes()[..at.to_usize()])
+    }
+}
+
+impl Constant<'_> {
+    pub fn text(&self) -> Result<&str, ScriptError> {
+        match &self.value {
+            Value::Str(text) => Ok(text),
+            _ => Err(self.wrong("expected a text in quotes")),
+        }
+    }
+
+    /// The error for an unexpected value.
+    pub fn wrong(&self, expected: &str) -> ScriptError {
+        let value = self.value.to_string();
+        let shown: String = value.chars().take(SHOWN_MAX).collect();
+        let cut = if shown.len() < value.len() { "..." } else { "" };
+        self.error(&format!("found {shown}{cut}; {expected}"))
+    }
+
+    /// An error within the value.
+    pub fn error(&self, message: &str) -> ScriptError {
+        let message = format!("{}: {message}", self.name);
+        ScriptError::Line { path: self.path.to_owned(), line: self.line, message }
+    }
+}
+
+fn assign<'a>(target: &'a Expr, value: &'a Expr, assigned: &mut BTreeMap<&'a str, &'a Expr>) {
+    match (target, value) {
+        (Expr::Name(name), _) => {
+            assigned.insert(name.id.as_str(), value);
+        }
+        (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+            targets.iter().zip(values).for_each(|(target, value)| assign(target, value, assigned));
+        }
+        _ => {}
+    }
+}
+
+/// Whether the function can be called with so many positional arguments.
+fn takes(function: &StmtFunctionDef, arguments: usize) -> bool {
+    let parameters = &function.parameters;
+    let by_position = || parameters.posonlyargs.iter().chain(&parameters.args);
+    let needed = by_position().filter(|parameter| parameter.default.is_none()).count();
+    let fits = needed <= arguments && (arguments <= by_position().count() || parameters.vararg.is_some());
+    fits && parameters.kwonlyargs.iter().all(|parameter| parameter.default.is_some())
+}

@@ -1,0 +1,127 @@
+//! Inputs with outputs, the format of most data sets: texts for standard input, or arguments if a function is named.
+
+use super::draft::{Draft, unfenced};
+use crate::tasks::source;
+use crate::value::Value;
+
+/// Most solutions that are tried as a reference.
+const SOLUTIONS_MAX: usize = 20;
+
+/// Inputs and outputs of a row, and what decides how they are read.
+pub(super) struct Cases<'a> {
+    pub inputs: Vec<Value>,
+    pub outputs: Vec<Value>,
+    pub fn_name: Option<String>,
+    /// The given beginning of the code, which shows whether the function is a method.
+    pub starter: Option<&'a str>,
+    pub solutions: Vec<String>,
+}
+
+impl Cases<'_> {
+    /// Reads a dict `{"inputs": [..], "outputs": [..], "fn_name"?}`, or a list of `{"input", "output", ..}`.
+    pub fn read(value: &Value) -> Result<Cases<'static>, String> {
+        let mut cases =
+            Cases { inputs: Vec::new(), outputs: Vec::new(), fn_name: None, starter: None, solutions: Vec::new() };
+        match value {
+            Value::Dict(dict) => {
+                let list = |names: [&str; 2]| match names.into_iter().find_map(|name| dict.get(name)) {
+                    Some(Value::List(items)) => Ok(items.clone()),
+                    _ => Err(format!("no list in `{}`", names[0])),
+                };
+                (cases.inputs, cases.outputs) = (list(["inputs", "input"])?, list(["outputs", "output"])?);
+                cases.fn_name = name_in(value);
+            }
+            Value::List(items) => {
+                for item in items {
+                    let Value::Dict(case) = item else { return Err("a test that is no object".into()) };
+                    let (Some(input), Some(output)) = (case.get("input"), case.get("output")) else {
+                        return Err("a test without `input` and `output`".into());
+                    };
+                    cases.inputs.push(input.clone());
+                    cases.outputs.push(output.clone());
+                    cases.fn_name = cases.fn_name.or_else(|| name_in(item));
+                }
+            }
+            _ => return Err("tests that are neither a list nor `inputs` with `outputs`".into()),
+        }
+        match (cases.inputs.len(), cases.outputs.len()) {
+            (0, _) => Err("no tests".into()),
+            (inputs, outputs) if inputs != outputs => Err("not as many inputs as outputs".into()),
+            _ => Ok(cases),
+        }
+    }
+
+    /// The task with these tests.
+    pub fn draft(self, prompt: &str) -> Result<Draft, String> {
+        let mut draft = Draft { prompt: prompt.to_owned(), shows_none: true, ..Draft::default() };
+        let solutions = self.solutions.iter().take(SOLUTIONS_MAX).map(|solution| unfenced(solution));
+        let Some(name) = &self.fn_name else {
+            draft.reference = solutions.into_iter().find(|code| source::check(code).is_ok()).map(str::to_owned);
+            for (input, output) in self.inputs.iter().zip(&self.outputs) {
+                draft.tests.push((text(input)?, text(output)?));
+            }
+            return Ok(draft);
+        };
+        let method = format!("Solution.{name}");
+        let is_method = match self.starter {
+            Some(code) => code.contains("class Solution"),
+            None => solutions.clone().any(|code| source::signature_of(code, &method).is_ok()),
+        };
+        let entry_point = if is_method { method } else { name.clone() };
+        let mut fitting = solutions.filter(|code| source::signature_of(code, &entry_point).is_ok());
+        draft.reference = fitting.next().map(str::to_owned);
+        draft.tests = self.calls()?;
+        draft.entry_point = Some(entry_point);
+        // JSON has no tuples, so an answer that is a tuple was stored as a list.
+        draft.tuples_are_lists = true;
+        Ok(draft)
+    }
+
+    /// Arguments and answers as Python literals.
+    fn calls(&self) -> Result<Vec<(String, String)>, String> {
+        let is_wrapped = |output: &Value| matches!(output, Value::List(items) if items.len() == 1);
+        // Some data sets put every answer into a list of its own.
+        let unwrap =
+            self.outputs.iter().all(is_wrapped) && self.inputs.iter().all(|input| matches!(input, Value::List(_)));
+        let mut tests = Vec::new();
+        for (input, output) in self.inputs.iter().zip(&self.outputs) {
+            let (arguments, answer) = match (input, output) {
+                // Each line is an argument in JSON; the answer is JSON too.
+                (Value::Str(lines), Value::Str(answer)) => {
+                    let lines = lines.lines().filter(|line| !line.trim().is_empty());
+                    (lines.map(literal).collect::<Result<_, _>>()?, literal(answer)?)
+                }
+                (Value::List(arguments), Value::List(items)) if unwrap => (arguments.clone(), items[0].clone()),
+                (Value::List(arguments), answer) => (arguments.clone(), answer.clone()),
+                _ => return Err("arguments that are no list".into()),
+            };
+            tests.push((Value::Tuple(arguments).to_string(), answer.to_string()));
+        }
+        Ok(tests)
+    }
+}
+
+/// The name of the function in a dict or its metadata.
+pub(super) fn name_in(value: &Value) -> Option<String> {
+    let Value::Dict(dict) = value else { return None };
+    let own = ["fn_name", "func_name"].into_iter().find_map(|key| dict.get(key));
+    match own {
+        Some(Value::Str(name)) if !name.is_empty() => Some(name.clone()),
+        _ => dict.get("metadata").and_then(name_in),
+    }
+}
+
+/// Text for a script; some data sets store a list of lines.
+fn text(value: &Value) -> Result<String, String> {
+    match value {
+        Value::Str(text) => Ok(text.clone()),
+        Value::List(lines) => Ok(lines.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n")),
+        Value::Int(_) | Value::Float(_) => Ok(value.to_string()),
+        other => Err(format!("a {} where text of standard input or output is expected", other.kind())),
+    }
+}
+
+fn literal(text: &str) -> Result<Value, String> {
+    let read = Value::from_plain_json(text).or_else(|_| Value::from_literal(text));
+    read.map_err(|_| "an argument or answer that is neither JSON nor a Python literal".into())
+}

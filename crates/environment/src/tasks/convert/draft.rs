@@ -1,0 +1,114 @@
+//! Rows of data sets, and the tasks that are made of them.
+
+use serde_json::{Map, json};
+
+use crate::value::{Dict, Value};
+
+/// A task before it is written.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub prompt: String,
+    pub entry_point: Option<String>,
+    /// The beginning of the program, if it is more than the line that defines the function.
+    pub opening: Option<String>,
+    /// What runs before every program.
+    pub prelude: Option<String>,
+    /// Inputs and expected outputs.
+    pub tests: Vec<(String, String)>,
+    /// Inputs whose answers the reference computes.
+    pub inputs: Vec<String>,
+    pub reference: Option<String>,
+    pub checker: Option<String>,
+    pub tolerance: f64,
+    pub tuples_are_lists: bool,
+    /// Whether a program may be nothing but a function that returns a literal.
+    pub literal: bool,
+    /// Whether the prompt shows no tests, because its text contains examples.
+    pub shows_none: bool,
+    pub group: Option<String>,
+}
+
+impl Draft {
+    pub fn line(self, id: &str) -> String {
+        let is_function = self.entry_point.is_some();
+        let mut line = Map::new();
+        let mut put = |key: &str, value: serde_json::Value| line.insert(key.to_owned(), value);
+        put("id", json!(id));
+        put("prompt", json!(self.prompt));
+        self.entry_point.map(|name| put("entry_point", json!(name)));
+        self.opening.map(|opening| put("opening", json!(opening)));
+        self.prelude.map(|prelude| put("prelude", json!(prelude)));
+        let [given, wanted] = if is_function { ["args", "expected"] } else { ["stdin", "stdout"] };
+        if !self.tests.is_empty() {
+            let tests = self.tests.into_iter().map(|(input, answer)| json!({given: input, wanted: answer}));
+            put("tests", tests.collect());
+        }
+        if !self.inputs.is_empty() {
+            put("inputs", json!(self.inputs));
+        }
+        self.reference.map(|source| put("reference", json!(source)));
+        self.checker.map(|source| put("checker", json!(source)));
+        if self.tolerance > 0.0 {
+            put("tolerance", json!(self.tolerance));
+        }
+        if self.tuples_are_lists {
+            put("tuples_are_lists", json!(true));
+        }
+        if self.literal {
+            put("literal", json!(true));
+        }
+        if self.shows_none {
+            put("shown", json!(0));
+        }
+        self.group.map(|group| put("group", json!(group)));
+        serde_json::Value::Object(line).to_string()
+    }
+}
+
+/// A row of a data set.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a>(pub &'a Dict);
+
+impl<'a> Row<'a> {
+    pub fn get(self, key: &str) -> Option<&'a Value> {
+        self.0.get(key).filter(|value| !matches!(value, Value::None))
+    }
+
+    pub fn text(self, key: &str) -> Option<&'a str> {
+        match self.get(key)? {
+            Value::Str(text) if !text.trim().is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn need(self, key: &str) -> Result<&'a str, String> {
+        self.text(key).ok_or_else(|| format!("no text in `{key}`"))
+    }
+
+    /// A value, which may be stored as JSON text.
+    pub fn json(self, key: &str) -> Result<Value, String> {
+        match self.get(key) {
+            None => Err(format!("nothing in `{key}`")),
+            Some(Value::Str(text)) => {
+                Value::from_plain_json(text).map_err(|_| format!("`{key}` holds text that is no JSON"))
+            }
+            Some(value) => Ok(value.clone()),
+        }
+    }
+
+    /// The row's id in the data set.
+    pub fn id(self) -> Option<String> {
+        let names = ["task_id", "question_id", "problem_id", "id", "name", "uuid", "index"];
+        names.into_iter().find_map(|name| match self.get(name)? {
+            Value::Str(text) if !text.is_empty() => Some(text.clone()),
+            Value::Int(int) => Some(int.to_string()),
+            _ => None,
+        })
+    }
+}
+
+/// The code in a text, which may be in a fence.
+pub(super) fn unfenced(text: &str) -> &str {
+    let inside = text.split_once("```").and_then(|(_, rest)| rest.split_once('\n')).map(|(_, code)| code);
+    inside.map_or(text, |code| code.split("```").next().unwrap_or(code))
+}

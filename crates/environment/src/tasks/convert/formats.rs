@@ -1,0 +1,324 @@
+//! The supported data sets, recognised by the fields of their rows.
+
+use ruff_python_ast::Stmt;
+use ruff_text_size::Ranged;
+
+use super::cases::{Cases, name_in};
+use super::checker::Target;
+use super::draft::{Draft, Row, unfenced};
+use super::live_code_bench::draft as live_code_bench;
+use super::{asserts, checker, crux_eval, evalplus};
+use crate::tasks::source;
+use crate::value::Value;
+
+/// A format of rows.
+pub(super) struct Format {
+    pub name: &'static str,
+    /// Fields that distinguish it from the other formats.
+    fields: &'static [&'static str],
+    pub convert: fn(&Row) -> Result<Draft, String>,
+}
+
+/// The first format whose fields a row has is taken.
+const FORMATS: [Format; 14] = [
+    Format { name: "EvalPlus", fields: &["entry_point", "base_input", "canonical_solution"], convert: evalplus::draft },
+    Format { name: "HumanEval", fields: &["entry_point", "canonical_solution", "test"], convert: human_eval },
+    Format { name: "MBPP", fields: &["test_list", "code"], convert: mbpp },
+    Format { name: "CRUXEval", fields: &CRUX_EVAL, convert: crux_eval::outputs },
+    Format { name: "CRUXEval, inputs", fields: &CRUX_EVAL, convert: crux_eval::inputs },
+    Format { name: "NeMo-Gym", fields: &["responses_create_params", "verifier_metadata"], convert: nemo_gym },
+    Format { name: "verl", fields: &["reward_model", "prompt"], convert: verl },
+    Format { name: "SYNTHETIC-1", fields: &["verification_info", "prompt"], convert: synthetic },
+    Format { name: "LiveCodeBench", fields: &["question_content", "public_test_cases"], convert: live_code_bench },
+    Format { name: "CodeContests", fields: &["description", "public_tests"], convert: code_contests },
+    Format { name: "APPS", fields: &["question", "input_output"], convert: apps },
+    Format { name: "DeepCoder", fields: &["problem", "tests"], convert: deep_coder },
+    Format { name: "KodCode", fields: &["question", "solution", "test"], convert: kod_code },
+    Format { name: "KodCode", fields: &["question", "solution", "test_code"], convert: kod_code },
+];
+
+/// Fields of CRUXEval, whose rows are asked for an output, or for an input where that is asked for by name.
+const CRUX_EVAL: [&str; 3] = ["code", "input", "output"];
+
+pub(super) fn of(row: &Row) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.has(row))
+}
+
+pub(super) fn named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+impl Format {
+    pub fn has(&self, row: &Row) -> bool {
+        self.fields.iter().all(|field| row.get(field).is_some())
+    }
+
+    /// The message for a row of another format.
+    pub fn wanted(&self) -> String {
+        format!("no row of {}, which has {}", self.name, self.fields.join(", "))
+    }
+}
+
+/// The message for a row of no supported format.
+pub(super) fn unknown() -> String {
+    let known = FORMATS.iter().map(|format| format!("{} ({})", format.name, format.fields.join(", ")));
+    format!("fields of no known set; there are: {}", known.collect::<Vec<_>>().join("; "))
+}
+
+fn human_eval(row: &Row) -> Result<Draft, String> {
+    let (name, prompt, test) = (row.need("entry_point")?, row.need("prompt")?, row.need("test")?);
+    let reference = format!("{prompt}{}", row.need("canonical_solution")?);
+    let mut draft = Draft {
+        prompt: completion_of(prompt),
+        entry_point: Some(name.to_owned()),
+        opening: source::header_of(prompt, name),
+        reference: Some(reference.clone()),
+        shows_none: true,
+        ..Draft::default()
+    };
+    source::with_module(test, |module| {
+        let check = source::functions(&module.body).find(|function| function.name.as_str() == "check");
+        let check = check.ok_or("no `check(candidate)` in `test`")?;
+        match asserts::reduce(&check.body, test, &["candidate", name]) {
+            Ok(reduced) => draft.take(reduced),
+            Err(_) => {
+                let target = Target { called: "candidate", entry_point: name, prelude: &reference };
+                draft.checker = Some(checker::from_function(check, test, target)?);
+            }
+        }
+        Ok(draft)
+    })?
+}
+
+/// The prompt of a task that asks to complete a function.
+pub(super) fn completion_of(prompt: &str) -> String {
+    format!("Complete this function:\n\n```python\n{}\n```", prompt.trim())
+}
+
+fn mbpp(row: &Row) -> Result<Draft, String> {
+    let prompt = row.text("text").or_else(|| row.text("prompt")).ok_or("no text in `text` or `prompt`")?;
+    let code = row.need("code")?;
+    let mut source = String::new();
+    for key in ["test_list", "challenge_test_list"] {
+        let Some(Value::List(tests)) = row.get(key) else { continue };
+        let tests = tests.iter().filter_map(|test| if let Value::Str(test) = test { Some(test.trim()) } else { None });
+        tests.for_each(|test| source.push_str(&format!("{test}\n")));
+    }
+    let setup = match row.get("test_imports") {
+        Some(Value::List(lines)) => lines
+            .iter()
+            .filter_map(|line| if let Value::Str(line) = line { Some(line.as_str()) } else { None })
+            .collect::<Vec<_>>()
+            .join("\n"),
+        _ => row.text("test_setup_code").unwrap_or_default().to_owned(),
+    };
+    let draft = Draft { prompt: prompt.to_owned(), reference: Some(code.to_owned()), ..Draft::default() };
+    about_functions_of(draft, code, &source, &setup)
+}
+
+/// Tests by the asserts in `tests`, about a function that `code` defines.
+fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: &str) -> Result<Draft, String> {
+    let defined = source::with_module(code, |module| {
+        let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
+        let names = source::functions(&module.body).map(|function| function.name.to_string());
+        (names.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
+    });
+    let (names, classes) = defined.map_err(|why| format!("solution: {why}"))?;
+    if classes.iter().any(|class| [tests, setup].iter().any(|text| text.contains(&format!("{class}(")))) {
+        return Err("calls with objects of a class of its own, which no value stands for".into());
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    source::with_module(tests, |module| {
+        let why = match asserts::reduce(&module.body, tests, &names) {
+            Ok(reduced) => {
+                draft.entry_point = Some(reduced.called.clone());
+                draft.take(reduced);
+                return Ok(draft);
+            }
+            Err(why) => why,
+        };
+        // The data does not name the tested function: it is the last one that all asserts call.
+        let lines: Vec<&str> = module.body.iter().map(|statement| &tests[statement.range().to_std_range()]).collect();
+        let called = |name: &&&str| lines.iter().all(|line| line.contains(&format!("{name}(")));
+        let name = names.iter().rev().find(called).ok_or(why)?;
+        let prelude = format!("{code}\n{setup}");
+        let target = Target { called: name, entry_point: name, prelude: &prelude };
+        draft.checker = Some(checker::from_statements(&module.body, tests, target)?);
+        draft.entry_point = Some((*name).to_owned());
+        Ok(draft)
+    })?
+}
+
+/// Tests in the style of pytest: functions with asserts.
+fn kod_code(row: &Row) -> Result<Draft, String> {
+    let code = row.need("solution")?;
+    let test = row.text("test").map_or_else(|| row.need("test_code"), Ok)?;
+    let asserts = source::with_module(test, |module| {
+        let tests = source::functions(&module.body).filter(|function| function.name.starts_with("test"));
+        let statements = tests.flat_map(|function| function.body.iter());
+        let texts = statements.map(|statement| &test[statement.range().to_std_range()]);
+        texts.collect::<Vec<_>>().join("\n")
+    })?;
+    let draft =
+        Draft { prompt: row.need("question")?.to_owned(), reference: Some(code.to_owned()), ..Draft::default() };
+    let draft = about_functions_of(draft, code, &asserts, "")?;
+    match draft.checker {
+        Some(_) => Err("tests by more than asserts about calls with literals".into()),
+        None => Ok(draft),
+    }
+}
+
+fn apps(row: &Row) -> Result<Draft, String> {
+    let mut cases = Cases::read(&row.json("input_output")?)?;
+    cases.starter = row.text("starter_code");
+    cases.solutions = solutions(row);
+    cases.draft(row.need("question")?).map(|draft| draft.in_group(row, "difficulty"))
+}
+
+fn code_contests(row: &Row) -> Result<Draft, String> {
+    if row.text("input_file").is_some() {
+        return Err("reads a file".into());
+    }
+    let mut cases: Option<Cases> = None;
+    for key in ["public_tests", "private_tests", "generated_tests"] {
+        // One of the three may be empty.
+        let Ok(more) = row.json(key).and_then(|tests| Cases::read(&tests)) else { continue };
+        match &mut cases {
+            None => cases = Some(more),
+            Some(cases) => {
+                cases.inputs.extend(more.inputs);
+                cases.outputs.extend(more.outputs);
+            }
+        }
+    }
+    let mut cases = cases.ok_or("no tests")?;
+    cases.solutions = solutions(row);
+    cases.draft(row.need("description")?)
+}
+
+fn synthetic(row: &Row) -> Result<Draft, String> {
+    if let Some(kind) = row.text("task_type").filter(|kind| *kind != "verifiable_code") {
+        return Err(format!("a task of the type `{kind}`; only `verifiable_code` has tests"));
+    }
+    let Value::Dict(info) = row.json("verification_info")? else {
+        return Err("no object in `verification_info`".into());
+    };
+    let info = Row(&info);
+    if let Some(language) = info.text("language").filter(|language| *language != "python") {
+        return Err(format!("written in {language}"));
+    }
+    let mut cases = Cases::read(&info.json("test_cases")?)?;
+    cases.solutions = row.text("gold_standard_solution").map(str::to_owned).into_iter().collect();
+    cases.draft(row.need("prompt")?)
+}
+
+fn deep_coder(row: &Row) -> Result<Draft, String> {
+    let tests = row.json("tests")?;
+    if let Value::Dict(dict) = &tests
+        && let Some(Value::Str(test)) = dict.get("functional")
+    {
+        return functional(row, test);
+    }
+    let mut cases = Cases::read(&tests)?;
+    cases.starter = row.text("starter_code");
+    cases.solutions = solutions(row);
+    if cases.starter.is_some() && cases.fn_name.is_none() {
+        cases.fn_name = row.json("metadata").ok().as_ref().and_then(name_in);
+    }
+    cases.draft(row.need("problem")?)
+}
+
+/// Tests in a `check(candidate)`, of a method or of the function that the first solution defines.
+fn functional(row: &Row, test: &str) -> Result<Draft, String> {
+    let solutions = solutions(row);
+    let code =
+        solutions.first().map(|code| unfenced(code)).ok_or("asserts about a function that no solution defines")?;
+    let names = source::with_module(code, |module| {
+        let methods = module.body.iter().filter_map(Stmt::as_class_def_stmt);
+        let methods = methods.flat_map(|class| {
+            source::functions(&class.body).map(|function| format!("{}.{}", class.name, function.name))
+        });
+        methods.chain(source::functions(&module.body).map(|function| function.name.to_string())).last()
+    })?;
+    let name = names.ok_or("asserts about a function that no solution defines")?;
+    let mut draft = Draft { prompt: row.need("problem")?.to_owned(), shows_none: true, ..Draft::default() };
+    draft.reference = Some(code.to_owned());
+    draft.entry_point = Some(name);
+    source::with_module(test, |module| {
+        let check = source::functions(&module.body).find(|function| function.name.as_str() == "check");
+        let check = check.ok_or("no `check(candidate)` in `tests`")?;
+        draft.take(asserts::reduce(&check.body, test, &["candidate"])?);
+        Ok(draft)
+    })?
+}
+
+fn verl(row: &Row) -> Result<Draft, String> {
+    let Some(Value::Dict(reward)) = row.get("reward_model") else { return Err("no object in `reward_model`".into()) };
+    let truth =
+        Row(reward).json("ground_truth").map_err(|_| "a ground truth that is no tests (an answer in words?)")?;
+    let mut draft = Cases::read(&truth)?.draft(&words(row.get("prompt"))?)?;
+    draft.group = row.text("data_source").map(str::to_owned);
+    Ok(draft)
+}
+
+fn nemo_gym(row: &Row) -> Result<Draft, String> {
+    let (Some(Value::Dict(asked)), Some(Value::Dict(tests))) =
+        (row.get("responses_create_params"), row.get("verifier_metadata"))
+    else {
+        return Err("no objects in `responses_create_params` and `verifier_metadata`".into());
+    };
+    Cases::read(&Row(tests).json("unit_tests")?)?.draft(&words(asked.get("input"))?)
+}
+
+/// The user's text in a list of messages, or a plain text.
+fn words(value: Option<&Value>) -> Result<String, String> {
+    match value {
+        Some(Value::Str(text)) => Ok(text.clone()),
+        Some(Value::List(messages)) => {
+            let said = messages.iter().filter_map(|message| {
+                let Value::Dict(message) = message else { return None };
+                Row(message).text("content").filter(|_| Row(message).text("role") == Some("user"))
+            });
+            let said: Vec<&str> = said.collect();
+            if said.is_empty() { Err("no message of a user".into()) } else { Ok(said.join("\n\n")) }
+        }
+        _ => Err("no messages".into()),
+    }
+}
+
+/// Programs that pass, if the data set has any.
+fn solutions(row: &Row) -> Vec<String> {
+    /// CodeContests' number for Python 3.
+    const PYTHON3: i64 = 3;
+    let texts = |items: &[Value]| {
+        items.iter().filter_map(|item| if let Value::Str(text) = item { Some(text.clone()) } else { None }).collect()
+    };
+    match row.json("solutions") {
+        Ok(Value::List(items)) => texts(&items),
+        Ok(Value::Dict(dict)) => match (dict.get("language"), dict.get("solution")) {
+            (Some(Value::List(languages)), Some(Value::List(programs))) => {
+                let python = languages.iter().zip(programs);
+                let python = python.filter(|(language, _)| **language == Value::Int(PYTHON3.into()));
+                texts(&python.map(|(_, program)| program.clone()).collect::<Vec<_>>())
+            }
+            _ => Vec::new(),
+        },
+        _ => row.text("solutions").map(str::to_owned).into_iter().collect(),
+    }
+}
+
+impl Draft {
+    fn take(&mut self, reduced: asserts::Reduced) {
+        self.tests = reduced.tests.iter().map(|(input, answer)| (input.to_string(), answer.to_string())).collect();
+        self.tolerance = reduced.tolerance;
+    }
+
+    pub fn in_group(mut self, row: &Row, key: &str) -> Draft {
+        self.group = match row.get(key) {
+            Some(Value::Str(group)) => Some(group.clone()),
+            Some(Value::Int(level)) => Some(level.to_string()),
+            _ => None,
+        };
+        self
+    }
+}

@@ -1,0 +1,118 @@
+//! Converts rows of public data sets to tasks.
+//!
+//! Takes a row as it is stored; gives a line of a file of tasks, or the reason why there is none. Nothing is unpickled
+//! and nothing runs: if a data set has only a reference solution and inputs, so has the line.
+
+mod asserts;
+mod cases;
+mod checker;
+mod crux_eval;
+mod draft;
+mod evalplus;
+mod formats;
+mod live_code_bench;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use super::row;
+
+use crate::value::Value;
+use draft::Row;
+
+/// Characters of an id that are kept.
+const ID_MAX: usize = 90;
+
+/// Converts rows to the lines of one file.
+#[derive(Debug, Default)]
+pub struct Converter {
+    rows: usize,
+    ids: HashSet<String>,
+}
+
+/// A line of a file of tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The id of its task.
+    pub id: String,
+    /// The line, without its end.
+    pub text: String,
+    /// Name of the data set's format.
+    pub format: &'static str,
+    /// Whether its tests need a checker, because they are more than calls with literal arguments and answers.
+    pub has_checker: bool,
+}
+
+/// A row that was not converted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The row's id, or its number.
+    pub id: String,
+    /// The reason, worded so that equal reasons can be counted.
+    pub why: String,
+}
+
+/// The format that a row seems to have.
+pub(super) fn format_of(value: &Value) -> Option<&'static str> {
+    let Value::Dict(dict) = value else { return None };
+    formats::of(&Row(dict)).map(|format| format.name)
+}
+
+impl Converter {
+    /// Converts the next row.
+    pub fn convert(&mut self, value: &Value) -> Result<Line, Dropped> {
+        self.rows += 1;
+        let number = format!("row {}", self.rows);
+        let Value::Dict(dict) = value else {
+            return Err(Dropped { id: number, why: format!("a {} and no object", value.kind()) });
+        };
+        let row = Row(dict);
+        let Some(format) = formats::of(&row) else {
+            return Err(Dropped { id: row.id().unwrap_or(number), why: formats::unknown() });
+        };
+        self.convert_by(format, row)
+    }
+
+    /// Converts the next row, which has to be one of the format `name`.
+    ///
+    /// # Panics
+    /// When there is no such format.
+    pub(super) fn convert_as(&mut self, name: &str, value: &Value) -> Result<Line, Dropped> {
+        let format = formats::named(name).expect("the name of a format");
+        self.rows += 1;
+        let number = format!("row {}", self.rows);
+        let row = match value {
+            Value::Dict(dict) => Row(dict),
+            other => return Err(Dropped { id: number, why: format!("a {} and no object", other.kind()) }),
+        };
+        match format.has(&row) {
+            true => self.convert_by(format, row),
+            false => Err(Dropped { id: row.id().unwrap_or(number), why: format.wanted() }),
+        }
+    }
+
+    fn convert_by(&mut self, format: &formats::Format, row: Row) -> Result<Line, Dropped> {
+        let id = self.free_id(row.id().unwrap_or_else(|| format!("{}-{}", format.name, self.rows)));
+        let draft = (format.convert)(&row).map_err(|why| Dropped { id: id.clone(), why })?;
+        let has_checker = draft.checker.is_some();
+        let text = draft.line(&id);
+        // The line is parsed again, so that no file is written which this program would refuse.
+        let read = Value::from_json(&text).map_err(|error| error.to_string());
+        let read = read.and_then(|value| row::task(&value).map(drop).map_err(|faults| faults[0].0.clone()));
+        match read {
+            Ok(()) => Ok(Line { id, text, format: format.name, has_checker }),
+            Err(why) => Err(Dropped { id, why }),
+        }
+    }
+
+    /// This id on one line, with a number if it is already taken.
+    fn free_id(&mut self, id: String) -> String {
+        let id: String = id.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ID_MAX).collect();
+        let numbered = (2..).map(|number| format!("{id}-{number}"));
+        let free = [id.clone()].into_iter().chain(numbered).find(|id| !self.ids.contains(id));
+        let free = free.expect("numbers do not end");
+        self.ids.insert(free.clone());
+        free
+    }
+}

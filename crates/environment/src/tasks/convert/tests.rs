@@ -1,0 +1,272 @@
+//! Rows as the sets store them, with tasks of our own.
+
+use serde_json::json;
+
+use super::*;
+use crate::Equality;
+use crate::tasks::{Kind, Task};
+
+fn converted(row: serde_json::Value) -> Result<Line, Dropped> {
+    Converter::default().convert(&Value::from_plain_json(&row.to_string()).unwrap())
+}
+
+fn task(row: serde_json::Value) -> Task {
+    let line = converted(row).unwrap_or_else(|dropped| panic!("{}: {}", dropped.id, dropped.why));
+    row::task(&Value::from_json(&line.text).unwrap()).unwrap()
+}
+
+fn why(row: serde_json::Value) -> String {
+    converted(row).expect_err("dropped").why
+}
+
+/// Entry point, then input and answer of every test.
+fn tests(task: &Task) -> (Option<String>, Vec<String>) {
+    let name = match &task.kind {
+        Kind::Function(function) => Some(function.entry_point.clone()),
+        Kind::Script => None,
+    };
+    let shown = task.tests.iter().map(|test| match &test.expected {
+        Some(crate::tasks::Answer::Value(value)) => format!("{} -> {value}", test.input),
+        Some(crate::tasks::Answer::Printed(text)) => format!("{} -> {text}", test.input),
+        Some(crate::tasks::Answer::Raised(_)) | None => test.input.clone(),
+    });
+    (name, shown.collect())
+}
+
+fn checker(task: &Task) -> String {
+    let Kind::Function(function) = &task.kind else { panic!("{:?}", task.kind) };
+    function.checker.clone().expect("a checker")
+}
+
+#[test]
+fn mbpp_rows_are_asserts_about_a_function_of_the_code() {
+    let row = |tests: serde_json::Value| {
+        json!({"task_id": 7, "text": "Write a function to join a pair.", "code": "def other(): pass\r\ndef pair(a, b):\r\n  return (a, b)",
+            "test_setup_code": "", "test_list": tests, "challenge_test_list": ["assert pair([], {1}) == ([], {1})"]})
+    };
+    let found = task(row(json!(["assert pair(1, 'x') == (1, 'x')", "assert  (2, -3) == pair(2, -3), \"said\""])));
+    let expected = [r#"[1, "x"] -> (1, 'x')"#, "[2, -3] -> (2, -3)", r#"[[], {"set": [1]}] -> ([], {1})"#];
+    assert_eq!(tests(&found), (Some("pair".into()), expected.map(String::from).to_vec()));
+    assert_eq!((found.id.as_str(), found.hidden()), ("7", 2..3));
+    assert_eq!(found.opening(), "def pair(a, b):");
+    let set = task(row(json!(["assert set(pair(1, 2)) == set((2, 1))"])));
+    assert!(checker(&set).contains("assert set((yield (\"pair\", 1, 2))) == set((2, 1))"), "{}", checker(&set));
+    assert_eq!(
+        why(row(json!(["assert unknown(1) == 2"]))),
+        "is no call with literals compared with a literal: `assert unknown(1) == 2`"
+    );
+}
+
+#[test]
+fn objects_of_a_class_of_the_code_do_not_cross() {
+    let row = json!({"task_id": 8, "text": "t", "code": "class Node: pass\ndef f(n): return 1", "test_setup_code": "root = Node()",
+        "test_list": ["assert f(root) == 1"]});
+    assert_eq!(why(row), "calls with objects of a class of its own, which no value stands for");
+    let row =
+        json!({"task_id": 9, "text": "t", "code": "def f(a, b): return a", "test_list": ["assert f(1, int) == 1"]});
+    assert_eq!(why(row), "calls with a type, which no value stands for");
+}
+
+#[test]
+fn asserts_come_in_several_shapes() {
+    let code = "def f(*a): return a";
+    for (assert, expected) in [
+        ("assert f(1) == 2 and f(3) == 4", &["[1] -> 2", "[3] -> 4"][..]),
+        ("assert f(1)", &["[1] -> True"]),
+        ("assert not f('a', None)", &[r#"["a", null] -> False"#]),
+        ("assert f() is None", &["[] -> None"]),
+        ("assert f(10**3, [0]*2, set()) == float('inf')", &[r#"[1000, [0, 0], {"set": []}] -> inf"#]),
+    ] {
+        let row = json!({"task_id": 1, "text": "t", "code": code, "test_list": [assert]});
+        assert_eq!(tests(&task(row)).1, expected, "{assert}");
+    }
+    for (assert, tolerance) in [
+        ("assert abs(f(1) - 2.5) < 1e-6", 1e-6),
+        ("assert abs(2.5 - f(1)) <= 0.01", 0.01),
+        ("assert math.isclose(f(1), 2.5, rel_tol=0.001)", 0.001),
+        ("assert math.isclose(f(1), 2.5)", 1e-9),
+    ] {
+        let found = task(json!({"task_id": 1, "text": "t", "code": code, "test_list": [assert]}));
+        assert_eq!(tests(&found).1, ["[1] -> 2.5"], "{assert}");
+        assert_eq!(found.equality, Equality { tolerance, ..Equality::PYTHON });
+    }
+}
+
+#[test]
+fn human_eval_rows_are_a_function_to_complete_and_a_check() {
+    let row = |check: &str| {
+        json!({"task_id": "HumanEval/900", "entry_point": "twice", "canonical_solution": "    return [x * 2 for x in xs]\n",
+            "prompt": "from typing import List\n\n\ndef twice(xs: List[int], by: int = 2) -> List[int]:\n    \"\"\" Twice.\n    >>> twice([1])\n    [2]\n    \"\"\"\n",
+            "test": format!("\n\nMETADATA = {{\n    'author': 'us'\n}}\n\n\ndef check(candidate):\n{check}")})
+    };
+    let found = task(row(
+        "    # Simple\n    assert True, \"prints\"\n    assert candidate([1, 2]) == [2, 4], \"one\"\n    assert candidate([]) == []\n\n",
+    ));
+    assert_eq!(tests(&found), (Some("twice".into()), vec!["[[1, 2]] -> [2, 4]".into(), "[[]] -> []".into()]));
+    let opening = "from typing import List\n\n\ndef twice(xs: List[int], by: int = 2) -> List[int]:";
+    assert_eq!(found.opening(), opening, "with the imports and the functions that its author counts on");
+    assert!(
+        found.words().starts_with("Complete this function:\n\n```python\nfrom typing")
+            && found.words().ends_with("```")
+    );
+    assert!(found.reference.as_ref().unwrap().ends_with("\"\"\"\n    return [x * 2 for x in xs]\n"));
+    let looped = task(row(
+        "    for n in range(3):\n        assert candidate(\n            [n]) == [n + n]\n    assert candidate(candidate([1])) == [4]\n",
+    ));
+    let expected = "def _asserts():\n    for n in range(3):\n        assert (yield (\"twice\", \n            [n])) == [n + n]\n    assert (yield (\"twice\", (yield (\"twice\", [1])))) == [4]\n\n\ndef check():\n    try:\n        yield from _asserts()\n    except Exception:\n        return False\n    return True\n";
+    assert!(
+        checker(&looped).starts_with("from typing import List") && checker(&looped).ends_with(expected),
+        "{}",
+        checker(&looped)
+    );
+    for (check, expected) in [
+        ("    assert all(candidate([n]) for n in range(3))\n", "in a lambda or a comprehension"),
+        ("    def inner():\n        assert candidate([1])\n    inner()\n", "in a function of their own"),
+        ("    assert candidate(xs=[1]) == [2]\n", "with keywords"),
+        ("    for n in []: pass\n", "tests that do not call the function"),
+    ] {
+        assert!(why(row(check)).contains(expected), "{}", why(row(check)));
+    }
+}
+
+#[test]
+fn evalplus_rows_are_inputs_that_the_canonical_solution_answers() {
+    let row = |name: &str, atol: f64| {
+        json!({"task_id": "HumanEval/901", "entry_point": name, "prompt": format!("def {name}(xs, n):\n    \"\"\" d \"\"\"\n"),
+            "canonical_solution": "    return xs[n]\n", "contract": "", "base_input": [[[1, 2], 0]], "plus_input": [[["a"], -1], [[1.5, null], 1]], "atol": atol})
+    };
+    let found = task(row("at", 1e-6));
+    assert_eq!(tests(&found).1, ["[[1, 2], 0]", r#"[["a"], -1]"#, "[[1.5, null], 1]"]);
+    assert_eq!((found.equality.tolerance, found.unanswered().count(), found.shown), (1e-6, 3, 0));
+    assert!(why(row("find_zero", 0.0)).contains("any root is right"));
+    let mut no_more = row("at", 0.0);
+    no_more["plus_input"] = json!({});
+    let found = task(no_more);
+    assert_eq!((tests(&found).1, found.equality.tolerance), (vec!["[[1, 2], 0]".to_owned()], 1e-6));
+}
+
+#[test]
+fn apps_rows_have_texts_or_the_arguments_of_a_function() {
+    let row = |input_output: serde_json::Value, starter: &str, solution: &str| {
+        json!({"problem_id": 12, "question": "Do it.", "difficulty": "interview", "starter_code": starter,
+            "solutions": json!([solution]).to_string(), "input_output": input_output.to_string()})
+    };
+    let script = task(row(
+        json!({"inputs": ["1 2\n", ["3", "4"]], "outputs": ["3\n", ["7", ""]]}),
+        "",
+        "print(sum(map(int, input().split())))",
+    ));
+    assert_eq!(tests(&script), (None, vec!["1 2\n -> 3\n".into(), "3\n4 -> 7\n".into()]));
+    assert_eq!((script.group.as_deref(), script.shown), (Some("interview"), 0));
+    assert!(script.reference.is_some());
+    let wrapped = task(row(
+        json!({"fn_name": "f", "inputs": [[1, "a"], [2, "b"]], "outputs": [[[1]], [[2]]]}),
+        "",
+        "def f(n, s): return [n]",
+    ));
+    assert_eq!(tests(&wrapped), (Some("f".into()), vec![r#"[1, "a"] -> [1]"#.into(), r#"[2, "b"] -> [2]"#.into()]));
+    assert!(wrapped.equality.tuples_are_lists && wrapped.reference.is_some());
+    let method = task(row(
+        json!({"fn_name": "f", "inputs": [[[1]], [[2]]], "outputs": [[1, 2], []]}),
+        "class Solution:\n    def f(self, xs):",
+        "no python (",
+    ));
+    assert_eq!(tests(&method), (Some("Solution.f".into()), vec!["[[1]] -> [1, 2]".into(), "[[2]] -> []".into()]));
+    assert_eq!(method.reference, None, "what does not compile is no reference");
+    assert_eq!(why(row(json!({"inputs": [], "outputs": []}), "", "")), "no tests");
+    assert_eq!(why(row(json!({"inputs": ["1"], "outputs": []}), "", "")), "not as many inputs as outputs");
+    assert_eq!(why(json!({"question": "q", "input_output": "{"})), "`input_output` holds text that is no JSON");
+}
+
+#[test]
+fn ints_beyond_64_bits_stay_what_they_are() {
+    let text = r#"{"question": "q", "input_output": "{\"fn_name\": \"f\", \"inputs\": [[123456789012345678901234567890]], \"outputs\": [1]}"}"#;
+    let line = Converter::default().convert(&Value::from_plain_json(text).unwrap()).unwrap();
+    assert!(line.text.contains("(123456789012345678901234567890,)"), "{}", line.text);
+}
+
+#[test]
+fn code_contests_rows_have_three_lists_of_texts() {
+    let none = json!({"input": [], "output": []});
+    let row = json!({"name": "900_A. Sums", "description": "Sum.", "public_tests": {"input": ["1 2\n"], "output": ["3\n"]},
+        "private_tests": none, "generated_tests": {"input": ["5 5\n"], "output": ["10\n"]}, "input_file": "",
+        "solutions": {"language": [2, 3], "solution": ["int main() {}", "print(sum(map(int, input().split())))"]}, "time_limit": {"seconds": 1}});
+    let found = task(row);
+    assert_eq!(tests(&found), (None, vec!["1 2\n -> 3\n".into(), "5 5\n -> 10\n".into()]));
+    assert_eq!(found.reference.as_deref(), Some("print(sum(map(int, input().split())))"));
+    let reads = json!({"name": "x", "description": "d", "public_tests": none, "input_file": "input.txt"});
+    assert_eq!(why(reads), "reads a file");
+}
+
+#[test]
+fn live_code_bench_rows_give_their_public_tests_and_never_their_pickle() {
+    let row = |public: serde_json::Value, starter: &str| {
+        json!({"question_id": "q1", "question_content": "Do it.", "difficulty": "easy", "starter_code": starter,
+            "public_test_cases": public.to_string(), "private_test_cases": "eJxrYJmawQABPRw=", "metadata": "{\"func_name\": \"add\"}"})
+    };
+    let script = task(row(json!([{"input": "1 2\n", "output": "3", "testtype": "stdin"}]), ""));
+    assert_eq!(tests(&script), (None, vec!["1 2\n -> 3".into()]));
+    let public = json!([{"input": "[1, 2]\n\"x\"", "output": "[true]", "testtype": "functional"}]);
+    let method =
+        task(row(public, "class Solution:\n    def add(self, xs: List[int], s: str) -> List[bool]:\n        "));
+    assert_eq!(tests(&method), (Some("Solution.add".into()), vec![r#"[[1, 2], "x"] -> [True]"#.into()]));
+}
+
+#[test]
+fn rows_of_synthetic_deep_coder_verl_and_nemo_gym_wrap_the_same_tests() {
+    let cases = json!({"inputs": ["1\n"], "outputs": ["2\n"]});
+    let list = json!([{"input": "1\n", "output": "2\n", "type": "stdin_stdout"}]);
+    let synthetic = json!({"problem_id": "vcp_1", "task_type": "verifiable_code", "prompt": "Do it.",
+        "gold_standard_solution": "Here:\n```python\nprint(int(input()) + 1)\n```\n",
+        "verification_info": json!({"language": "python", "test_cases": list}).to_string()});
+    let deep_coder = json!({"problem": "Do it.", "tests": list.to_string(), "solutions": ["```python\nprint(int(input()) + 1)\n```"]});
+    let verl = json!({"data_source": "codecontests", "prompt": [{"role": "system", "content": "x"}, {"role": "user", "content": "Do it."}],
+        "ability": "code", "reward_model": {"style": "rule", "ground_truth": cases.to_string()}, "extra_info": {"index": 3}});
+    let nemo_gym = json!({"responses_create_params": {"input": [{"role": "user", "content": "Do it."}]}, "verifier_metadata": {"unit_tests": cases}});
+    for row in [synthetic.clone(), deep_coder, verl.clone(), nemo_gym] {
+        let found = task(row);
+        assert_eq!(found.words(), "Do it.");
+        assert_eq!(tests(&found), (None, vec!["1\n -> 2\n".into()]));
+        assert!(found.reference.is_none_or(|code| code == "print(int(input()) + 1)\n"));
+    }
+    let changed = |row: &serde_json::Value, key: &str, value: serde_json::Value| {
+        let mut row = row.clone();
+        row[key] = value;
+        why(row)
+    };
+    assert!(changed(&synthetic, "task_type", json!("llm_judge")).contains("`llm_judge`"));
+    assert_eq!(
+        changed(&synthetic, "verification_info", json!("{\"language\": \"cpp\", \"test_cases\": []}")),
+        "written in cpp"
+    );
+    assert!(changed(&verl, "reward_model", json!({"ground_truth": "72"})).contains("tests that are neither"));
+    assert!(changed(&verl, "reward_model", json!({"ground_truth": "seventy-two"})).contains("an answer in words"));
+    let functional = json!({"problem": "p", "tests": {"functional": "def check(candidate):\n    assert candidate(2) == 4\n"},
+        "solutions": ["class Solution:\n    def f(self, x): return x * 2"]});
+    assert_eq!(tests(&task(functional)), (Some("Solution.f".into()), vec!["[2] -> 4".into()]));
+}
+
+#[test]
+fn kod_code_rows_are_functions_of_asserts() {
+    let row = |body: &str| {
+        json!({"question_id": "k1", "question": "Double.", "solution": "def double(x):\n    return 2 * x",
+            "test": format!("from solution import double\n\ndef test_small():\n    assert double(2) == 4\n\ndef test_other():\n{body}")})
+    };
+    assert_eq!(tests(&task(row("    assert double(-1) == -2\n"))).1, ["[2] -> 4", "[-1] -> -2"]);
+    assert!(why(row("    x = 5\n    assert double(x) == 10\n")).contains("more than asserts"));
+}
+
+#[test]
+fn a_row_of_no_known_set_is_told_which_there_are_and_ids_stay_apart() {
+    let unknown = why(json!({"instruction": "x", "output": "y"}));
+    assert!(unknown.starts_with("fields of no known set; there are: EvalPlus (entry_point, base_input"), "{unknown}");
+    let mut converter = Converter::default();
+    let row = Value::from_plain_json(
+        r#"{"question": "q", "input_output": {"inputs": ["1"], "outputs": ["1"]}, "id": "a\nb"}"#,
+    )
+    .unwrap();
+    let texts: Vec<String> = (0..3).map(|_| converter.convert(&row).unwrap().text).collect();
+    assert!(texts[0].starts_with(r#"{"id":"a b","prompt""#) && texts[2].starts_with(r#"{"id":"a b-3""#), "{texts:?}");
+    let dropped = converter.convert(&Value::None).unwrap_err();
+    assert_eq!((dropped.id.as_str(), dropped.why.as_str()), ("row 4", "a NoneType and no object"));
+}

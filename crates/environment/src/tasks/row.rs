@@ -1,0 +1,399 @@
+//! Parses one line of a file of tasks. Every key must be known and every value valid, or the line is refused.
+
+use std::sync::OnceLock;
+
+use super::error::RowFault;
+use super::task::SHOWN;
+use super::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, exceptions, replay, source};
+use crate::config::nearest;
+use crate::value::{Dict, Equality, Value};
+
+const KEYS: &str = "id prompt entry_point tests inputs reference checker literal opening shown tolerance \
+                    tuples_are_lists array_types split group seconds honeypot modules prelude";
+/// Keys of a test.
+const CALL: [&str; 2] = ["args", "expected"];
+/// Key of a test that expects an exception, in place of a value.
+const RAISES: &str = "raises";
+const RUN: [&str; 2] = ["stdin", "stdout"];
+/// Characters of the longest id, which is a label in tables and logs.
+const ID_MAX: usize = 100;
+/// Characters of a value that are shown in a message.
+const SHOWN_CHARACTERS: usize = 40;
+
+/// The task of a line, or all its errors.
+pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
+    let Value::Dict(dict) = value else {
+        return Err(vec![RowFault(format!("found {}; expected a JSON object", named(value)))]);
+    };
+    let mut row = Row { dict, fewest: None, faults: Vec::new() };
+    row.know(dict, &KEYS.split_whitespace().collect::<Vec<_>>(), "");
+    let id = row.id();
+    let prompt = row.prompt();
+    let reference = row.text("reference");
+    let kind = row.kind(reference.as_deref());
+    let mut task = Task {
+        id,
+        line: 0,
+        split: row.split(),
+        is_honeypot: row.honeypot(),
+        group: row.text("group").filter(|group| !group.is_empty()),
+        prompt,
+        kind,
+        opening: row.text("opening").filter(|opening| !opening.is_empty()),
+        prelude: row.text("prelude").filter(|prelude| !prelude.is_empty()),
+        tests: Vec::new(),
+        shown: row.shown(),
+        equality: row.equality(),
+        array_types: row.truth("array_types"),
+        numpy: row.numpy(),
+        seconds: row.number("seconds", "a number above 0, at most 60", |s| s > 0.0 && s <= SECONDS_MAX),
+        reference,
+        constant: OnceLock::new(),
+    };
+    if task.array_types && task.kind == Kind::Script {
+        row.fault("array_types", "without an `entry_point`; what a whole program prints has no type");
+    }
+    row.compiles("prelude", task.prelude.as_deref());
+    row.tests(&mut task);
+    if row.faults.is_empty() { Ok(task) } else { Err(row.faults) }
+}
+
+struct Row<'a> {
+    dict: &'a Dict,
+    /// Fewest arguments of a test.
+    fewest: Option<usize>,
+    faults: Vec<RowFault>,
+}
+
+impl Row<'_> {
+    fn fault(&mut self, field: &str, message: impl std::fmt::Display) {
+        self.faults.push(RowFault::at(field, message));
+    }
+
+    /// Refuses keys of `dict` that are not among `known`.
+    fn know(&mut self, dict: &Dict, known: &[&str], place: &str) {
+        for (key, _) in dict.pairs() {
+            let Value::Str(key) = key else { continue };
+            if !known.contains(&key.as_str()) {
+                let meant = match nearest(key, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("there are: {}", known.join(", ")),
+                };
+                self.faults.push(RowFault(format!("{place}unknown key `{key}`; {meant}")));
+            }
+        }
+    }
+
+    /// The value of a key; null counts as missing.
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.dict.get(key).filter(|value| !matches!(value, Value::None))
+    }
+
+    fn text(&mut self, key: &str) -> Option<String> {
+        match self.get(key)? {
+            Value::Str(text) => Some(text.clone()),
+            other => {
+                let found = named(other);
+                self.fault(key, format!("found {found}; expected text"));
+                None
+            }
+        }
+    }
+
+    fn compiles(&mut self, key: &str, python: Option<&str>) {
+        if let Some(Err(message)) = python.map(source::check) {
+            self.fault(key, message);
+        }
+    }
+
+    fn number(&mut self, key: &str, expected: &str, allowed: impl Fn(f64) -> bool) -> Option<f64> {
+        let value = self.get(key)?;
+        let number = match value {
+            Value::Int(int) => Some(int.to_f64()),
+            Value::Float(float) => Some(*float),
+            _ => None,
+        };
+        let number = number.filter(|&number| allowed(number));
+        if number.is_none() {
+            let found = named(value);
+            self.fault(key, format!("found {found}; expected {expected}"));
+        }
+        number
+    }
+
+    fn id(&mut self) -> String {
+        let id = match self.get("id") {
+            Some(Value::Int(int)) => int.to_string(),
+            None => {
+                self.fault("id", "missing; expected a name that no other task has");
+                return String::new();
+            }
+            Some(_) => self.text("id").unwrap_or_default(),
+        };
+        if id.is_empty() || id.chars().count() > ID_MAX || id.chars().any(char::is_control) {
+            self.fault("id", format!("found {id:?}; expected 1 to {ID_MAX} characters on one line"));
+        }
+        id
+    }
+
+    fn prompt(&mut self) -> String {
+        match self.get("prompt") {
+            None => self.fault("prompt", "missing; expected words that say what the program should do"),
+            Some(Value::Str(words)) if words.trim().is_empty() => self.fault("prompt", "empty"),
+            _ => return self.text("prompt").unwrap_or_default(),
+        }
+        String::new()
+    }
+
+    fn split(&mut self) -> Split {
+        let Some(name) = self.text("split") else { return Split::Train };
+        match [Split::Train, Split::HeldOut].into_iter().find(|split| split.name() == name) {
+            Some(split) => split,
+            None => {
+                self.fault("split", format!("found `{name}`; expected `train` or `held_out`"));
+                Split::Train
+            }
+        }
+    }
+
+    fn shown(&mut self) -> usize {
+        let expected = format!("a whole number from 0 to {TESTS_MAX}");
+        let whole = |number: f64| (0.0..=TESTS_MAX as f64).contains(&number) && number.fract() == 0.0;
+        self.number("shown", &expected, whole).map_or(SHOWN, |shown| shown as usize)
+    }
+
+    fn equality(&mut self) -> Equality {
+        let tolerance = self.number("tolerance", "a number from 0 to below 1", |number| (0.0..1.0).contains(&number));
+        Equality { tolerance: tolerance.unwrap_or(0.0), tuples_are_lists: self.truth("tuples_are_lists") }
+    }
+
+    fn honeypot(&mut self) -> bool {
+        let is_honeypot = self.truth("honeypot");
+        if is_honeypot && self.get("split").is_some() {
+            self.fault("split", "a honeypot is for training alone");
+        }
+        is_honeypot
+    }
+
+    /// Whether a key is true; missing, it is false.
+    fn truth(&mut self, key: &str) -> bool {
+        match self.get(key) {
+            Some(Value::Bool(truth)) => *truth,
+            None => false,
+            Some(other) => {
+                let found = named(other);
+                self.fault(key, format!("found {found}; expected true or false"));
+                false
+            }
+        }
+    }
+
+    /// Whether `modules` names numpy, the one module that it may name.
+    fn numpy(&mut self) -> bool {
+        let modules = self.list("modules");
+        if let Some(other) = modules.iter().find(|module| !matches!(module, Value::Str(name) if name == "numpy")) {
+            let found = named(other);
+            self.fault("modules", format!("found {found}; expected `numpy`: what else there is needs no key"));
+        }
+        !modules.is_empty()
+    }
+
+    fn kind(&mut self, reference: Option<&str>) -> Kind {
+        let (entry_point, checker, literal) = (self.text("entry_point"), self.text("checker"), self.truth("literal"));
+        let Some(entry_point) = entry_point else {
+            self.compiles("reference", reference);
+            if checker.is_some() {
+                self.fault("checker", "without an `entry_point`; a checker calls functions");
+            }
+            if literal {
+                self.fault("literal", "without an `entry_point`; a literal is what a function returns");
+            }
+            return Kind::Script;
+        };
+        let names = entry_point.split('.');
+        if names.clone().count() > 2 || !names.into_iter().all(source::is_identifier) {
+            let expected = "expected the name of a function, such as `add`, or `Class.method`";
+            self.fault("entry_point", format!("found `{entry_point}`; {expected}"));
+            let (signature, parameters, replayed) = (None, Vec::new(), None);
+            return Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed });
+        }
+        if literal && entry_point.contains('.') {
+            let expected = "expected the name of a function, which returns the literal";
+            self.fault("literal", format!("found `{entry_point}`; {expected}"));
+        }
+        let (mut signature, mut parameters) = (None, Vec::new());
+        match reference.map(|reference| source::signature_of(reference, &entry_point)) {
+            Some(Err(message)) => self.fault("reference", message),
+            Some(Ok(found)) => (signature, parameters) = (Some(found.text), found.names),
+            None => {}
+        }
+        match checker.as_deref().map(|checker| (source::signature_of(checker, "check"), checker.contains("yield"))) {
+            Some((Err(message), _)) => self.fault("checker", message),
+            Some((Ok(_), false)) => self.fault("checker", "`check` yields nothing; expected a generator of calls"),
+            _ => {}
+        }
+        let replayed = checker.as_deref().and_then(replay::replayed);
+        Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed })
+    }
+
+    /// Reads `tests` and `inputs`.
+    fn tests(&mut self, task: &mut Task) {
+        let mut tests = Vec::new();
+        for (place, test) in self.list("tests").iter().enumerate() {
+            tests.extend(self.test(&format!("tests[{place}]"), test, &task.kind));
+        }
+        let inputs = self.list("inputs");
+        for (place, input) in inputs.iter().enumerate() {
+            let input = self.input(&format!("inputs[{place}]"), Some(input), &task.kind);
+            tests.extend(input.map(|input| Test { input, expected: None }));
+        }
+        if !inputs.is_empty() && task.reference.is_none() {
+            self.fault("inputs", "found no `reference` that computes their answers; add one, or write `tests`");
+        }
+        if tests.len() > TESTS_MAX {
+            self.fault("tests", format!("found {}; at most {TESTS_MAX}", tests.len()));
+        }
+        let (fewest, mut checked) = (self.fewest.unwrap_or(0), false);
+        if let Kind::Function(function) = &mut task.kind {
+            checked = function.checker.is_some();
+            let named = function.parameters.len();
+            function
+                .parameters
+                .extend((named..).map(|place| format!("arg{}", place + 1)).take(fewest.saturating_sub(named)));
+            function.parameters.truncate(fewest);
+        }
+        if tests.is_empty() && !checked && self.faults.is_empty() {
+            self.fault("tests", "none; expected `tests`, or `inputs` with a `reference`, or a `checker`");
+        }
+        task.tests = tests;
+    }
+
+    fn list(&mut self, key: &str) -> Vec<Value> {
+        match self.get(key) {
+            Some(Value::List(items)) => items.clone(),
+            None => Vec::new(),
+            Some(other) => {
+                let found = named(other);
+                self.fault(key, format!("found {found}; expected a list"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn test(&mut self, place: &str, test: &Value, kind: &Kind) -> Option<Test> {
+        let (keys, others) = if *kind == Kind::Script { (RUN, CALL) } else { (CALL, RUN) };
+        let [given, wanted] = keys;
+        let Value::Dict(dict) = test else {
+            let found = named(test);
+            self.fault(place, format!("found {found}; expected an object with `{given}` and `{wanted}`"));
+            return None;
+        };
+        if let Some(other) = others.into_iter().find(|other| dict.get(other).is_some()) {
+            let why = match kind {
+                Kind::Script => "the task has no `entry_point`, so its tests have `stdin` and `stdout`",
+                Kind::Function(_) => "the task has an `entry_point`, so its tests have `args` and `expected`",
+            };
+            self.fault(place, format!("found `{other}`; {why}"));
+            return None;
+        }
+        let raises = (*kind != Kind::Script).then_some(RAISES);
+        self.know(dict, &keys.into_iter().chain(raises).collect::<Vec<_>>(), &format!("{place}: "));
+        let input = self.input(&format!("{place}.{given}"), dict.get(given), kind);
+        let raised = raises.and_then(|key| dict.get(key));
+        let expected = match raised {
+            Some(raised) => self.raised(place, raised, dict.get(wanted)),
+            None => self.expected(&format!("{place}.{wanted}"), dict.get(wanted), kind),
+        };
+        Some(Test { input: input?, expected: Some(expected?) })
+    }
+
+    /// Reads an input: text for a script, arguments for a function. Records the smallest number of arguments.
+    fn input(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<String> {
+        match (value, kind) {
+            (None, _) => {
+                self.fault(place, "missing");
+                None
+            }
+            (Some(Value::Str(text)), Kind::Script) => Some(text.clone()),
+            (Some(other), Kind::Script) => {
+                self.fault(place, format!("found {}; expected the text of standard input", named(other)));
+                None
+            }
+            (Some(value), Kind::Function(_)) => match self.value(place, value)? {
+                Value::List(arguments) | Value::Tuple(arguments) => {
+                    self.fewest = Some(self.fewest.map_or(arguments.len(), |fewest| fewest.min(arguments.len())));
+                    Some(Value::List(arguments).to_json())
+                }
+                other => {
+                    let expected = format!("expected all arguments in a tuple, such as `({other},)`, or a JSON array");
+                    self.fault(place, format!("found {}; {expected}", named(&other)));
+                    None
+                }
+            },
+        }
+    }
+
+    fn expected(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<Answer> {
+        match (value, kind) {
+            (None, _) => {
+                self.fault(
+                    place,
+                    "missing; to have a `reference` compute the answers, write `inputs` in place of `tests`",
+                );
+                None
+            }
+            (Some(Value::Str(text)), Kind::Script) => Some(Answer::Printed(text.clone())),
+            (Some(other), Kind::Script) => {
+                self.fault(place, format!("found {}; expected the text that is printed", named(other)));
+                None
+            }
+            (Some(value), Kind::Function(_)) => self.value(place, value).map(Answer::Value),
+        }
+    }
+
+    /// The exception that a test expects in place of a value.
+    fn raised(&mut self, place: &str, raised: &Value, value: Option<&Value>) -> Option<Answer> {
+        let place = format!("{place}.{RAISES}");
+        match raised {
+            _ if value.is_some() => self.fault(&place, "beside `expected`; a call returns or raises"),
+            Value::Str(name) if exceptions::is_expectable(name) => return Some(Answer::Raised(name.clone())),
+            other => {
+                let expected =
+                    "expected the name of an exception, such as `ValueError`; no limit of the sandbox is one";
+                self.fault(&place, format!("found {}; {expected}", named(other)));
+            }
+        }
+        None
+    }
+
+    /// A value, or the value of a text that contains a Python literal.
+    fn value(&mut self, place: &str, value: &Value) -> Option<Value> {
+        let Value::Str(text) = value else { return Some(value.clone()) };
+        match Value::from_literal(text) {
+            Ok(value) => Some(value),
+            Err(_) if is_exception(text) && place.ends_with(CALL[1]) => {
+                let say = format!("for an exception write \"{RAISES}\": \"{text}\" in place of it");
+                self.fault(place, format!("`{text}` is no Python literal; {say}"));
+                None
+            }
+            Err(error) => {
+                self.fault(place, error);
+                None
+            }
+        }
+    }
+}
+
+/// Whether a text is the name of an exception, by the custom of naming them.
+fn is_exception(text: &str) -> bool {
+    source::is_identifier(text) && (text.ends_with("Error") || text.ends_with("Exception"))
+}
+
+/// Type and beginning of a value, for messages.
+fn named(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_CHARACTERS) {
+        Some((at, _)) => format!("{} {}...", value.kind(), &text[..at]),
+        None => format!("{} {text}", value.kind()),
+    }
+}

@@ -1,0 +1,212 @@
+//! The processes that train one run together, started by an MPI launcher, and the messages that they exchange.
+//!
+//! Every process has the same weights and makes the same decisions. They exchange only the results of each step, which
+//! are combined in an order that does not depend on the number of processes, so N processes compute the same as one. A
+//! run of one process does not need MPI and does not load it.
+
+#![forbid(unsafe_code)]
+
+mod assignment;
+mod carrier;
+mod error;
+mod launcher;
+mod route;
+mod sum;
+mod watch;
+
+use grpo_config as config;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use assignment::assign;
+pub use error::ParallelError;
+use grpo_mpi::Mpi;
+pub use launcher::{Launched, Variables, library, local_rank};
+use route::Route;
+pub use sum::VectorSum;
+pub use watch::OnLost;
+use watch::Watch;
+
+/// The processes of a run, from the view of one of them. Clones share their state.
+#[derive(Clone, Default)]
+pub struct Peers {
+    joined: Option<Arc<Joined>>,
+}
+
+struct Joined {
+    mpi: Mpi,
+    /// Time that was waited for other processes since it was last taken.
+    waited: Mutex<Duration>,
+    /// How gradients are exchanged.
+    route: OnceLock<Route>,
+    watch: OnceLock<Watch>,
+    /// Whether the processes have found that they differ, so that all of them end by themselves.
+    apart: AtomicBool,
+}
+
+impl fmt::Debug for Peers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "rank {} of {}", self.rank(), self.size())
+    }
+}
+
+impl Peers {
+    /// A run of one process.
+    pub fn alone() -> Peers {
+        Peers::default()
+    }
+
+    /// Joins the processes that a launcher has started, according to its variables in the `environment`. Without a
+    /// launcher, or if it has started one process, the run has one process.
+    pub fn join(environment: &Variables<'_>) -> Result<Peers, ParallelError> {
+        let Some(launched) = Launched::by(environment) else { return Ok(Peers::alone()) };
+        let size = || launched.size.map_or_else(|| "several".to_owned(), |size| size.to_string());
+        let found = grpo_mpi::find(&launched.libraries(environment)).map_err(|refusals| ParallelError::NoLibrary {
+            launcher: launched.launcher,
+            size: size(),
+            refusals,
+        })?;
+        let (library, version) = (found.file.clone(), found.version.clone());
+        let mpi = Mpi::start(found)?;
+        let (found, launcher) = (mpi.size(), launched.launcher);
+        if let Some(started) = launched.size.filter(|started| *started != found) {
+            return Err(ParallelError::Mixed { launcher, started, library, version, found });
+        }
+        Ok(Peers {
+            joined: Some(Arc::new(Joined {
+                mpi,
+                waited: Mutex::default(),
+                route: OnceLock::new(),
+                watch: OnceLock::new(),
+                apart: AtomicBool::new(false),
+            })),
+        })
+    }
+
+    /// Number of this process, from 0.
+    pub fn rank(&self) -> usize {
+        self.joined.as_ref().map_or(0, |joined| joined.mpi.rank())
+    }
+
+    /// Number of processes.
+    pub fn size(&self) -> usize {
+        self.joined.as_ref().map_or(1, |joined| joined.mpi.size())
+    }
+
+    /// Whether this process has rank 0, which writes to the terminal and to the files of the run.
+    pub fn leads(&self) -> bool {
+        self.rank() == 0
+    }
+
+    /// Waits for all processes; returns the bytes of each, in the order of the ranks.
+    pub fn gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ParallelError> {
+        let Some(Joined { mpi, waited, .. }) = self.joined.as_deref() else { return Ok(vec![mine.to_vec()]) };
+        let begin = Instant::now();
+        let lengths = mpi.gather(&(mine.len() as u64).to_le_bytes(), &vec![8; mpi.size()])?;
+        // Sending the lengths takes almost no time itself, so the time is that of waiting for other processes.
+        *waited.lock() += begin.elapsed();
+        let length = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
+        let lengths: Vec<usize> = lengths.chunks_exact(8).map(length).collect();
+        let all = mpi.gather(mine, &lengths)?;
+        let mut rest = all.as_slice();
+        Ok(lengths.iter().map(|length| rest.split_off(..*length).unwrap_or_default().to_vec()).collect())
+    }
+
+    /// Like [`gather`](Peers::gather), for numbers, with all their bits.
+    pub fn gather_numbers(&self, mine: &[f64]) -> Result<Vec<Vec<f64>>, ParallelError> {
+        let Some(_) = &self.joined else { return Ok(vec![mine.to_vec()]) };
+        let bytes: Vec<u8> = mine.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let number = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap_or_default());
+        Ok(self.gather(&bytes)?.iter().map(|bytes| bytes.chunks_exact(8).map(number).collect()).collect())
+    }
+
+    /// Like [`gather`](Peers::gather), for values, as JSON.
+    pub fn gather_values<T: Serialize + DeserializeOwned>(&self, mine: T) -> Result<Vec<T>, ParallelError> {
+        if self.joined.is_none() {
+            return Ok(vec![mine]);
+        }
+        let said = self.gather(&serde_json::to_vec(&mine).expect("what is told has string keys only"))?;
+        let read = |(rank, bytes): (usize, Vec<u8>)| {
+            let unreadable = |error: serde_json::Error| ParallelError::Unreadable { rank, reason: error.to_string() };
+            serde_json::from_slice(&bytes).map_err(unreadable)
+        };
+        said.into_iter().enumerate().map(read).collect()
+    }
+
+    /// Like [`gather`](Peers::gather), for lists, which are concatenated.
+    pub fn gather_lists<T: Serialize + DeserializeOwned>(&self, mine: Vec<T>) -> Result<Vec<T>, ParallelError> {
+        Ok(self.gather_values(mine)?.into_iter().flatten().collect())
+    }
+
+    /// Returns an error if processes differ in any of these properties, each with its name and value.
+    pub fn agree(&self, on: Vec<(String, String)>) -> Result<(), ParallelError> {
+        let all = self.gather_values(on)?;
+        for (rank, other) in all.iter().enumerate() {
+            let differing: Vec<String> = all[0]
+                .iter()
+                .zip(other)
+                .filter(|(first, other)| first != other)
+                .map(|((name, first), (_, other))| format!("{name}: {first} -> {other}"))
+                .collect();
+            if !differing.is_empty() {
+                self.joined.iter().for_each(|joined| joined.apart.store(true, Ordering::SeqCst));
+                return Err(ParallelError::Differs { rank, differing });
+            }
+        }
+        Ok(())
+    }
+
+    /// Has `lost` called when another process ends, until all [`leave`](Peers::leave).
+    pub fn watch(&self, lost: &OnLost) -> Result<(), ParallelError> {
+        if let Some(joined) = &self.joined {
+            let watch = Watch::begin(self.rank(), |place| self.gather_values(place), lost)?;
+            joined.watch.get_or_init(|| watch);
+        }
+        Ok(())
+    }
+
+    /// Number of processes on this machine. Known after [`watch`](Peers::watch), otherwise 1.
+    pub fn on_this_machine(&self) -> usize {
+        let places = self.joined.as_ref().and_then(|joined| Some(&joined.watch.get()?.places));
+        places.map_or(1, |places| places.iter().filter(|place| place.host == places[self.rank()].host).count())
+    }
+
+    /// Whether all processes know that they [do not agree](Peers::agree), so that each ends by itself.
+    pub fn all_know(&self) -> bool {
+        self.joined.as_ref().is_none_or(|joined| joined.apart.load(Ordering::SeqCst))
+    }
+
+    /// Takes the time that this process has waited for others since the last call.
+    pub fn waited(&self) -> Duration {
+        let taken = |joined: &Arc<Joined>| std::mem::take(&mut *joined.waited.lock());
+        self.joined.as_ref().map(taken).unwrap_or_default()
+    }
+
+    /// Ends the exchange of messages. All processes call this together.
+    pub fn leave(&self) {
+        if let Some(joined) = &self.joined {
+            joined.watch.get().into_iter().for_each(Watch::bye);
+            joined.mpi.finalize();
+        }
+    }
+
+    /// Ends all processes of the run, with the exit code of this one.
+    pub fn abort(&self, code: u8) {
+        if let Some(joined) = &self.joined {
+            joined.mpi.abort(code);
+        }
+    }
+}
+
+/// The range of `0..count` that belongs to `rank` of `size`. The ranges of all ranks are contiguous, in their order.
+pub fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
+    count * rank / size..count * (rank + 1) / size
+}
