@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Command};
 use clap_mangen::Man;
@@ -32,16 +32,15 @@ impl ManArgs {
             let own = pages.iter().find(|(name, _)| *name == format!("{NAME}.1")).expect("the program has a page");
             return output::print(&own.1);
         };
-        write(&dir, &pages).map_err(|error| {
+        fs::create_dir_all(&dir).map_err(|error| {
             CliError::user_hint(format!("{}: {error}", dir.display()), "name a directory that can be written")
         })?;
+        for (name, page) in &pages {
+            let path = dir.join(name);
+            output::write_file(path.display(), &path, page.as_bytes())?;
+        }
         output::print(&format!("{}  ({})\n", dir.display(), counted(pages.len(), "page")))
     }
-}
-
-fn write(dir: &Path, pages: &[(String, String)]) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    pages.iter().try_for_each(|(name, page)| fs::write(dir.join(name), page))
 }
 
 /// File name and text of every page: the program's, and one a command.

@@ -32,11 +32,12 @@ impl NewArgs {
         if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
             return Err(CliError::user_hint(format!("{}: is there already", path.display()), "name a new directory"));
         }
-        let written = fs::create_dir_all(&self.dir)
-            .and_then(|()| files.iter().try_for_each(|(path, text)| fs::write(path, text)));
-        written.map_err(|error| {
+        fs::create_dir_all(&self.dir).map_err(|error| {
             CliError::user_hint(format!("{}: {error}", self.dir.display()), "name a directory that can be made")
         })?;
+        for (path, text) in &files {
+            output::write_file(path.display(), path, text.as_bytes())?;
+        }
         let lines = files.iter().map(|(path, _)| format!("{}\n", path.display()));
         output::print(&lines.collect::<String>())
     }
