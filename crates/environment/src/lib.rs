@@ -20,8 +20,7 @@ mod verdict;
 mod worth;
 
 pub use briefing::{Briefing, Example, Request};
-pub use evaluator::Evaluator;
-pub use evaluator::FUNCTION as EVALUATED;
+pub use evaluator::{Evaluator, FUNCTION as EVALUATED};
 pub use labels::Labels;
 pub use outcome::{Case, Ending, Outcome, Points, points};
 pub use script::{Reference, ScriptError, ScriptGame};

@@ -14,8 +14,6 @@ mod route;
 mod sum;
 mod watch;
 
-use grpo_config as config;
-
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +26,7 @@ use serde::de::DeserializeOwned;
 
 pub use assignment::assign;
 pub use error::ParallelError;
+use grpo_config as config;
 use grpo_mpi::Mpi;
 pub use launcher::{Launched, Variables, library, local_rank};
 use route::Route;
