@@ -212,25 +212,32 @@ impl<'a> Decoding<'a> {
     }
 }
 
-/// Reads each prompt once, and repeats its cache and logits for its group.
+/// Reads each prompt once, however many requests have it, and repeats its cache and logits for all their completions.
 fn read(weights: Arc<Snapshot>, asked: Assignment<'_>) -> Result<(Cache, Tensor), RolloutError> {
     let Assignment { policy, config, requests } = asked;
     let decoder = policy.decoder();
-    let ids: Vec<&[u32]> = requests.iter().map(|request| request.prompt.ids.as_slice()).collect();
+    let mut ids: Vec<&[u32]> = Vec::new();
+    let mut of_completion = Vec::new();
+    for request in requests {
+        let known = ids.iter().position(|ids| *ids == request.prompt.ids.as_slice());
+        let place = known.unwrap_or_else(|| {
+            ids.push(&request.prompt.ids);
+            ids.len() - 1
+        });
+        of_completion.extend(std::iter::repeat_n(place, request.ids.len()));
+    }
     let prompt = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
     let rooms = requests.iter().map(|request| request.prompt.room(config.max_completion_length));
     let capacity = match decoder.feeds_rows_alone() {
-        true => ids.iter().zip(rooms).map(|(ids, room)| ids.len() + room).max().unwrap_or(0),
+        true => requests.iter().zip(rooms).map(|(asked, room)| asked.prompt.ids.len() + room).max().unwrap_or(0),
         // Padding puts the last token of every prompt into the same slot.
         false => prompt + longest(requests, config),
     };
-    let mut cache = decoder.new_padded_cache(weights, requests.len(), capacity)?;
+    let mut cache = decoder.new_padded_cache(weights, ids.len(), capacity)?;
     let logits = decoder.prefill(&ids, &mut cache)?;
-    cache.expand(copies(requests))?;
-    let of_prompt: Vec<u32> =
-        (0..).zip(requests).flat_map(|(prompt, request)| std::iter::repeat_n(prompt, request.ids.len())).collect();
-    let count = of_prompt.len();
-    Ok((cache, logits.index_select(&Tensor::from_vec(of_prompt, count, decoder.device())?, 0)?))
+    cache.select(&of_completion)?;
+    let rows: Vec<u32> = of_completion.iter().map(|place| *place as u32).collect();
+    Ok((cache, logits.index_select(&Tensor::new(rows, decoder.device())?, 0)?))
 }
 
 /// Maximum number of tokens of a completion of any of the prompts.

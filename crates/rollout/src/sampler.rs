@@ -1,5 +1,7 @@
 //! Draws one token from one row of logits.
 
+use std::cmp::Ordering;
+
 use crate::config::RolloutConfig;
 
 /// The temperature of the distribution that a token is drawn from, and its restriction to likely tokens.
@@ -51,26 +53,66 @@ impl Sampler {
     }
 
     /// Sets the weights of tokens that may not be drawn to zero and returns the sum of the others. Among equal weights,
-    /// lower ids are kept first. The likeliest token is always kept.
+    /// lower ids are kept first. The likeliest token is always kept: its weight is 1.
     fn cut(&self, weights: &mut [f32]) -> f64 {
-        let mut order: Vec<usize> = (0..weights.len()).collect();
-        order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
-        let mut keep = if self.top_k > 0 { self.top_k.min(order.len()) } else { order.len() };
-        if self.top_p < 1.0 {
-            let total: f64 = order[..keep].iter().map(|token| f64::from(weights[*token])).sum();
-            let mut before = 0.0;
-            let reached = |token: &usize| {
-                let full = before >= self.top_p * total;
-                before += f64::from(weights[*token]);
-                full
-            };
-            keep = order[..keep].iter().position(reached).unwrap_or(keep);
+        if self.top_k > 0 && self.top_k < weights.len() {
+            let mut order: Vec<usize> = (0..weights.len()).collect();
+            let (_, last, _) = order.select_nth_unstable_by(self.top_k - 1, |a, b| likelier(weights, *a, *b));
+            let last = *last;
+            keep_up_to(weights, last);
         }
-        let least = self.min_p * weights[order[0]];
-        keep = order[..keep].iter().position(|token| weights[*token] < least).unwrap_or(keep);
-        order[keep.max(1)..].iter().for_each(|token| weights[*token] = 0.0);
+        if self.top_p < 1.0 {
+            let last = self.last_of_nucleus(weights);
+            keep_up_to(weights, last);
+        }
+        weights.iter_mut().filter(|weight| **weight < self.min_p).for_each(|weight| *weight = 0.0);
         weights.iter().map(|weight| f64::from(*weight)).sum()
     }
+
+    /// The last of the likeliest tokens that together have the share `top_p`. Sorting a whole vocabulary takes longer than a
+    /// small model takes for the logits, so only tokens above a weight are sorted, which falls until they are enough.
+    fn last_of_nucleus(&self, weights: &[f32]) -> usize {
+        let enough = self.top_p * weights.iter().map(|weight| f64::from(*weight)).sum::<f64>();
+        for least in [1e-1, 1e-2, 1e-3, 1e-4, 1e-5] {
+            if let Some(last) = reaching(enough, &sorted(weights, least)) {
+                return last;
+            }
+        }
+        let all = sorted(weights, 0.0);
+        reaching(enough, &all).unwrap_or(all[all.len() - 1].0)
+    }
+}
+
+/// Tokens with at least this weight, and their weights, likeliest first.
+fn sorted(weights: &[f32], least: f32) -> Vec<(usize, f32)> {
+    let mut tokens: Vec<(usize, f32)> =
+        weights.iter().copied().enumerate().filter(|(_, weight)| *weight >= least).collect();
+    tokens.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    tokens
+}
+
+/// The token with which the sum of weights reaches `enough`, if it does.
+fn reaching(enough: f64, tokens: &[(usize, f32)]) -> Option<usize> {
+    let mut sum = 0.0;
+    let reached = tokens.iter().find(|(_, weight)| {
+        sum += f64::from(*weight);
+        sum >= enough
+    });
+    reached.map(|(token, _)| *token)
+}
+
+/// The order from the likeliest token to the least likely; among equal weights, lower ids come first.
+fn likelier(weights: &[f32], a: usize, b: usize) -> Ordering {
+    weights[b].total_cmp(&weights[a]).then(a.cmp(&b))
+}
+
+/// Sets the weights of tokens after `last` in the order of likelihood to zero.
+fn keep_up_to(weights: &mut [f32], last: usize) {
+    let least = weights[last];
+    let is_after = |token: usize, weight: f32| weight < least || (weight == least && token > last);
+    weights.iter_mut().enumerate().filter(|(token, weight)| is_after(*token, **weight)).for_each(|(_, weight)| {
+        *weight = 0.0;
+    });
 }
 
 /// The first token whose cumulative weight exceeds `target`, or the last with a positive weight.
@@ -152,6 +194,40 @@ mod tests {
         assert_eq!(drawn(Sampler { top_p: 0.85, ..sampler(1.0) }), [true, true, false, true]);
         assert_eq!(drawn(Sampler { min_p: 0.2, ..sampler(1.0) }), [true, true, false, true]);
         assert_eq!(drawn(sampler(1.0)), [true; 4]);
+    }
+
+    #[test]
+    fn cuts_are_those_of_a_sorted_vocabulary() {
+        let whole = |sampler: &Sampler, weights: &mut [f32]| {
+            let mut order: Vec<usize> = (0..weights.len()).collect();
+            order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
+            let keep = if sampler.top_k > 0 { sampler.top_k.min(order.len()) } else { order.len() };
+            let enough = sampler.top_p * order[..keep].iter().map(|token| f64::from(weights[*token])).sum::<f64>();
+            let mut before = 0.0;
+            for (place, token) in order.into_iter().enumerate() {
+                let weight = f64::from(weights[token]);
+                let is_kept = place < keep && before < enough && weights[token] >= sampler.min_p;
+                before += weight;
+                weights[token] = if is_kept || place == 0 { weights[token] } else { 0.0 };
+            }
+        };
+        for seed in 0..200 {
+            let mut rng = Seed::root(seed).child(Purpose::Sample, 0).rng();
+            // Halves of whole numbers, so that many weights are equal.
+            let spread = f64::from(rng.random_range(1..20u32));
+            let exponents: Vec<f64> = (0..300).map(|_| (rng.random::<f64>() * spread * 2.0).floor() / 2.0).collect();
+            let top = exponents.iter().copied().fold(f64::MIN, f64::max);
+            let weights: Vec<f32> = exponents.iter().map(|exponent| (exponent - top).exp() as f32).collect();
+            for (top_k, top_p, min_p) in
+                [(0, 0.9, 0.0), (0, 0.5, 0.1), (40, 1.0, 0.0), (40, 0.8, 0.02), (1, 0.0, 1.0), (299, 0.999, 0.0)]
+            {
+                let sampler = Sampler { temperature: 1.0, top_k, top_p, min_p };
+                let (mut found, mut expected) = (weights.clone(), weights.clone());
+                sampler.cut(&mut found);
+                whole(&sampler, &mut expected);
+                assert_eq!(found, expected, "seed {seed}: {sampler:?}");
+            }
+        }
     }
 
     #[test]
