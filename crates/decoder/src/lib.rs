@@ -202,20 +202,18 @@ impl Policy {
         Ok(())
     }
 
-    /// A copy of the present model that training does not change, as reference of a KL penalty.
+    /// The present model as training does not change it, as reference of a KL penalty. What is trained is copied; frozen
+    /// weights are shared.
     pub fn frozen_decoder(&self) -> Result<Decoder, PolicyError> {
-        let adapters = self.adapters.as_ref().map(|set| {
-            let copies = set.tensors.iter().map(|(name, tensor)| Ok((name.clone(), tensor.detach().copy()?)));
-            let tensors = copies.collect::<Result<_, PolicyError>>()?;
-            Ok::<_, PolicyError>(AdapterSet { tensors, ..set.clone() })
-        });
-        let adapters: Option<AdapterSet> = adapters.transpose()?;
-        let weights = self.weights.iter().map(|(name, weight)| Ok((name.clone(), weight.copied()?)));
-        let mut weights = weights.collect::<Result<_, PolicyError>>()?;
-        if self.adapters.is_some() {
-            lay_together(&mut weights, self.decoder.config())?;
-        }
-        Decoder::new(self.decoder.config().clone(), &weights, adapters.as_ref(), self.decoder.precision())
+        let config = self.decoder.config().clone();
+        let Some(set) = &self.adapters else {
+            let weights = self.weights.iter().map(|(name, weight)| Ok((name.clone(), weight.copied()?)));
+            let weights = weights.collect::<Result<_, PolicyError>>()?;
+            return Decoder::new(config, &weights, None, self.decoder.precision());
+        };
+        let copies = set.tensors.iter().map(|(name, tensor)| Ok((name.clone(), tensor.detach().copy()?)));
+        let tensors = copies.collect::<Result<_, PolicyError>>()?;
+        Decoder::new(config, &self.weights, Some(&AdapterSet { tensors, ..set.clone() }), self.decoder.precision())
     }
 
     /// Writes the trained variables and the tokenizer into an existing directory: a Hugging Face model directory, or a

@@ -10,7 +10,8 @@ use crate::train::memory::{MemoryPlan, Workload};
 pub fn parts_at_once(policy: &Policy, config: &Config, bytes: u64) -> usize {
     // A part takes the memory of one completion of this length.
     let mut config = config.clone();
-    (config.rollout.groups, config.rollout.num_generations) = (1, 2);
+    // Nothing is sampled beside it.
+    (config.rollout.groups, config.rollout.num_generations, config.train.eval_samples) = (1, 2, 0);
     config.rollout.max_completion_length = MICRO_BATCH_TOKENS;
     let workload = Workload::of(policy, &config, 0);
     let alone = Division { micro_batch: 1, at_once: 1, ..Division::from(&config.grpo) };

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::config::Config;
 use crate::environment::Labels;
 use crate::environment::tasks::Tasks;
 use crate::evaluation::{self, ChanceStream, Sample, chance};
@@ -18,6 +19,11 @@ use super::scoring::{Draw, Stage};
 const BATCH: (usize, usize) = (16, 64);
 /// With more tasks than this, a record has no figures of single tasks.
 const TASKS_NAMED: usize = 64;
+
+/// Number of completions of an evaluation that are sampled together.
+pub(super) fn at_once(config: &Config) -> usize {
+    config.completions_per_step().clamp(BATCH.0, BATCH.1)
+}
 
 /// How many completions are sampled and on what they are tried.
 #[derive(Debug, Clone, Copy)]
@@ -60,10 +66,9 @@ pub fn sample(
     // Groups of one, because evaluation computes no advantages.
     let prompts = prompts.draw_held_out(seed, protocol.samples);
     let requests = GroupRequest::all(&prompts, 1, seed);
-    let batch = stage.config.completions_per_step().clamp(BATCH.0, BATCH.1);
     let mut samples: Vec<Sample> = Vec::with_capacity(protocol.samples);
     let mut tokens = 0;
-    for requests in requests.chunks(batch) {
+    for requests in requests.chunks(at_once(stage.config)) {
         let earlier = EarlierBatches { completions: samples.len(), tokens, of: protocol.samples };
         let mut observer = |event: Event<'_>| earlier.emit(event, observer);
         // With step 0 these games come before those of a step that was sampled ahead, which nothing waits for yet.

@@ -12,6 +12,7 @@ mod workload;
 use crate::config::{Config, Reduce};
 use crate::grpo::{self, Division};
 use crate::policy::{Activations, DecoderConfig, Policy, Precision, prefill_bytes};
+use crate::train::evaluation;
 use grpo_tensor::{Kernels, SCORE_BYTES, ScoreSettings};
 
 pub use allowance::Allowance;
@@ -133,8 +134,10 @@ impl MemoryPlan {
         let of_weights = if in_full { F32 } else { precision.bytes() as u64 };
         let all = workload.packed.unwrap_or(of_weights * shape.parameters() as u64);
         let trained = F32 * workload.trained as u64;
-        let (copies, workers) =
-            (if config.grpo.beta > 0.0 && in_full { 2 } else { 1 }, config.arena.parallel_rewards.at_once() as u64);
+        let workers = config.arena.parallel_rewards.at_once() as u64;
+        // The reference of a KL penalty is a copy of what is trained, unless it is the model below fresh adapters.
+        let has_copy = config.grpo.beta > 0.0 && (in_full || !config.model.adapter.is_empty());
+        let copies = if has_copy { 2 } else { 1 };
         let (activations, head) = workload.part_bytes(&division, in_full);
         let at_once = division.at_once.min(workload.parts(&division)) as u64;
         let (sampled, cache) = workload.sampling_bytes(in_full);
@@ -149,8 +152,8 @@ impl MemoryPlan {
                 Place::Gpu => CONTEXT,
             },
             programs: workers * (config.sandbox.memory_mib << 20).saturating_sub(INTERPRETER),
-            weights: copies * all,
-            adapters: if in_full { 0 } else { trained },
+            weights: if in_full { copies * all } else { all },
+            adapters: if in_full { 0 } else { copies * trained },
             optimiser: 2 * trained,
             sampled,
             cache,
@@ -336,7 +339,8 @@ impl<'a> Workload<'a> {
     /// sampled together.
     fn sampling_bytes(&self, in_full: bool) -> (u64, u64) {
         let shape = self.shape;
-        let rows = self.config.completions_per_step().max(self.config.train.eval_samples);
+        let evaluated = self.config.train.eval_samples.min(evaluation::at_once(self.config));
+        let rows = self.config.completions_per_step().max(evaluated);
         let tied = shape.tie_word_embeddings;
         let embedding = (shape.vocab_size * shape.hidden_size) as u64;
         let matrices = shape.parameters() as u64 - if tied { 0 } else { embedding };

@@ -242,3 +242,31 @@ fn adapter_numbers(shape: &DecoderConfig, rank: usize) -> usize {
     let [queries, keys] = [shape.num_attention_heads, shape.num_key_value_heads].map(|heads| heads * shape.head_dim);
     rank * (2 * (hidden + queries) + 2 * (hidden + keys) + 3 * (hidden + inner))
 }
+
+#[test]
+fn an_evaluation_needs_the_cache_of_what_it_samples_together_and_no_more() {
+    let shape = smollm2();
+    let plan = |samples: usize| {
+        let mut config = config(8);
+        config.train.eval_samples = samples;
+        let workload = workload(&shape, &config, 1);
+        MemoryPlan::of(&workload, Division { micro_batch: 1, at_once: 1, ..largest(&config) }).cache
+    };
+    // A step samples 2 groups of 8, an evaluation as many together.
+    assert_eq!(plan(5000), plan(0));
+}
+
+#[test]
+fn the_reference_of_an_adapter_that_is_trained_on_is_a_copy_of_it() {
+    let shape = smollm2();
+    let plan = |beta: f64, lora_r: usize, adapter: &str| {
+        let mut config = config(lora_r);
+        (config.grpo.beta, config.model.adapter) = (beta, adapter.into());
+        let plan = MemoryPlan::of(&workload(&shape, &config, 1), largest(&config));
+        (plan.weights, plan.adapters)
+    };
+    let (weights, adapters) = plan(0.0, 8, "");
+    assert_eq!(plan(0.1, 8, ""), (weights, adapters), "fresh adapters are switched off");
+    assert_eq!(plan(0.1, 8, "warm"), (weights, 2 * adapters));
+    assert_eq!(plan(0.1, 0, ""), (2 * weights, 0));
+}
