@@ -86,7 +86,7 @@ fn what_cannot_work_is_said_before_any_work_is_done() {
     let lock = fs::File::options().write(true).open(dir.path().join("run/.lock")).unwrap();
     lock.try_lock().unwrap();
     let words = refused(dir.path(), &["train", "--resume", "run", "--steps", "2", "--set", "train.preflight=true"]);
-    assert!(words.contains("another process is training there") && !words.contains("checking"), "{words}");
+    assert!(words.contains("another process is writing there") && !words.contains("checking"), "{words}");
 }
 
 #[test]

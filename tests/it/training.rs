@@ -55,6 +55,11 @@ fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(again.status.success() && said.contains("is at step 2 already"), "{said}");
     assert_eq!(before, essence(&dir));
+    // A run that was stopped between its last step and its end has its evaluation and its best programs to come.
+    fs::remove_file(dir.join("ended")).unwrap();
+    fs::write(dir.join("hall_of_fame.json"), "[]").unwrap();
+    run(&dir, &[&resume[..], &["2"], SETTLED].concat());
+    assert_eq!(hall()[0]["source"].as_str().unwrap(), best);
     // The file has a program that the checkpoint does not have, which has held-out games and is better than those of
     // the next step.
     let mut known = hall();

@@ -234,6 +234,7 @@ impl EvolveArgs {
             EvolveError::OtherSearch { .. } => {
                 CliError::user_hint(error, "name another --output-dir, or give the settings that it has")
             }
+            EvolveError::Dir(problem) if problem.is_user() => CliError::user(problem),
             EvolveError::Prompt(_) => CliError::user(error),
             other => CliError::run(other),
         })

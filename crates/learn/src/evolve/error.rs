@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::prompt::PromptError;
 use crate::train::TrainError;
+use crate::train::run_dir::RunDirError;
 
 /// Why a search failed.
 #[derive(Debug, Error)]
@@ -17,6 +18,9 @@ pub enum EvolveError {
     /// The model cannot read the prompts.
     #[error(transparent)]
     Prompt(#[from] PromptError),
+    /// The output directory cannot be used.
+    #[error(transparent)]
+    Dir(#[from] RunDirError),
     /// The directory has a search with other settings.
     #[error("{} is of another search: {found}", path.display())]
     OtherSearch {

@@ -30,7 +30,7 @@ use crate::rollout::{GroupRequest, Servers};
 use crate::seed::{Purpose, Seed};
 use crate::train::memory::Allowance;
 use crate::train::scoring::{Draw, Stage, boards};
-use crate::train::{Episode, TrainError};
+use crate::train::{Episode, TrainError, run_dir};
 
 use database::JudgedProgram;
 pub use database::{Candidate, Database, Lineage};
@@ -101,6 +101,7 @@ impl Search<'_> {
         told: &mut dyn FnMut(&Round),
     ) -> Result<Ended, EvolveError> {
         let settings = self.fingerprint();
+        let _lock = run_dir::lock(dir)?;
         let known = saved::read(dir, &settings)?;
         let fresh = || State { settings, database: Database::new(self.settings.islands), division: None };
         let mut state = known.unwrap_or_else(fresh);

@@ -167,8 +167,9 @@ impl Batch {
             let masked = config.mask_truncated_completions && trajectory.is_truncated();
             !masked && trajectory.sampled() > 0
         };
-        let in_loss = episodes.iter().filter(|((_, trajectory), _)| kept(trajectory));
-        let lengths: Vec<usize> = in_loss.map(|((_, trajectory), _)| trajectory.sampled()).collect();
+        // Truncated completions that are left out count in averages, as in TRL: how many there are is no reason for a larger step.
+        let lengths = episodes.iter().map(|((_, trajectory), _)| trajectory.sampled());
+        let lengths: Vec<usize> = lengths.filter(|length| *length > 0).collect();
         let weight = token_weight(config.loss_type, &lengths, rollout.max_completion_length);
         let row = |((prompt, trajectory), advantages): &((&Prompt, Trajectory<'_>), Advantages)| {
             let weight = if kept(trajectory) { weight(trajectory.sampled()) } else { 0.0 };

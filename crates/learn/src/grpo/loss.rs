@@ -63,7 +63,7 @@ pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
 }
 
 /// Returns the weight in the loss of each token of a completion, as a function of the completion's length in tokens.
-/// `lengths`: the lengths of all completions of the step that are in the loss; `longest`: the maximum length.
+/// `lengths`: the lengths of all completions that the step learns from; `longest`: the maximum length.
 ///
 /// Source: Yu et al. 2025, eq. 8; Shao et al. 2024, eq. 3; Liu et al. 2025, section 3.
 pub fn token_weight(loss_type: LossType, lengths: &[usize], longest: usize) -> impl Fn(usize) -> f64 {

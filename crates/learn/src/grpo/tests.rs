@@ -222,6 +222,18 @@ fn truncated_completions_can_be_left_out() {
     sampled.advantages = Groups::new(4, wild);
     assert_eq!(before, loss_and_gradients(&policy, &sampled.batch(&masked)));
     assert_ne!(before.1, loss_and_gradients(&policy, &sampled.batch(&config())).1);
+    // They weigh as much as completions that are as good as their group.
+    let (left_out, cut) = (sampled.batch(&masked), truncated(&sampled));
+    let none = |(advantage, cut): (&f32, &bool)| if *cut { 0.0 } else { *advantage };
+    sampled.advantages = Groups::new(4, sampled.advantages.items().iter().zip(&cut).map(none).collect());
+    for loss_type in [LossType::Dapo, LossType::Grpo, LossType::DrGrpo] {
+        let (masked, config) = (GrpoConfig { loss_type, ..masked.clone() }, GrpoConfig { loss_type, ..config() });
+        let found = loss_and_gradients(&policy, &sampled.batch(&masked));
+        let (loss, gradients) = loss_and_gradients(&policy, &sampled.batch(&config));
+        assert!((found.0 - loss).abs() < 1e-6, "{loss_type:?}: {} is not {loss}", found.0);
+        assert_close(&found.1, &gradients, 1e-6);
+    }
+    assert_eq!(before, loss_and_gradients(&policy, &left_out));
     let all_cut = sampled.completions.clone().map(|it| Completion { finish: FinishReason::Length, ..it });
     let batch = Batch::new(&sampled.prompts, all_cut.each_ref(), sampled.advantages.clone(), &sampled.rollout, &masked);
     assert!(!batch.has_signal());

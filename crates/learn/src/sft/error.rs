@@ -6,6 +6,7 @@ use crate::arena::ArenaError;
 use crate::grpo::LearnError;
 use crate::policy::PolicyError;
 use crate::prompt::PromptError;
+use crate::train::run_dir::RunDirError;
 
 /// An error that ends supervised training.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +14,9 @@ pub enum SftError {
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
     File { path: PathBuf, source: std::io::Error },
+    /// The output directory cannot be used.
+    #[error(transparent)]
+    Dir(#[from] RunDirError),
     /// The directory has a run with other settings.
     #[error("{path}: holds a run with other settings ({found}); choose another --output-dir or delete it")]
     OtherRun { path: PathBuf, found: String },

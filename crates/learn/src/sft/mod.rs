@@ -26,6 +26,7 @@ use crate::policy::Dropout;
 use crate::policy::{Adapters, Policy};
 use crate::prompt::PromptSet;
 use crate::seed::{Purpose, Seed};
+use crate::train::run_dir;
 
 use batches::{Example, Writer, micro_batches};
 pub use builtin::builtin_shape;
@@ -96,6 +97,7 @@ pub fn run(
     learner: Option<Learner>,
     observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
 ) -> Result<(SftSummary, Policy), SftError> {
+    let _lock = run_dir::lock(&options.output_dir)?;
     let mut training = Training::begin(options, learner)?;
     let started = (Instant::now(), training.tokens);
     let mut held_out_loss = None;
@@ -130,6 +132,7 @@ pub fn run(
         }
     }
     saving::write_model(&training.policy, training.pace.format, &options.output_dir)?;
+    training.state().write(&options.output_dir)?;
     saving::remove_checkpoints(&options.output_dir, None)?;
     Ok((training.summary(false, held_out_loss)?, training.policy))
 }
@@ -272,10 +275,14 @@ impl<'a> Training<'a> {
         }
     }
 
+    fn state(&self) -> State {
+        State { settings: self.settings(), step: self.step, tokens: self.tokens }
+    }
+
     fn saved(&self) -> Result<Saved, SftError> {
         let variables = self.policy.trainable().iter();
         Ok(Saved {
-            state: State { settings: self.settings(), step: self.step, tokens: self.tokens },
+            state: self.state(),
             weights: variables.map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect(),
             optimizer: self.optimizer.state()?,
         })

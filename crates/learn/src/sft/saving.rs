@@ -34,6 +34,25 @@ pub(super) struct State {
     pub tokens: usize,
 }
 
+impl State {
+    /// Writes it into a checkpoint, or beside the model that is done.
+    pub(super) fn write(&self, dir: &Path) -> Result<(), SftError> {
+        let path = dir.join(STATE);
+        let text = serde_json::to_string_pretty(self).map_err(|error| file(&path)(error.into()))?;
+        files::write_whole(&path, text.as_bytes()).map_err(file(&path))
+    }
+
+    fn read(dir: &Path, settings: &str) -> Result<State, SftError> {
+        let path = dir.join(STATE);
+        let text = fs::read_to_string(&path).map_err(file(&path))?;
+        let state: State = serde_json::from_str(&text).map_err(|error| file(&path)(error.into()))?;
+        match state.settings == settings {
+            true => Ok(state),
+            false => Err(SftError::OtherRun { path: dir.to_owned(), found: state.settings }),
+        }
+    }
+}
+
 impl Saved {
     /// Writes a checkpoint below `dir` and removes the earlier ones.
     pub(super) fn write(&self, dir: &Path) -> Result<(), SftError> {
@@ -42,22 +61,19 @@ impl Saved {
         fs::create_dir_all(&partial).map_err(file(&partial))?;
         write_tensors(&self.weights, &partial.join(WEIGHTS))?;
         write_tensors(&self.optimizer, &partial.join(OPTIMIZER))?;
-        let path = partial.join(STATE);
-        let text = serde_json::to_string_pretty(&self.state).map_err(|error| file(&path)(error.into()))?;
-        fs::write(&path, text).map_err(file(&path))?;
+        self.state.write(&partial)?;
         rename(&partial, &whole)?;
         remove_checkpoints(dir, Some(&whole))
     }
 
     /// The newest complete checkpoint below `dir`, which must be of a run with the same `settings`.
+    /// So must a model that is there, whose files would otherwise be mixed with those of another.
     pub(super) fn read_latest(dir: &Path, settings: &str) -> Result<Option<Saved>, SftError> {
-        let Some(whole) = latest_checkpoint(dir) else { return Ok(None) };
-        let path = whole.join(STATE);
-        let text = fs::read_to_string(&path).map_err(file(&path))?;
-        let state: State = serde_json::from_str(&text).map_err(|error| file(&path)(error.into()))?;
-        if state.settings != settings {
-            return Err(SftError::OtherRun { path: whole, found: state.settings });
+        if dir.join(STATE).exists() {
+            State::read(dir, settings)?;
         }
+        let Some(whole) = latest_checkpoint(dir) else { return Ok(None) };
+        let state = State::read(&whole, settings)?;
         let weights = read_tensors(&whole.join(WEIGHTS))?;
         let optimizer = read_tensors(&whole.join(OPTIMIZER))?;
         Ok(Some(Saved { state, weights, optimizer }))

@@ -92,6 +92,18 @@ fn a_run_that_was_stopped_goes_on_as_if_nothing_had_happened() {
 }
 
 #[test]
+fn a_directory_takes_one_model_of_one_process() {
+    let dir = tempfile::tempdir().unwrap();
+    trained(&options(dir.path(), 512), None, &mut go_on).unwrap();
+    let other = trained(&options(dir.path(), 2 * 512), None, &mut go_on).unwrap_err();
+    assert!(matches!(other, SftError::OtherRun { .. }), "{other}");
+    trained(&options(dir.path(), 512), None, &mut go_on).unwrap();
+    let _held = run_dir::lock(dir.path()).unwrap();
+    let beside = trained(&options(dir.path(), 512), None, &mut go_on).unwrap_err();
+    assert!(beside.to_string().contains("another process is writing there"), "{beside}");
+}
+
+#[test]
 fn splitting_and_what_is_read_once_change_the_loss_by_rounding_only() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), 512);

@@ -154,10 +154,10 @@ impl HallOfFame {
     pub fn readmit(&mut self, run: &Path) {
         let settled = fs::read(run.join(HALL_OF_FAME)).ok();
         let settled = settled.and_then(|text| serde_json::from_slice::<Vec<Member>>(&text).ok());
-        for member in settled.unwrap_or_default() {
-            let is_known = self.members.iter().any(|known| known.program == member.program);
-            if member.held_out_mean_score.is_some() && !is_known {
-                self.members.push(member);
+        for member in settled.unwrap_or_default().into_iter().filter(|member| member.held_out_mean_score.is_some()) {
+            match self.members.iter_mut().find(|known| known.program == member.program) {
+                Some(known) => *known = member,
+                None => self.members.push(member),
             }
         }
     }
@@ -298,6 +298,19 @@ mod tests {
         hall.rank();
         let names: Vec<&str> = hall.members().iter().map(|member| member.program.as_str()).collect();
         assert_eq!(names, ["settled", "steadier", "steady", "lucky"]);
+    }
+
+    #[test]
+    fn a_settled_program_keeps_its_held_out_games_whether_the_checkpoint_has_it_or_not() {
+        let root = tempfile::tempdir().unwrap();
+        let settled = |name: &str, score| Member { held_out_mean_score: Some(score), ..member(name, 10.0) };
+        let known = [settled("champion", 900.0), settled("elite", 800.0), member("lucky", 9000.0)];
+        fs::write(root.path().join(HALL_OF_FAME), serde_json::to_vec(&known).unwrap()).unwrap();
+        let mut hall = HallOfFame { members: vec![member("lucky", 9000.0), member("champion", 10.0)] };
+        hall.readmit(root.path());
+        hall.rank();
+        let found = hall.members().iter().map(|member| (member.program.as_str(), member.held_out_mean_score));
+        assert_eq!(found.collect::<Vec<_>>(), [("champion", Some(900.0)), ("elite", Some(800.0)), ("lucky", None)]);
     }
 
     #[test]

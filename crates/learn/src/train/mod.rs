@@ -218,7 +218,8 @@ impl Run<'_> {
     /// Whether the run was stopped before the evaluation that was due at its newest checkpoint.
     fn owes_evaluation(&self, state: &TrainerState) -> bool {
         let step = state.global_step;
-        self.is_evaluated(step) && state.evaluations.last().is_none_or(|record| record.step < step)
+        let due = self.is_evaluated(step) || step == self.config.train.max_steps;
+        due && state.evaluations.last().is_none_or(|record| record.step < step)
     }
 
     /// Plans the memory of the run, with updates divided so that they fit, and checks that prompts and completions fit
@@ -345,6 +346,9 @@ impl Run<'_> {
             dir.write_whole(run_dir::BEST, best.source.as_bytes())?;
         }
         dir.write_whole("elites.json", &state.elites.summary())?;
+        if !interrupted {
+            dir.record_end(state.global_step)?;
+        }
         Ok(RunSummary {
             output_dir: dir.path().to_owned(),
             steps: state.log_history,

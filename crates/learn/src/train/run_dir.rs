@@ -31,6 +31,16 @@ pub const RUNS: &str = "runs";
 pub const HALL_OF_FAME: &str = "hall_of_fame.json";
 /// The best of them as a Python file, which `play` and `score` take.
 pub const BEST: &str = "best.py";
+/// A file with the step at which the run ended and its best programs were settled.
+const ENDED: &str = "ended";
+/// The directories with a file for each step.
+const STEP_FOLDERS: [&str; 3] = [COMPLETIONS, REPLAYS, DIFFERENCES];
+/// Completions of each step.
+pub const COMPLETIONS: &str = "completions";
+/// Elites that played again in each step.
+pub const REPLAYS: &str = "elites";
+/// Programs of each step that the tiers differ on.
+pub const DIFFERENCES: &str = "tier_differences";
 /// The lock file, which a process holds while it writes to the directory.
 const LOCK: &str = ".lock";
 /// A file with the name of the newest complete checkpoint, for people and scripts.
@@ -120,6 +130,7 @@ impl RunDir {
         };
         let dir = RunDir::lock(path.to_owned())?;
         dir.sweep()?;
+        dir.drop_steps_after(step_of(&good).unwrap_or(0))?;
         for (path, _) in &damaged {
             let aside = path.with_extension("damaged");
             let aside =
@@ -142,14 +153,8 @@ impl RunDir {
     }
 
     fn lock(path: PathBuf) -> Result<RunDir, RunDirError> {
-        let file = path.join(LOCK);
-        let lock =
-            File::options().create(true).truncate(false).write(true).open(&file).map_err(RunDirError::io(&file))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(RunDir { path, lock: Some(lock) }),
-            Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Locked { path }),
-            Err(fs::TryLockError::Error(source)) => Err(RunDirError::Io { path: file, source }),
-        }
+        let lock = lock(&path)?;
+        Ok(RunDir { path, lock: Some(lock) })
     }
 
     /// The directory of a run that another process writes to.
@@ -203,6 +208,11 @@ impl RunDir {
         Ok(target)
     }
 
+    /// Records that the run has ended at this step, after all else is written.
+    pub fn record_end(&self, step: usize) -> Result<(), RunDirError> {
+        self.write_whole(ENDED, format!("{step}\n").as_bytes())
+    }
+
     /// Records `checkpoint` as the newest, then removes those that `retention` does not keep.
     pub fn advance(&self, checkpoint: &str, retention: Retention) -> Result<(), RunDirError> {
         if self.lock.is_none() {
@@ -221,6 +231,17 @@ impl RunDir {
     /// Step and directory of each checkpoint, oldest first.
     pub fn checkpoints(&self) -> Vec<(usize, PathBuf)> {
         checkpoints(&self.path)
+    }
+
+    /// Removes what is kept of steps after this one, which are made again.
+    fn drop_steps_after(&self, step: usize) -> Result<(), RunDirError> {
+        let files = STEP_FOLDERS.iter().flat_map(|folder| fs::read_dir(self.path.join(folder)).into_iter().flatten());
+        for path in files.filter_map(|entry| Some(entry.ok()?.path())) {
+            if of_step(&path).is_some_and(|of| of > step) {
+                fs::remove_file(&path).map_err(RunDirError::io(&path))?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes files that a killed process left incomplete.
@@ -247,9 +268,31 @@ pub fn latest_run() -> Option<PathBuf> {
         .find(|path| latest_checkpoint(path).is_some())
 }
 
-/// Whether a run has ended once and has written its hall of fame.
-pub fn has_settled(run: &Path) -> bool {
-    run.join(HALL_OF_FAME).is_file()
+/// Makes a directory, if it is not there, and locks it against other processes until the file that is returned is dropped.
+pub fn lock(dir: &Path) -> Result<File, RunDirError> {
+    fs::create_dir_all(dir).map_err(RunDirError::io(dir))?;
+    let path = dir.join(LOCK);
+    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(RunDirError::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Locked { path: dir.to_owned() }),
+        Err(fs::TryLockError::Error(source)) => Err(RunDirError::Io { path, source }),
+    }
+}
+
+/// Whether a run has ended at this step, evaluated and with its best programs settled.
+pub fn has_ended(run: &Path, step: usize) -> bool {
+    fs::read_to_string(run.join(ENDED)).is_ok_and(|text| text.trim() == step.to_string())
+}
+
+/// The name of what is kept of a step, below the directory of its kind.
+pub fn step_file(folder: &str, step: usize) -> String {
+    format!("{folder}/step_{step:05}.jsonl")
+}
+
+/// The step of such a file.
+fn of_step(path: &Path) -> Option<usize> {
+    path.file_name()?.to_str()?.strip_prefix("step_")?.strip_suffix(".jsonl")?.parse().ok()
 }
 
 /// Makes the next free directory `kind-001`, `kind-002`, .. of `runs`.

@@ -259,7 +259,9 @@ impl Run<'_> {
                 }
             }
             None => {
-                observer(Event::Message(&format!("step {step}: no update, no completion is better than its group")));
+                let those =
+                    if config.mask_truncated_completions { "no completion that ended" } else { "no completion" };
+                observer(Event::Message(&format!("step {step}: no update, {those} is better than its group")));
             }
         }
         let period = Period { begin: start, end: Instant::now() };

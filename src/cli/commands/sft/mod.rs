@@ -135,6 +135,7 @@ impl SftArgs {
             if stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let (summary, policy) = sft::run(&options, learner, &mut observe).map_err(|error| match error {
+            SftError::Dir(problem) if problem.is_user() => CliError::user(problem),
             SftError::OtherRun { .. } | SftError::NothingFits { .. } | SftError::NoEnd => CliError::user(error),
             other => CliError::run(other),
         })?;

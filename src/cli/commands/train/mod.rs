@@ -185,8 +185,8 @@ impl TrainArgs {
             (None, Some(run)) => run_dir::steps_done(run),
             (None, None) => 0,
         };
-        if let Some(run) = resumed.as_deref().filter(|run| done >= config.train.max_steps && run_dir::has_settled(run))
-        {
+        let is_done = |run: &&Path| done >= config.train.max_steps && run_dir::has_ended(run, done);
+        if let Some(run) = resumed.as_deref().filter(is_done) {
             let run = run.display();
             console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
             return Ok(());

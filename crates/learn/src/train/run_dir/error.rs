@@ -44,7 +44,7 @@ pub enum RunDirError {
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
     Gone { path: PathBuf },
     /// Another process holds the lock.
-    #[error("--output-dir {path}: another process is training there")]
+    #[error("--output-dir {path}: another process is writing there")]
     Locked { path: PathBuf },
     /// The recorded configuration cannot be read.
     #[error("{path}: the recorded configuration cannot be read: {source}")]

@@ -109,6 +109,31 @@ fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     assert!(!path.join(".partial-killed").exists());
 }
 
+#[test]
+fn what_is_kept_of_steps_that_are_made_again_goes() {
+    let root = tempfile::tempdir().unwrap();
+    let (path, config) = with_checkpoints(root.path(), &[2]);
+    for (folder, step) in [(COMPLETIONS, 2), (COMPLETIONS, 3), (REPLAYS, 4), (DIFFERENCES, 10)] {
+        fs::create_dir_all(path.join(folder)).unwrap();
+        fs::write(path.join(step_file(folder, step)), "{}").unwrap();
+    }
+    fs::write(path.join("completions/mine.txt"), "").unwrap();
+    RunDir::reopen(&path, &config).unwrap();
+    let left = |folder: &str| fs::read_dir(path.join(folder)).unwrap().count();
+    assert_eq!([COMPLETIONS, REPLAYS, DIFFERENCES].map(left), [2, 0, 0]);
+    assert!(path.join(step_file(COMPLETIONS, 2)).exists());
+}
+
+#[test]
+fn a_run_has_ended_at_the_step_that_it_recorded() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&config(&root.path().join("run")), &[]).unwrap();
+    dir.write_whole(HALL_OF_FAME, b"[]").unwrap();
+    assert!(!has_ended(dir.path(), 3));
+    dir.record_end(3).unwrap();
+    assert!(has_ended(dir.path(), 3) && !has_ended(dir.path(), 30));
+}
+
 /// A run that no process holds, with checkpoints of these steps; each has one file.
 fn with_checkpoints(root: &Path, steps: &[usize]) -> (PathBuf, Config) {
     let config = config(&root.join("run"));

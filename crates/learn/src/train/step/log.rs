@@ -12,7 +12,7 @@ use crate::rollout::FinishReason;
 use super::super::TrainError;
 use super::super::elites::Replayed;
 use super::super::episode::{Episode, Turn};
-use super::super::run_dir::RunDir;
+use super::super::run_dir::{COMPLETIONS, DIFFERENCES, REPLAYS, RunDir, step_file};
 use super::lesson::Lesson;
 
 /// Version of the lines in the files of `completions/` and `elites/`. Lines of version 2 have the verdict below `became`, and
@@ -73,7 +73,7 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize)
         }
         text.push_str(&with_evidence(line, evaluation, episode.is_truncated()));
     }
-    Ok(dir.write_whole(&format!("completions/step_{step:05}.jsonl"), text.as_bytes())?)
+    Ok(dir.write_whole(&step_file(COMPLETIONS, step), text.as_bytes())?)
 }
 
 /// The parts of a reward by name.
@@ -115,7 +115,7 @@ fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), Tr
         with_evidence(line, evaluation, false)
     };
     let text: String = replays.iter().map(line).collect();
-    Ok(dir.write_whole(&format!("elites/step_{step:05}.jsonl"), text.as_bytes())?)
+    Ok(dir.write_whole(&step_file(REPLAYS, step), text.as_bytes())?)
 }
 
 /// Writes `tier_differences/step_00012.jsonl`: one line per program of this step, whether sampled or played again, that
@@ -140,5 +140,5 @@ fn log_differences(
         format!("{line}\n")
     };
     let text: String = by_program.into_values().map(line).collect();
-    Ok(dir.write_whole(&format!("tier_differences/step_{step:05}.jsonl"), text.as_bytes())?)
+    Ok(dir.write_whole(&step_file(DIFFERENCES, step), text.as_bytes())?)
 }
