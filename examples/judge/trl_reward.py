@@ -16,7 +16,6 @@ try:
 except ImportError:  # without the package, the program does it
 
     def reward(completions, id, **columns):
-        texts = [text if isinstance(text, str) else text[-1]["content"] for text in completions]
-        lines = "".join(json.dumps({"id": id, "completion": text}) + "\n" for id, text in zip(id, texts))
+        lines = "".join(json.dumps({"id": id, "completion": completion}) + "\n" for id, completion in zip(id, completions))
         answers = subprocess.run(["grpo-2048", "judge", "--env", ENV], input=lines, stdout=subprocess.PIPE, text=True, check=True)
         return [json.loads(line)["reward"] for line in answers.stdout.splitlines()]

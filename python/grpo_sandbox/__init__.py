@@ -27,14 +27,11 @@ class Judge:
         for key, value in (settings or {}).items():
             arguments.append(f"--set={key}={value if isinstance(value, str) else json.dumps(value)}")
         self._judging = Process(arguments)
-        self._process = os.getpid()
 
     def judge(self, completions, ids):
         """A dict for each completion, in their order: id, reward, verdict, passed, tests, score, fuel, parts, reason,
         feedback."""
-        if os.getpid() != self._process:
-            raise RuntimeError("this judge was made in another process; make one in each process")
-        texts, ids = [_text(completion) for completion in completions], list(ids)
+        texts, ids = [_text(completion) for completion in completions], [_id(id) for id in ids]
         if len(texts) != len(ids):
             raise ValueError(f"{len(texts)} completions and {len(ids)} ids: expected an id for each")
         items = [{"id": id, "completion": text} for id, text in zip(ids, texts)]
@@ -97,12 +94,29 @@ class Conversation:
         return max(rewards) if self._best else rewards[-1]
 
 
+def _id(id):
+    """The name of a task."""
+    if not isinstance(id, str):
+        raise TypeError(f"an id of type {type(id).__name__}: expected a str, the name of a task")
+    return _sendable(id, "an id")
+
+
 def _text(completion):
     """The text of a completion, which may be a list of chat messages."""
     if isinstance(completion, str):
-        return completion
+        return _sendable(completion, "a completion")
     try:
-        return "".join(message["content"] or "" for message in completion)
+        return _sendable("".join(message["content"] or "" for message in completion), "a completion")
     except (TypeError, KeyError):
         kind = type(completion).__name__
         raise TypeError(f"a completion of type {kind}: expected a str, or a list of messages with `content`") from None
+
+
+def _sendable(text, what):
+    """The same text, which the judge can read."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        found = f"{what} with half of a surrogate pair, {text[error.start]!a} at character {error.start}"
+        raise ValueError(f"{found}: expected text that UTF-8 can encode") from None
+    return text

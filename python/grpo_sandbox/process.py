@@ -33,10 +33,14 @@ class Process:
         # The threads know nothing of this object, so that it ends with its last use.
         for follow in [(_hand_on, self._child.stderr), (_answers, self._child, self._waiting, self._lock)]:
             threading.Thread(target=follow[0], args=follow[1:], daemon=True).start()
-        self.end = weakref.finalize(self, _end, self._child, os.getpid())
+        self._process = os.getpid()
+        self.end = weakref.finalize(self, _end, self._child, self._process)
 
     def ask(self, **asked):
         """The answer to a call: ``items``, a list to be judged, or ``requests``, which is None."""
+        # Before the lock, which another thread may have held at the fork.
+        if os.getpid() != self._process:
+            raise RuntimeError("this judge was made in another process; make one in each process")
         answered = threading.Event()
         with self._lock:
             number = next(self._numbers)

@@ -28,6 +28,9 @@ rewards = reward(
 assert reward.__name__ == "reward" and rewards == [1.0, 0.0, -0.1], rewards
 assert all(type(value) is float for value in rewards)
 assert reward(prompts=[[]], completions=[[{"role": "assistant", "content": RIGHT}]], completion_ids=[[1]], id=["add"]) == [1.0]
+# The contents of several messages are one text, as in the package.
+messages = [{"role": "assistant", "content": text} for text in ("def add(a, b):\n", "    return a + b")]
+assert reward(prompts=[[]], completions=[messages], completion_ids=[[1]], id=["add"]) == [1.0]
 
 # verl calls it from the threads of an executor, by name, and wants a number or a dict with `score`.
 compute_score = example("verl_reward").compute_score

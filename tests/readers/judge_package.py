@@ -65,6 +65,13 @@ assert "expected an id for each" in refusal(ValueError, lambda: judge.judge([RIG
 assert "a completion of 5242880 bytes" in refusal(ValueError, lambda: judge.judge(["x" * (5 << 20)], ["add"]))
 assert "a completion of type int" in refusal(TypeError, lambda: judge.judge([3], ["add"]))
 assert "expected a column `id`" in refusal(TypeError, lambda: judge.reward([RIGHT]))
+assert "an id of type int: expected a str" in refusal(TypeError, lambda: judge.reward([RIGHT], [7]))
+assert "an id of type NoneType" in refusal(TypeError, lambda: judge.reward([RIGHT], [None]))
+assert "half of a surrogate pair, '\\ud800' at character 1" in refusal(ValueError, lambda: judge.reward(["x\ud800"], ["add"]))
+assert "an id with half of a surrogate pair" in refusal(ValueError, lambda: judge.reward([RIGHT], ["\udcff"]))
+# What the module does not look at, the judge refuses for that call alone.
+assert "invalid type: integer `7`" in refusal(ValueError, lambda: judge._judging.ask(items=[{"id": 7, "completion": ""}]))
+assert judge.reward([RIGHT], ["add"]) == [1.0]
 assert "nowhere.jsonl" in refusal(ValueError, lambda: Judge(env="nowhere.jsonl"))
 assert "did you mean `tests`?" in refusal(ValueError, lambda: Judge(settings={"reward.test": "all"}))
 
@@ -77,6 +84,8 @@ told = conversation.run("def add(a, b):\n    return 7")
 assert told.startswith("The program fails a test: add(1, 2) gave 7, expected 3.\n") and conversation.get_reward() == 0.0, told
 assert conversation.run(code=RIGHT) == "The program passes every test." and conversation.get_reward() == 1.0
 assert conversation.run("I give up.").startswith("There is no program in the answer") and conversation.get_reward() == -0.1
+conversation.reset(id=None)
+assert "an id of type NoneType" in refusal(TypeError, lambda: conversation.run(RIGHT))
 conversation.reset(id="double")
 assert conversation.get_reward() == 0.0 and conversation.run("def double(x):\n    return 2 * x") == "The program passes every test."
 best = Conversation(judge, best=True)
@@ -126,6 +135,7 @@ assert process.poll() is not None, "a judge that nobody has goes on"
 
 child = os.fork()
 if child == 0:
-    os._exit(0 if "made in another process" in refusal(RuntimeError, lambda: judge.judge([RIGHT], ["add"])) else 1)
+    told = [refusal(RuntimeError, ask) for ask in (lambda: judge.judge([RIGHT], ["add"]), judge.requests)]
+    os._exit(0 if all("made in another process" in words for words in told) else 1)
 assert os.waitpid(child, 0)[1] == 0
 print("the package judges, refuses and lets others go on")

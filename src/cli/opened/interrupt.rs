@@ -1,7 +1,10 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop and save, the second ends the program at once.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::signal::{SigSet, Signal};
 
 use crate::cli::said::{CliError, INTERRUPTED};
 use crate::metrics::Console;
@@ -24,4 +27,41 @@ pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBoo
     })
     .map_err(CliError::run)?;
     Ok(stop)
+}
+
+/// Keeps hangups from a process that was started with them ignored, as `nohup` does: the handler of [`stop_flag`] would heed
+/// them. They are blocked, which threads inherit, so this comes before all other threads.
+pub fn keep_hangups_ignored() {
+    // Where the system does not say, the process is as any other.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if is_ignored(&status, Signal::SIGHUP)
+        && let Err(error) = SigSet::from(Signal::SIGHUP).thread_block()
+    {
+        eprintln!("warning: a hangup will end this process: {error}");
+    }
+}
+
+/// Whether a process with this `/proc/self/status` ignores the signal.
+fn is_ignored(status: &str, signal: Signal) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|signals| u64::from_str_radix(signals.trim(), 16).ok());
+    ignored.is_some_and(|signals| (signals >> (signal as i32 - 1)) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_says_which_signals_are_ignored() {
+        let status = |ignored: &str| format!("Name:\tgrpo-2048\nSigBlk:\t0000000000000001\n{ignored}\nSigCgt:\t0001");
+        for (line, expected) in [
+            ("SigIgn:\t0000000000001001", true),
+            ("SigIgn:\t0000000000001000", false),
+            ("SigIgn:\tx", false),
+            ("", false),
+        ] {
+            assert_eq!(is_ignored(&status(line), Signal::SIGHUP), expected, "{line}");
+        }
+    }
 }

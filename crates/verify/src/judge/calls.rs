@@ -3,7 +3,7 @@
 //! The protocol between the Python module and the process that judges for it. The first line out describes the
 //! environment. Then each line in is a call, `{"call": 7, "items": [..]}`, and each line out the answer to one, as soon as
 //! all of its items are judged: `{"call": 7, "judgements": [..]}`, or `{"call": 7, "error": "..", "is_input": true}` where a
-//! list with a mistake was refused before anything was judged. `{"call": 8, "requests": null}` is answered with what the
+//! list with a mistake, or with what is no item, was refused before anything was judged. `{"call": 8, "requests": null}` is answered with what the
 //! environment asks for, task by task. The numbers are the caller's own.
 
 use std::io::{BufRead, Write};
@@ -11,8 +11,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use grpo_sandbox::THREAD_STACK;
 use parking_lot::Mutex;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::lines::no_item;
 use super::{Item, Judge, JudgeError, Judgement, LinesError};
 use crate::environment;
 
@@ -30,6 +32,14 @@ struct Call {
     items: Vec<Item>,
 }
 
+/// A call whatever its items are.
+#[derive(Deserialize)]
+struct NumberedCall {
+    call: u64,
+    #[serde(rename = "items")]
+    _items: IgnoredAny,
+}
+
 #[derive(Deserialize)]
 struct RequestsCall {
     call: u64,
@@ -41,13 +51,20 @@ struct RequestsCall {
 enum Asked {
     Judgements(Call),
     Requests(RequestsCall),
+    /// Items of which one is none: a mistake of this call alone, which has a number to answer to.
+    NoItems {
+        call: u64,
+        reason: String,
+    },
 }
 
 impl Asked {
     fn read(line: &str) -> serde_json::Result<Asked> {
-        serde_json::from_str(line)
-            .map(Asked::Judgements)
-            .or_else(|error| serde_json::from_str(line).map(Asked::Requests).map_err(|_| error))
+        serde_json::from_str(line).map(Asked::Judgements).or_else(|error| {
+            let mistaken = |NumberedCall { call, .. }| Asked::NoItems { call, reason: no_item(&error) };
+            let otherwise = serde_json::from_str(line).map(Asked::Requests);
+            otherwise.or_else(|_| serde_json::from_str(line).map(mistaken)).map_err(|_| error)
+        })
     }
 }
 
@@ -105,6 +122,9 @@ pub fn judge_calls(
                 let answer = match asked {
                     Asked::Judgements(Call { call, items }) => Answer { call, given: given(judge, &items) },
                     Asked::Requests(RequestsCall { call, .. }) => Answer { call, given: requests(judge) },
+                    Asked::NoItems { call, reason } => {
+                        Answer { call, given: Given::Refusal { error: reason, is_input: true } }
+                    }
                 };
                 // Where nobody reads answers any more, the input ends as well.
                 if let Err(error) = write(output, &answer) {

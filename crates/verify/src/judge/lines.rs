@@ -140,11 +140,14 @@ impl<R: Read> Lines<R> {
 
 /// The item of a line, or what is wrong with the line.
 fn item(line: &[u8]) -> Result<Item, String> {
-    serde_json::from_slice(line).map_err(|error| {
-        let words = error.to_string();
-        // Within a single line only the column matters.
-        let words = if error.is_eof() { "ends too early" } else { words.split(" at line ").next().unwrap_or_default() };
-        let place = if error.is_data() { String::new() } else { format!(" at column {}", error.column()) };
-        format!("{words}{place}; expected {{\"id\": \"...\", \"completion\": \"...\"}}")
-    })
+    serde_json::from_slice(line).map_err(|error| no_item(&error))
+}
+
+/// What is wrong with a line in which an item was expected.
+pub(super) fn no_item(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    // Within a single line only the column matters.
+    let words = if error.is_eof() { "ends too early" } else { words.split(" at line ").next().unwrap_or_default() };
+    let place = if error.is_data() { String::new() } else { format!(" at column {}", error.column()) };
+    format!("{words}{place}; expected {{\"id\": \"...\", \"completion\": \"...\"}}")
 }

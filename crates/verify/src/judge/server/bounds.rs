@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Bounds {
     /// Bytes of the longest request body.
     pub body_bytes: usize,
-    /// Bytes of all requests that have not been answered.
+    /// Bytes of all requests that have not been answered, and of all answers that have not been taken.
     pub all_bytes: usize,
     /// Items of the longest list.
     pub items: usize,

@@ -15,6 +15,8 @@ use crate::http::{Head, HeadError};
 /// Time for a client to stop sending, once it has its answer. A connection that is closed with unread bytes would be
 /// reset, and the answer lost.
 const PARTING: Duration = Duration::from_secs(2);
+/// The same for a client that is turned away while the server is ending.
+const LAST_PARTING: Duration = Duration::from_millis(500);
 /// What a client hears that asks before it sends its body, as curl does with long ones.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -44,7 +46,7 @@ enum Stage {
     /// The answer goes out.
     Sending { answer: Vec<u8>, sent: usize },
     /// The answer is out, and the client may still be sending.
-    Parting,
+    Parting { was_turned_away: bool },
 }
 
 /// Which connections are given up first where there are too many: those that are the furthest from an answer.
@@ -88,7 +90,7 @@ impl Connection {
     /// The socket, and what is waited for there.
     pub fn watched(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let flags = match self.stage {
-            Stage::Head { .. } | Stage::Body { .. } | Stage::Parting => PollFlags::POLLIN,
+            Stage::Head { .. } | Stage::Body { .. } | Stage::Parting { .. } => PollFlags::POLLIN,
             Stage::Sending { .. } => PollFlags::POLLOUT,
             Stage::Answering { .. } => return None,
         };
@@ -98,7 +100,7 @@ impl Connection {
     /// None for a request that is being answered.
     pub fn rank(&self) -> Option<Rank> {
         match self.stage {
-            Stage::Parting => Some(Rank::Parting),
+            Stage::Parting { .. } => Some(Rank::Parting),
             Stage::Head { .. } => Some(Rank::Head),
             Stage::Body { .. } => Some(Rank::Body),
             Stage::Sending { .. } => Some(Rank::Sending),
@@ -106,24 +108,30 @@ impl Connection {
         }
     }
 
-    /// Bytes of its request that are in memory.
-    pub fn request_bytes(&self) -> usize {
+    /// When its time is over.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Bytes of its request or its answer that are in memory.
+    pub fn bytes(&self) -> usize {
         match &self.stage {
             Stage::Head { received } => received.len(),
             Stage::Body { request, .. } => request.bytes.len(),
             Stage::Answering { bytes } => *bytes,
-            Stage::Sending { .. } | Stage::Parting => 0,
+            Stage::Sending { answer, .. } => answer.len(),
+            Stage::Parting { .. } => 0,
         }
     }
 
     /// Does what can be done without waiting. An error says that the client is gone.
     pub fn advance(&mut self, buffer: &mut [u8], admit: impl Fn(&Head) -> Admission) -> io::Result<Next> {
-        match std::mem::replace(&mut self.stage, Stage::Parting) {
+        match std::mem::replace(&mut self.stage, Stage::Parting { was_turned_away: false }) {
             Stage::Head { received } => self.receive_head(received, buffer, admit),
             Stage::Body { request, end } => self.receive_body(request, end, buffer),
             Stage::Sending { answer, sent } => self.send(answer, sent),
             stage @ Stage::Answering { .. } => Ok(self.wait_at(stage)),
-            stage @ Stage::Parting => {
+            stage @ Stage::Parting { .. } => {
                 self.read(buffer)?;
                 Ok(self.wait_at(stage))
             }
@@ -143,21 +151,27 @@ impl Connection {
             Stage::Head { .. } | Stage::Body { .. } => {
                 self.answer(&Response::error(408, "the request did not come in time"))
             }
-            Stage::Sending { .. } | Stage::Parting => Ok(Next::End),
+            Stage::Sending { .. } | Stage::Parting { .. } => Ok(Next::End),
         }
     }
 
-    /// Gives it up, with these words where there is no answer yet.
-    pub fn turn_away(mut self, words: &str) {
-        if matches!(self.rank(), Some(Rank::Head | Rank::Body)) {
-            // Who does not take it at once goes without.
-            let _ = self.stream.write(&Response::busy(words).bytes("POST"));
+    /// Gives it up. With these words where there is no answer yet; who is still sending has a time to hear them.
+    pub fn turn_away(&mut self, words: &str) -> io::Result<Next> {
+        if !matches!(self.stage, Stage::Head { .. } | Stage::Body { .. }) {
+            return Ok(Next::End);
         }
+        // Who does not take it at once goes without.
+        self.stream.write_all(&Response::busy(words).bytes("POST"))?;
+        self.part(true)
     }
 
-    /// Leaves a short time to take the answer, and none to part.
+    /// Leaves a short time to take the answer. Who has it is not waited for, and who was turned away for less.
     pub fn hurry(&mut self, now: Instant) {
-        let left = if self.rank() == Some(Rank::Parting) { Duration::ZERO } else { PARTING };
+        let left = match self.stage {
+            Stage::Parting { was_turned_away: false } => Duration::ZERO,
+            Stage::Parting { was_turned_away: true } => LAST_PARTING,
+            _ => PARTING,
+        };
         self.deadline = self.deadline.min(now + left);
     }
 
@@ -223,9 +237,13 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
+        self.part(false)
+    }
+
+    fn part(&mut self, was_turned_away: bool) -> io::Result<Next> {
         self.stream.shutdown(Shutdown::Write)?;
         self.deadline = Instant::now() + PARTING;
-        Ok(self.wait_at(Stage::Parting))
+        Ok(self.wait_at(Stage::Parting { was_turned_away }))
     }
 
     fn wait_at(&mut self, stage: Stage) -> Next {

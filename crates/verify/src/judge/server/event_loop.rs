@@ -27,6 +27,8 @@ pub(super) const LOOK_MS: u16 = 50;
 const CHUNK: usize = 64 << 10;
 /// Connections that are accepted before others are looked at again.
 const ACCEPTED_AT_ONCE: usize = 64;
+/// Connections beyond the most, of clients that were turned away and may not have heard so yet.
+const PARTING_BEYOND: usize = 64;
 
 /// The connections of a server, by number in the order in which they were accepted.
 pub(super) struct EventLoop {
@@ -137,9 +139,7 @@ impl EventLoop {
             let Some(accepted) = self.listener.as_ref().map(TcpListener::accept) else { return };
             match accepted {
                 Ok((stream, _)) => {
-                    if self.connections.len() >= self.service.bounds.connections {
-                        self.make_room();
-                    }
+                    self.make_room();
                     let Ok(connection) = Connection::new(stream, self.service.bounds) else { continue };
                     self.accepted += 1;
                     self.connections.insert(self.accepted, connection);
@@ -150,8 +150,12 @@ impl EventLoop {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // The process is out of files.
                 Err(_) => {
-                    self.is_resting = true;
-                    return self.make_room();
+                    if !self.drop_parting() {
+                        // It leaves its file once it has had time to hear why.
+                        self.turn_away_slowest();
+                        self.is_resting = true;
+                        return;
+                    }
                 }
             }
         }
@@ -223,19 +227,45 @@ impl EventLoop {
         }
     }
 
-    /// Gives up bodies, the oldest first, while all requests together take too much memory.
+    /// Gives up bodies, the oldest first, and then answers that are not taken, while all of them together take too much
+    /// memory.
     fn look_at_memory(&mut self) {
         let most = self.service.bounds.all_bytes;
-        while self.connections.values().map(Connection::request_bytes).sum::<usize>() > most {
-            let oldest = self.connections.iter().find(|(_, known)| known.rank() == Some(Rank::Body));
-            let Some((&number, _)) = oldest else { return };
-            self.turn_away(number, &format!("all requests together have more than {most} bytes"));
+        while self.connections.values().map(Connection::bytes).sum::<usize>() > most {
+            let oldest = |rank| self.connections.iter().find(|(_, known)| known.rank() == Some(rank));
+            let Some((&number, _)) = oldest(Rank::Body).or_else(|| oldest(Rank::Sending)) else { return };
+            self.turn_away(number, &format!("all requests and answers together have more than {most} bytes"));
         }
     }
 
-    /// Gives up the connection that is the furthest from a request that could be answered, and of those the oldest.
+    /// Makes room for one more connection.
     fn make_room(&mut self) {
-        let candidates = self.connections.iter().filter_map(|(&number, known)| Some((known.rank()?, number)));
+        let most = self.service.bounds.connections;
+        if self.connections.len() < most {
+            return;
+        }
+        let parting = self.connections.values().filter(|known| known.rank() == Some(Rank::Parting)).count();
+        if self.connections.len() - parting < most {
+            self.drop_parting();
+        } else {
+            self.turn_away_slowest();
+            if parting >= PARTING_BEYOND {
+                self.drop_parting();
+            }
+        }
+    }
+
+    /// Drops the connection that has been parting for longest; says whether there was one.
+    fn drop_parting(&mut self) -> bool {
+        let parting = self.connections.iter().filter(|(_, known)| known.rank() == Some(Rank::Parting));
+        let longest = parting.min_by_key(|(_, known)| known.deadline()).map(|(&number, _)| number);
+        longest.is_some_and(|number| self.connections.remove(&number).is_some())
+    }
+
+    /// Gives up the connection that is the furthest from a request that could be answered, and of those the oldest.
+    fn turn_away_slowest(&mut self) {
+        let waiting = self.connections.iter().filter(|(_, known)| known.rank() != Some(Rank::Parting));
+        let candidates = waiting.filter_map(|(&number, known)| Some((known.rank()?, number)));
         if let Some((_, number)) = candidates.min() {
             let words = "there are too many connections, and this request was the slowest";
             self.turn_away(number, words);
@@ -243,8 +273,6 @@ impl EventLoop {
     }
 
     fn turn_away(&mut self, number: u64, words: &str) {
-        if let Some(connection) = self.connections.remove(&number) {
-            connection.turn_away(words);
-        }
+        self.then(number, |connection| connection.turn_away(words));
     }
 }

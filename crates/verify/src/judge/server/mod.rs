@@ -8,6 +8,7 @@
 mod admission;
 mod bounds;
 mod connection;
+mod counted;
 mod event_loop;
 mod response;
 mod run_code;

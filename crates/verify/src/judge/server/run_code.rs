@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, Sandbox, ScriptRun};
 use serde::{Deserialize, Serialize};
 
+use super::counted::Count;
+
 /// Most seconds of the reference machine that a request may ask for.
 pub(super) const SECONDS_MAX: f64 = 60.0;
 
@@ -23,9 +25,9 @@ pub(super) struct RunCode {
     #[serde(default = "no_limit", rename = "memory_limit_MB")]
     memory_limit_mb: i64,
     #[serde(default)]
-    files: BTreeMap<String, Option<String>>,
+    files: Count,
     #[serde(default)]
-    fetch_files: Vec<String>,
+    fetch_files: Count,
 }
 
 fn ten_seconds() -> f64 {
@@ -67,7 +69,7 @@ impl RunCode {
         if self.language != "python" {
             return Err(format!("language {:?}: this sandbox runs \"python\" alone", self.language));
         }
-        if !self.files.is_empty() || !self.fetch_files.is_empty() {
+        if [self.files, self.fetch_files] != [Count(0); 2] {
             return Err("files, fetch_files: programs in this sandbox have no files; expected none".to_owned());
         }
         if self.run_timeout <= 0.0 {

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, HostError, Limits, Sandbox};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 
+use super::counted::{Count, Texts};
 use super::run_code::{RunResult, SECONDS_MAX, SEED, exit, memory_bytes, no_limit};
 
 /// Defines `run_cell`.
@@ -15,11 +16,15 @@ const CELLS: &str = include_str!("cells.py");
 const CELL_SECONDS_MIN: f64 = 1.0;
 /// Most cells of a request.
 const CELLS_MAX: usize = 256;
+/// Most bytes of JSON that the cells of a request tell together: whoever does not take an answer leaves it in memory.
+const TOLD_BYTES_MAX: usize = 4 << 20;
+/// Characters of the name and of the message of an exception that are kept where the rest is not.
+const SHORT: usize = 200;
 
 /// A request.
 #[derive(Debug, Deserialize)]
 pub(super) struct RunJupyter {
-    cells: Vec<String>,
+    cells: Texts<CELLS_MAX>,
     /// 0 is no limit of its own.
     #[serde(default)]
     cell_timeout: f64,
@@ -30,9 +35,9 @@ pub(super) struct RunJupyter {
     #[serde(default = "python3")]
     kernel: String,
     #[serde(default)]
-    files: BTreeMap<String, Value>,
+    files: Count,
     #[serde(default)]
-    fetch_files: Vec<String>,
+    fetch_files: Count,
 }
 
 fn forty_five_seconds() -> f64 {
@@ -86,18 +91,32 @@ pub(super) fn cell_runner(sandbox: Sandbox, limits: Limits) -> Box<CellRunner> {
                 return Ok(CellsRun { told: Vec::new(), end: Some(fault), fuel: unloaded.fuel });
             }
         };
-        let mut run = CellsRun { told: Vec::new(), end: None, fuel: 0 };
+        let (mut run, mut left) = (CellsRun { told: Vec::new(), end: None, fuel: 0 }, TOLD_BYTES_MAX);
         for (number, source) in (1..).zip(&cells.sources) {
             let told = session.call("run_cell", &json!([source, number]).to_string());
             let told = told.map(Ok).or_else(|failure| program(failure).map(Err))?;
             run.end = told.as_ref().err().filter(|_| session.is_spent()).cloned();
-            run.told.push(told);
+            run.told.push(told.map(|told| within(told, &mut left)));
             if run.end.is_some() {
                 break;
             }
         }
         Ok(CellsRun { fuel: session.fuel_used(), ..run })
     })
+}
+
+/// What a cell told, where it is within what is `left`; otherwise how much was left out, with its exception in short.
+fn within(told: String, left: &mut usize) -> String {
+    if let Some(rest) = left.checked_sub(told.len()) {
+        *left = rest;
+        return told;
+    }
+    let bytes = told.len();
+    let note = format!("... {bytes} bytes left out: the cells of a request tell {TOLD_BYTES_MAX} together at most");
+    let short = |text: String| text.chars().take(SHORT).collect::<String>();
+    let error = serde_json::from_str::<ToldCell>(&told).ok().and_then(|(.., error)| error);
+    let error = error.map(|(name, message, _)| named(&short(name), short(message)));
+    json!([note, "", null, error]).to_string()
 }
 
 /// The program's fault, if it is that.
@@ -114,10 +133,10 @@ impl RunJupyter {
         if self.kernel != "python3" {
             return Err(format!("kernel {:?}: this sandbox runs \"python3\" alone", self.kernel));
         }
-        if !self.files.is_empty() || !self.fetch_files.is_empty() {
+        if [self.files, self.fetch_files] != [Count(0); 2] {
             return Err("files, fetch_files: cells in this sandbox have no files; expected none".to_owned());
         }
-        let (found, seconds) = (self.cells.len(), self.total_timeout);
+        let (found, seconds) = (self.cells.found, self.total_timeout);
         if found > CELLS_MAX {
             return Err(format!("{found} cells; expected at most {CELLS_MAX}"));
         }
@@ -128,7 +147,7 @@ impl RunJupyter {
         let fuel = |seconds: f64| (seconds.min(SECONDS_MAX) * FUEL_PER_SECOND as f64) as u64;
         let cell = if self.cell_timeout == 0.0 { SECONDS_MAX } else { self.cell_timeout.max(CELL_SECONDS_MIN) };
         Ok(Cells {
-            sources: self.cells,
+            sources: self.cells.first,
             cell_fuel: fuel(cell),
             fuel: fuel(seconds),
             memory_bytes: memory_bytes(self.memory_limit_mb),
@@ -152,8 +171,26 @@ pub(super) struct Answer {
 struct Cell {
     stdout: String,
     stderr: String,
-    display: Vec<Value>,
-    error: Vec<Value>,
+    display: Vec<Displayed>,
+    error: Vec<Raised>,
+}
+
+#[derive(Debug, Serialize)]
+struct Displayed {
+    #[serde(rename = "text/plain")]
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Raised {
+    ename: String,
+    evalue: String,
+    #[serde(serialize_with = "as_lines")]
+    traceback: String,
+}
+
+fn as_lines<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(text.lines())
 }
 
 /// What `run_cell` gives: two outputs, what is displayed, and the exception.
@@ -171,14 +208,8 @@ impl Cell {
         Cell {
             stdout,
             stderr,
-            display: display.into_iter().map(|text| json!({ "text/plain": text })).collect(),
-            error: error
-                .into_iter()
-                .map(|(ename, evalue, text)| {
-                    let traceback: Vec<&str> = text.lines().collect();
-                    json!({ "ename": ename, "evalue": evalue, "traceback": traceback })
-                })
-                .collect(),
+            display: display.into_iter().map(|text| Displayed { text }).collect(),
+            error: error.into_iter().map(|(ename, evalue, traceback)| Raised { ename, evalue, traceback }).collect(),
         }
     }
 }
@@ -231,5 +262,29 @@ impl Answer {
             executor_pod_name: None,
             files: BTreeMap::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_left_out_and_said_so_with_its_exception_in_short() {
+        let told = json!(["x".repeat(900), "", "1", ["KeyError", "k".repeat(900), "t".repeat(900)]]).to_string();
+        let mut left = told.len() + 20;
+        assert_eq!(within(told.clone(), &mut left), told);
+        let (note, err, shown, error): ToldCell = serde_json::from_str(&within(told.clone(), &mut left)).unwrap();
+        assert!(note.starts_with(&format!("... {} bytes left out: ", told.len())), "{note}");
+        let short = "k".repeat(SHORT);
+        assert_eq!((err, shown, error), (String::new(), None, Some(named("KeyError", short))));
+        let small = r#"["2\n","",null,null]"#;
+        assert_eq!(
+            (within(small.to_owned(), &mut left), left),
+            (small.to_owned(), 20 - small.len()),
+            "what fits is kept"
+        );
+        let (note, .., error): ToldCell = serde_json::from_str(&within("[1, 2, 3, 4]".into(), &mut 0)).unwrap();
+        assert!(note.starts_with("... 12 bytes left out") && error.is_none(), "{note}");
     }
 }

@@ -106,8 +106,62 @@ fn requests_that_are_too_large_together_are_told_to_come_back_the_oldest_first()
     served.end();
 }
 
+/// What a client hears that goes on sending for a while after the server has something to say to it.
+fn heard_while_sending(mut client: TcpStream) -> String {
+    let begun = Instant::now();
+    while !is_told(&client) {
+        assert!(begun.elapsed() < PATIENCE, "nothing is said");
+    }
+    // To a socket that is closed the first has no answer but a reset, and the second fails.
+    for _ in 0..2 {
+        client.write_all(&[b'x'; 1_000]).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    received(client)
+}
+
+/// A head, and the first byte of a body that takes long.
+fn long_body() -> String {
+    half_body().replacen("Content-Length: 5000", "Content-Length: 9999", 1)
+}
+
+#[test]
+fn who_is_turned_away_while_it_sends_hears_why() {
+    let bounds = Bounds {
+        all_bytes: 3_000,
+        head_within: Duration::from_secs(60),
+        body_within: Duration::from_secs(60),
+        ..BOUNDS
+    };
+    let served = Served::new(bounds, run);
+    let body = long_body();
+    // For room in memory.
+    let first = served.client(&format!("{body}{}", "x".repeat(2_000)));
+    let second = served.client(&format!("{body}{}", "x".repeat(2_000)));
+    let told = |answer: String| {
+        let (status, answer) = parsed(&answer);
+        (status, answer["error"].as_str().unwrap().to_owned())
+    };
+    let (status, words) = told(heard_while_sending(first));
+    assert!(status == 503 && words.contains("more than 3000 bytes"), "{status} {words}");
+    drop(second);
+    assert!(served.is_healthy());
+    // For room among the connections, of which those that part are none.
+    let third = served.client(&body);
+    let mut all: Vec<TcpStream> = (0..bounds.connections).map(|_| served.client(&body)).collect();
+    let (status, words) = told(heard_while_sending(third));
+    assert!(status == 503 && words.contains("too many connections"), "{status} {words}");
+    // At the end.
+    served.stop.store(true, Ordering::SeqCst);
+    let heard = told(heard_while_sending(all.remove(0)));
+    assert_eq!(heard, (503, "the server is ending".to_owned()));
+    served.end();
+}
+
 /// A server whose answers to `/run_code` are more than sockets hold, and what it tells when it makes one.
 fn talkative(bounds: Bounds) -> (Served, std::sync::mpsc::Receiver<()>) {
+    let bounds = Bounds { all_bytes: bounds.all_bytes.max(8 * LONG), ..bounds };
     let (told, runs) = channel();
     let told = std::sync::Mutex::new(told);
     let served = Served::new(bounds, move |_: &Job| {
@@ -141,6 +195,33 @@ fn who_does_not_take_the_answer_holds_up_no_other_request() {
     let begun = Instant::now();
     served.end();
     assert!(begun.elapsed() < Duration::from_secs(5), "the end took {:?}", begun.elapsed());
+}
+
+#[test]
+fn answers_that_are_not_taken_are_given_up_where_they_are_too_much_together() {
+    let (served, runs) = talkative(Bounds { connections: 32, answer_within: Duration::from_secs(60), ..BOUNDS });
+    let mut idle = Vec::new();
+    for _ in 0..=8 {
+        idle.push(served.client(&run_code()));
+        runs.recv().unwrap();
+        // One after the other, so that the first is the oldest.
+        while !is_told(idle.last().unwrap()) {}
+    }
+    let begun = Instant::now();
+    // The first ends early, and the last does not.
+    let (first, last) = (idle.remove(0), idle.pop().unwrap());
+    let taken = |mut client: TcpStream| {
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut taken = Vec::new();
+        let _ = client.read_to_end(&mut taken);
+        taken.len()
+    };
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(taken(first) < LONG, "the oldest is given up");
+    assert!(taken(last) > LONG);
+    assert!(begun.elapsed() < PATIENCE);
+    drop(idle);
+    served.end();
 }
 
 #[test]
