@@ -137,6 +137,12 @@ impl Sandbox {
         Some(Sandbox { tiers: self.tiers.compiled()?, ..self.clone() })
     }
 
+    /// The same sandbox for what stands beside a program, such as the rules of its game: where only compiled code was asked
+    /// for, this goes on in the interpreter.
+    pub fn of_rules(&self) -> Sandbox {
+        Sandbox { tiers: self.tiers.of_rules(), ..self.clone() }
+    }
+
     /// The same sandbox without compiled code.
     pub fn interpreting(&self) -> Sandbox {
         self.with_tiers(TierChoice::Interpreter, 0)

@@ -64,6 +64,14 @@ impl Tiers {
         (self.choice != TierChoice::Interpreter).then(|| self.with(TierChoice::Compiled, self.check_one_in))
     }
 
+    /// The same tiers, in which leaving the compiled one is no error.
+    pub fn of_rules(&self) -> Tiers {
+        match self.choice {
+            TierChoice::Compiled => self.with(TierChoice::Auto, self.check_one_in),
+            TierChoice::Auto | TierChoice::Interpreter => self.clone(),
+        }
+    }
+
     /// The same settings, with no program compiled.
     pub fn emptied(&self) -> Result<Tiers, HostError> {
         let tiers = Tiers { tier: Arc::default(), ..self.clone() };

@@ -51,6 +51,24 @@ fn tasks_are_mended_by_what_the_check_says() {
 }
 
 #[test]
+fn a_prelude_that_fails_by_itself_stops_check_and_score_as_wrong_input_and_names_its_task() {
+    let dir = tempfile::tempdir().unwrap();
+    let task = serde_json::json!({"id": "half", "prompt": "Halve.", "entry_point": "half", "prelude": "import math\n1 / 0",
+        "tests": [{"args": "(4,)", "expected": "2"}], "shown": 0});
+    fs::write(dir.path().join("tasks.jsonl"), task.to_string()).unwrap();
+    fs::write(dir.path().join("half.py"), "def half(x):\n    return x // 2\n").unwrap();
+    let expected =
+        "tasks.jsonl: line 1 (half): the prelude fails by itself: ZeroDivisionError: division by zero (line 2)";
+    let checked = check(dir.path(), &["--env", "tasks.jsonl"]);
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.code() == Some(2) && said.contains(expected), "{said}");
+    let mut score = cargo_bin_cmd!("grpo-2048");
+    let scored = score.current_dir(dir.path()).args(["score", "half.py", "--env", "tasks.jsonl"]).output().unwrap();
+    let said = String::from_utf8_lossy(&scored.stderr);
+    assert!(scored.status.code() == Some(2) && said.contains(expected), "{said}");
+}
+
+#[test]
 fn what_a_reference_does_not_answer_is_named_with_the_way_to_use_the_rest() {
     let dir = tempfile::tempdir().unwrap();
     let task = |id: &str, body: &str| {

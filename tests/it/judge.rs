@@ -47,8 +47,10 @@ fn calls_are_answered_as_wholes_and_a_mistake_refuses_its_list_alone() {
         json!({ "call": 5, "items": [item("add", "a + b"), item("nope", "a + b")] }),
         json!({ "call": 4, "items": [] }),
         json!({ "call": 6, "requests": null }),
+        json!({ "call": 7, "items": [item("add", "a + b"), { "id": 7, "completion": "" }] }),
     ];
-    let lines: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    let half = r#"{"call": 8, "items": [{"id": "add", "completion": "\ud800"}]}"#;
+    let lines: String = calls.iter().map(|call| format!("{call}\n")).chain([format!("{half}\n")]).collect();
     let ask = |lines: &str| {
         let mut command = judge(directory.path(), &["--env", "tasks.jsonl", "--calls"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -59,13 +61,19 @@ fn calls_are_answered_as_wholes_and_a_mistake_refuses_its_list_alone() {
     let mut answers = parsed(&ask(&lines));
     assert_eq!(answers.remove(0), json!({ "environment": "tasks", "has_tests": true }));
     answers.sort_by_key(|answer| answer["call"].as_u64());
-    let [first, empty, refused, requests] = answers.try_into().unwrap();
+    let [first, empty, refused, requests, no_item, no_text] = answers.try_into().unwrap();
     let rewards: Vec<&Value> =
         first["judgements"].as_array().unwrap().iter().map(|judgement| &judgement["reward"]).collect();
     assert_eq!(rewards, [1.0, 0.0]);
     assert_eq!(empty, json!({ "call": 4, "judgements": [] }));
     assert_eq!((&refused["call"], &refused["is_input"]), (&json!(5), &json!(true)));
     assert!(refused["error"].as_str().unwrap().starts_with("no task \"nope\" in tasks"), "{refused}");
+    for (answer, call, words) in
+        [(no_item, 7, "invalid type: integer `7`, expected a string; "), (no_text, 8, "hex escape")]
+    {
+        assert_eq!((&answer["call"], &answer["is_input"]), (&json!(call), &json!(true)));
+        assert!(answer["error"].as_str().unwrap().contains(words), "{answer}");
+    }
     let asked = requests["requests"].as_array().unwrap();
     let of_add = asked.iter().find(|request| request["id"] == "add").unwrap();
     assert!(asked.len() == 3 && of_add["held_out"] == false, "{asked:?}");
@@ -194,7 +202,8 @@ fn a_checker_that_fails_before_it_has_an_answer_is_named_and_no_program_pays_for
     let broken = [
         ("def check():\n    yield ('encode', words)", "NameError: name 'words' is not defined"),
         ("import pandas\ndef check():\n    yield ('encode', '')", "ModuleNotFoundError: No module named 'pandas'"),
-        ("def check():\n    yield 7", "TypeError: "),
+        ("def check():\n    yield 7", "yielded int 7; expected a call in a tuple, such as `yield (\"f\", 1)`"),
+        ("def check():\n    yield ('encode')", "yielded str 'encode'; expected a call in a tuple"),
         ("def check():\n    yield (7, 7)", "yielded no call"),
         ("def check():\n    if 0:\n        yield\n    return False", "returns what is not true"),
     ];
@@ -326,6 +335,10 @@ fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
 /// Starts `judge --serve`. Returns the process and its address, which it prints when it is ready.
 fn server(directory: &Path, arguments: &[&str]) -> (Child, String) {
     let mut command = judge(directory, &[&["--serve", "127.0.0.1:0"], arguments].concat());
+    serving(&mut command)
+}
+
+fn serving(command: &mut Command) -> (Child, String) {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let words = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let said = words.take(10).find(|line| line.contains("http://")).unwrap();
@@ -471,6 +484,116 @@ fn cells_of_a_notebook_keep_their_state_to_the_end_of_a_request() {
     // A cell that takes the runner's place answers for itself alone.
     let forged = run(&["import sys; sys.modules['program'].run_cell = lambda *_: 7", "1"], json!({}));
     assert_eq!(forged["status"], "Success", "{forged}");
+    interrupt(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn a_cell_tells_what_it_prints_through_streams_of_earlier_cells_and_what_is_no_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let (child, address) = server(directory.path(), &[]);
+    let run = |cells: &[&str]| {
+        let answer = post(&address, "/run_jupyter", &json!({ "cells": cells }));
+        assert_eq!(answer["status"], "Success", "{answer}");
+        answer["cells"].as_array().unwrap().clone()
+    };
+    let kept = run(&[
+        "import logging, sys\nlogging.basicConfig(format='%(message)s')\no = sys.stdout\nlogging.warning('first')",
+        "logging.warning('second')\nprint('kept', file=o)",
+        "sys.stdout.close()",
+        "print('on')",
+    ]);
+    assert_eq!((&kept[0]["stderr"], &kept[1]["stderr"]), (&json!("first\n"), &json!("second\n")));
+    assert_eq!((&kept[1]["stdout"], &kept[3]["stdout"]), (&json!("kept\n"), &json!("on\n")), "{kept:?}");
+
+    let strange = run(&[
+        "print('before')\nprint('\\ud800')",
+        "print('before')\nclass E(Exception):\n    def __str__(self):\n        raise RuntimeError('no')\nraise E()",
+        "import sys\nt = '\\x01' * 65536\nprint(t)\nprint(t, file=sys.stderr)\nraise ValueError(t)",
+        "class F(Exception):\n    __traceback__ = property(lambda self: 1 // 0)\nraise F('odd')",
+        "def f():\n    return 1 // 0\nf()",
+    ]);
+    assert_eq!((&strange[0]["stdout"], &strange[0]["error"]), (&json!("before\n\\ud800\n"), &json!([])));
+    let error = |cell: usize| &strange[cell]["error"][0];
+    assert_eq!(strange[1]["stdout"], "before\n");
+    assert_eq!((&error(1)["ename"], &error(1)["evalue"]), (&json!("E"), &json!("<exception str() failed>")));
+    assert_eq!(error(2)["ename"], "ValueError");
+    for text in [&strange[2]["stdout"], &strange[2]["stderr"], &error(2)["evalue"]] {
+        let text = text.as_str().unwrap();
+        assert!(text.starts_with("\x01\x01") && text.ends_with(" characters more"), "{}", text.len());
+    }
+    assert_eq!((&error(3)["ename"], &error(3)["evalue"]), (&json!("F"), &json!("odd")));
+    let lines = |cell: usize| error(cell)["traceback"].as_array().unwrap().iter().map(|line| line.as_str().unwrap());
+    assert!(lines(4).any(|line| line == "    return 1 // 0"), "the source of a cell is shown: {}", error(4));
+    assert!(
+        (0..5).all(|cell| !strange[cell].to_string().contains("<program>")),
+        "nothing is told of what runs the cells"
+    );
+
+    // All cells together: what is too much is left out, and what comes later and fits is told.
+    let much = "import sys\nt = '\\x01' * 65536\nprint(t)\nprint(t, file=sys.stderr)";
+    let cells: Vec<&str> = std::iter::repeat_n(much, 30).chain(["1 // 0", "'last'"]).collect();
+    let told = run(&cells);
+    let bytes = json!(told).to_string().len();
+    assert!((3 << 20..5 << 20).contains(&bytes), "{bytes}");
+    assert!(told[29]["stdout"].as_str().unwrap().contains(" bytes left out: "), "{}", told[29]);
+    assert_eq!(told[30]["error"][0]["ename"], "ZeroDivisionError");
+    assert_eq!(told[31]["display"], json!([{ "text/plain": "'last'" }]));
+    interrupt(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn a_long_body_takes_a_few_times_its_bytes_whatever_is_in_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (child, address) = server(directory.path(), &[]);
+    let most_kib = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let before = most_kib();
+    let numbers = vec![0; 4_000_000];
+    for (path, body, words) in [
+        ("/run_jupyter", json!({ "cells": [], "files": { "a": numbers } }), "cells in this sandbox have no files"),
+        ("/run_jupyter", json!({ "cells": [], "fetch_files": vec![""; 2_700_000] }), "have no files"),
+        ("/run_jupyter", json!({ "cells": vec![""; 2_700_000] }), "2700000 cells; expected at most 256"),
+        ("/run_code", json!({ "code": "", "language": "python", "files": numbers }), "have no files"),
+        (
+            "/judge",
+            json!({ "id": "", "completion": [{ "content": "", "more": numbers }] }),
+            "no top-level `def strategy",
+        ),
+    ] {
+        let answer = post(&address, path, &body).to_string();
+        assert!(answer.contains(words), "{answer}");
+    }
+    let more = most_kib() - before;
+    println!("bodies of 8 MiB: at most {more} KiB more");
+    assert!(more < 64 << 10, "{more} KiB more");
+    interrupt(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn a_hangup_ends_a_server_unless_it_was_started_with_hangups_ignored() {
+    let directory = tempfile::tempdir().unwrap();
+    let hang_up = |child: &Child| {
+        assert!(Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap().success());
+    };
+    let (child, _) = server(directory.path(), &[]);
+    hang_up(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+    // As `nohup` starts it.
+    let mut command = Command::new("sh");
+    command.current_dir(directory.path()).args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_grpo-2048")).args(["judge", "--serve", "127.0.0.1:0"]);
+    let (child, address) = serving(&mut command);
+    hang_up(&child);
+    // A server that stops closes its socket within 50 ms.
+    std::thread::sleep(Duration::from_millis(500));
+    let health = format!("GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    assert!(received(client(&address, &health)).starts_with("HTTP/1.1 200 "));
     interrupt(&child);
     assert!(child.wait_with_output().unwrap().status.success());
 }

@@ -2,7 +2,7 @@
 //!
 //! A text is split at its fences, and every piece may be code: a fence's content, the part before the first fence if
 //! the prompt has opened one, or text without fences. The last piece with a well-formed definition wins; what it uses from
-//! earlier ones stands before it.
+//! earlier ones stands before it. A fence within a line counts only in a piece that is no program with it.
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Stmt};
@@ -11,7 +11,7 @@ use ruff_text_size::Ranged;
 
 use super::entry::may_define;
 use super::syntax::{first_error, parse};
-use super::{Entry, Rejection, SOURCE_BYTES_MAX, helpers, line_count};
+use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count};
 
 /// A byte order mark, which some editors put before a text and CPython skips.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -45,19 +45,23 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
         return Ok(whole);
     }
     let mut rejection = None;
-    let pieces: Vec<String> = stretches(text).into_iter().map(dedent).collect();
+    let pieces: Vec<String> = fences::pieces(text).into_iter().map(fences::dedent).collect();
     for (place, piece) in pieces.iter().enumerate().rev() {
-        let search = Search { stretch: without_continuation(piece), entry };
-        if search.entries(search.stretch).next().is_none() {
-            continue;
-        }
-        match search.source() {
-            Ok(found) => {
-                let helpers = helpers::of(&found.module, &pieces[..place]);
-                return Ok(found.after(&helpers));
+        let inner = fences::inline(piece);
+        // The piece as it is, then what is between fences within its lines, the last of that first.
+        for piece in std::iter::once(piece).chain(inner.iter().rev()) {
+            let search = Search { stretch: without_continuation(piece), entry };
+            if search.entries(search.stretch).next().is_none() {
+                continue;
             }
-            Err(Rejection::NoFunction { .. }) => {}
-            Err(found) => drop(rejection.get_or_insert(found)),
+            match search.source() {
+                Ok(found) => {
+                    let helpers = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
+                    return Ok(found.after(&helpers));
+                }
+                Err(Rejection::NoFunction { .. }) => {}
+                Err(found) => drop(rejection.get_or_insert(found)),
+            }
         }
     }
     Err(rejection.unwrap_or_else(|| nothing(entry)))
@@ -75,24 +79,6 @@ fn whole(text: &str, entry: &Entry) -> Option<Found> {
 
 fn nothing(entry: &Entry) -> Rejection {
     Rejection::NoFunction { wanted: entry.to_string() }
-}
-
-/// The pieces between fences. The rest of a fence's line, such as a language, belongs to the fence.
-fn stretches(text: &str) -> Vec<&str> {
-    let mut pieces = text.split("```");
-    let first = pieces.next();
-    first.into_iter().chain(pieces.map(|piece| piece.split_once('\n').map_or("", |(_, code)| code))).collect()
-}
-
-/// Removes the indentation that all lines share, as in a fence below a list item.
-fn dedent(stretch: &str) -> String {
-    let lines = || stretch.lines().filter(|line| !line.trim().is_empty());
-    let indent = lines().map(|line| line.len() - line.trim_start_matches([' ', '\t']).len()).min().unwrap_or(0);
-    let same = lines().all(|line| line[..indent] == lines().next().unwrap_or_default()[..indent]);
-    if indent == 0 || !same {
-        return stretch.to_owned();
-    }
-    stretch.split_inclusive('\n').map(|line| line.get(indent..).unwrap_or("\n")).collect()
 }
 
 /// Positions of lines that are neither indented nor empty.
@@ -182,8 +168,8 @@ impl Search<'_> {
         let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
         module.body.truncate(last + 1);
         module.body.drain(..first);
-        // Where code begins inside a text, the parser skips a mark that Python would not.
-        let kept = without_continuation(&code[start..end]).trim_start_matches(BYTE_ORDER_MARK);
+        // Where code begins inside a text, the parser skips a mark that Python would not, and lines without words after it.
+        let kept = without_continuation(&code[start..end]).trim_start_matches([BYTE_ORDER_MARK, '\r', '\n']);
         Some(Found { source: format!("{kept}\n"), module })
     }
 }

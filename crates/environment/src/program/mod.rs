@@ -4,9 +4,11 @@
 //! the entry with the code that belongs to it, or the reason why there is none. Parses once, runs nothing, knows no
 //! sandbox.
 
+mod classes;
 mod digest;
 mod entry;
 mod extract;
+mod fences;
 mod helpers;
 mod mutants;
 mod rejection;
@@ -16,6 +18,7 @@ mod tests;
 
 use ruff_text_size::Ranged;
 
+pub use classes::bases;
 pub use entry::Entry;
 use extract::Found;
 pub use mutants::mutants;

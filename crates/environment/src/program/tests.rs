@@ -173,6 +173,39 @@ fn a_text_that_is_python_as_it_stands_is_played_as_it_is_written() {
     assert_eq!(source("\u{feff}def strategy(board):\n    return 'W'\n"), "def strategy(board):\n    return 'W'\n");
     let amid = "]\n\u{feff}# a comment\ndef strategy(board):\n    return 'W'\n";
     assert_eq!(source(amid), "# a comment\ndef strategy(board):\n    return 'W'\n");
+    assert_eq!(source(&format!(")]\n\u{feff}\n\u{feff}\n{CONSTANT}")), CONSTANT);
+}
+
+#[test]
+fn a_fence_opens_and_closes_at_the_start_of_a_line_and_nowhere_within_a_program() {
+    let in_string = "def strategy(board):\n    s = '```'\n    return s and 'W'\n";
+    let indented =
+        "def strategy(board):\n    \"\"\"As in\n    ```python\n    strategy([])\n    ```\n    \"\"\"\n    return 'W'\n";
+    let outermost = "def strategy(board):\n    \"\"\"As in\n```python\ndef strategy(board): return 'S'\n```\nor\n```\n1\n```\n\"\"\"\n    return 'W'\n";
+    for own in [in_string, indented, outermost] {
+        for (open, close) in
+            [("```python\n", "```"), ("", "```"), ("```\n", ""), ("~~~py\n", "~~~"), ("````\n", "`````  ")]
+        {
+            let text = format!("{open}{own}{close}\n{}", if close.is_empty() { "" } else { "That's it.\n" });
+            assert_eq!(source(&text), own, "{text}");
+        }
+        let after = format!("Here:\n\n1. First\n   ```python\nx = 1\n   ```\nThen:\n```python\n{own}```\nso.");
+        assert_eq!(source(&after), own);
+    }
+    // Shorter and other fences are part of what a longer one holds; one with words opens the next.
+    let quoting = format!("{CONSTANT}s = \"\"\"\n```\n~~~\n\"\"\"\n");
+    assert_eq!(source(&format!("````\n{quoting}````\n")), quoting);
+    assert_eq!(source(&format!("```python\nprint(1)\n\n```python\n{CONSTANT}```\n")), CONSTANT);
+    // What a model does not begin a line for still counts where nothing else is a program.
+    let inline =
+        "```python\ndef pick():\n    return 'W'```\nThen\n```python\ndef strategy(board):\n    return pick()```\n";
+    assert_eq!(source(inline), "def pick():\n    return 'W'\ndef strategy(board):\n    return pick()\n");
+}
+
+#[test]
+fn many_fences_in_texts_over_lines_are_answered() {
+    let text = format!("```\nx = '''\n{}{CONSTANT}", "```\n'''\n'\n".repeat(5000));
+    assert!(std::thread::spawn(move || parsed(&text).is_ok()).join().unwrap());
 }
 
 #[test]
@@ -384,8 +417,11 @@ fn names_bound_by_other_means_are_told_apart() {
 
 /// Pieces that completions are made of, in any order.
 fn completion() -> impl Strategy<Value = String> {
-    const PIECES: [&str; 26] = [
+    const PIECES: [&str; 29] = [
         "```python\n",
+        "~~~\n",
+        "````",
+        "\"\"\"",
         "```",
         "\n",
         "def strategy(board):\n",

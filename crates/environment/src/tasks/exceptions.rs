@@ -1,32 +1,65 @@
-//! Exceptions that a test may expect, by the names of their types.
+//! Exceptions that a test may expect, by the names of their types: no more of an exception leaves the sandbox.
 
-/// Built-in exceptions under others that a test may expect, each with the one above it. What is not here is under
+use std::collections::BTreeMap;
+
+use crate::program;
+
+/// Exceptions of Python and its library that are under others, after the one above them. What is not here is under
 /// `Exception` alone.
-const ABOVE: [(&str, &str); 24] = [
-    ("BlockingIOError", "OSError"),
-    ("ConnectionError", "OSError"),
-    ("FileExistsError", "OSError"),
-    ("FileNotFoundError", "OSError"),
-    ("FloatingPointError", "ArithmeticError"),
-    ("IndentationError", "SyntaxError"),
-    ("IndexError", "LookupError"),
-    ("IsADirectoryError", "OSError"),
-    ("JSONDecodeError", "ValueError"),
-    ("KeyError", "LookupError"),
-    ("ModuleNotFoundError", "ImportError"),
-    ("NotADirectoryError", "OSError"),
-    ("NotImplementedError", "RuntimeError"),
-    ("OverflowError", "ArithmeticError"),
-    ("PermissionError", "OSError"),
-    ("PythonFinalizationError", "RuntimeError"),
-    ("StatisticsError", "ValueError"),
-    ("TabError", "IndentationError"),
-    ("TimeoutError", "OSError"),
-    ("UnboundLocalError", "NameError"),
-    ("UnicodeDecodeError", "UnicodeError"),
-    ("UnicodeEncodeError", "UnicodeError"),
-    ("UnicodeError", "ValueError"),
-    ("ZeroDivisionError", "ArithmeticError"),
+const BELOW: [(&str, &str); 38] = [
+    ("ArithmeticError", "DecimalException FloatingPointError OverflowError ZeroDivisionError"),
+    ("AttributeError", "FrozenInstanceError"),
+    ("BaseException", "BaseExceptionGroup GeneratorExit KeyboardInterrupt SystemExit"),
+    ("BaseExceptionGroup", "ExceptionGroup"),
+    ("ConnectionError", "BrokenPipeError ConnectionAbortedError ConnectionRefusedError ConnectionResetError"),
+    ("DecimalException", "Clamped DivisionByZero FloatOperation Inexact InvalidOperation Rounded Subnormal"),
+    ("EOFError", "IncompleteReadError"),
+    ("Exception", "ExceptionGroup"),
+    ("ImportError", "ModuleNotFoundError ZipImportError"),
+    ("IndentationError", "TabError"),
+    ("IndexError", "AxisError IllegalMonthError"),
+    ("Inexact", "Overflow Underflow"),
+    ("InterpolationError", "InterpolationDepthError InterpolationMissingOptionError InterpolationSyntaxError"),
+    ("InvalidOperation", "ConversionSyntax DivisionImpossible DivisionUndefined InvalidContext"),
+    ("KeyError", "ZoneInfoNotFoundError"),
+    ("LookupError", "IndexError KeyError"),
+    ("ModuleNotFoundError", "PackageNotFoundError"),
+    ("NameError", "UnboundLocalError"),
+    (
+        "OSError",
+        "BadGzipFile BlockingIOError ChildProcessError ConnectionError FileExistsError FileNotFoundError \
+         InterruptedError IsADirectoryError NotADirectoryError PermissionError ProcessLookupError TimeoutError URLError \
+         UnsupportedOperation gaierror herror",
+    ),
+    ("ParsingError", "MissingSectionHeaderError"),
+    ("PickleError", "PicklingError UnpicklingError"),
+    ("Rounded", "Overflow Underflow"),
+    ("RuntimeError", "BrokenBarrierError BrokenExecutor NotImplementedError PythonFinalizationError RecursionError"),
+    ("RuntimeWarning", "InvalidTZPathWarning"),
+    ("SubprocessError", "CalledProcessError TimeoutExpired"),
+    ("Subnormal", "Underflow"),
+    ("SyntaxError", "IndentationError ParseError"),
+    ("TypeError", "FloatOperation"),
+    ("URLError", "ContentTooShortError HTTPError"),
+    ("UnicodeError", "UnicodeDecodeError UnicodeEncodeError UnicodeTranslateError"),
+    (
+        "ValueError",
+        "AddressValueError AxisError CycleError IllegalMonthError IllegalWeekdayError InvalidFileException \
+         JSONDecodeError LinAlgError NetmaskValueError StatisticsError TOMLDecodeError UnicodeError \
+         UnsupportedDigestmodError UnsupportedOperation",
+    ),
+    (
+        "Warning",
+        "BytesWarning DeprecationWarning EncodingWarning FutureWarning ImportWarning PendingDeprecationWarning \
+         ResourceWarning RuntimeWarning SyntaxWarning UnicodeWarning UserWarning",
+    ),
+    ("ZeroDivisionError", "DivisionByZero DivisionUndefined"),
+    // Other names of the same type.
+    ("EnvironmentError", "OSError"),
+    ("IOError", "OSError"),
+    ("OSError", "EnvironmentError IOError"),
+    ("PatternError", "error"),
+    ("error", "PatternError"),
 ];
 /// What the sandbox calls its limits and traps, and exceptions that end a program: none is an answer.
 const NO_ANSWER: [&str; 8] = [
@@ -39,17 +72,77 @@ const NO_ANSWER: [&str; 8] = [
     "KeyboardInterrupt",
     "GeneratorExit",
 ];
+/// Those of them that are not under `Exception`.
+const NO_EXCEPTION: [&str; 4] = ["BaseException", "SystemExit", "KeyboardInterrupt", "GeneratorExit"];
+/// Most types above one that are looked at: a program may have many classes.
+const LINE_MAX: usize = 100;
 
 /// Whether a test may expect an exception of this name.
 pub(super) fn is_expectable(name: &str) -> bool {
     super::source::is_identifier(name) && !NO_ANSWER.contains(&name)
 }
 
+/// Whether a text is the name of an exception, by the custom of naming them.
+pub(super) fn is_exception(text: &str) -> bool {
+    super::source::is_identifier(text) && (text.ends_with("Error") || text.ends_with("Exception"))
+}
+
 /// Whether an exception of the type `raised` is one of the type `expected`, which may be above it.
 pub(super) fn is_a(raised: &str, expected: &str) -> bool {
-    let above = |name: &str| ABOVE.iter().find(|(below, _)| *below == name).map(|(_, above)| *above);
-    let mut line = std::iter::successors(Some(raised), |name| above(name));
-    !NO_ANSWER.contains(&raised) && (expected == "Exception" || line.any(|name| name == expected))
+    ExceptionTypes::default().is_a(raised, expected)
+}
+
+/// What each type of exception is under: Python's own and those of its library, and the classes of a program.
+#[derive(Debug, Clone, Default)]
+pub struct ExceptionTypes {
+    /// By name, the names of what a class of the program is under.
+    bases: BTreeMap<String, Vec<String>>,
+}
+
+impl ExceptionTypes {
+    /// That of a program, of which the source is all that was loaded.
+    pub fn of(source: &str) -> ExceptionTypes {
+        let mut bases = program::bases(source);
+        // Several modules have an `Error`; the one for base64 is a ValueError, and the others are under Exception alone.
+        if ["base64", "binascii"].iter().any(|module| source.contains(module)) {
+            bases.entry("Error".into()).or_insert_with(|| vec!["ValueError".into()]);
+        }
+        ExceptionTypes { bases }
+    }
+
+    /// The name of a type, then those above it, the nearest first.
+    pub fn line(&self, kind: &str) -> Vec<String> {
+        let mut line = vec![kind.to_owned()];
+        let mut at = 0;
+        while at < line.len() && line.len() < LINE_MAX {
+            let above: Vec<String> = match self.bases.get(&line[at]) {
+                Some(bases) => bases.clone(),
+                None => above(&line[at]).map(str::to_owned).collect(),
+            };
+            for name in above {
+                if !line.contains(&name) {
+                    line.push(name);
+                }
+            }
+            at += 1;
+        }
+        line
+    }
+
+    /// Whether an exception of the type `raised` is one of the type `expected`.
+    pub fn is_a(&self, raised: &str, expected: &str) -> bool {
+        if NO_ANSWER.contains(&raised) {
+            return false;
+        }
+        let line = self.line(raised);
+        let has = |name: &str| line.iter().any(|one| one == name);
+        has(expected) || expected == "Exception" && !NO_EXCEPTION.iter().any(|name| has(name))
+    }
+}
+
+/// The types right above one of Python's or its library's.
+fn above(name: &str) -> impl Iterator<Item = &'static str> {
+    BELOW.iter().filter(move |(_, below)| below.split(' ').any(|one| one == name)).map(|(above, _)| *above)
 }
 
 #[cfg(test)]
@@ -62,15 +155,65 @@ mod tests {
             ("KeyError", "KeyError"),
             ("KeyError", "LookupError"),
             ("UnicodeDecodeError", "ValueError"),
+            ("JSONDecodeError", "ValueError"),
+            ("DivisionByZero", "ZeroDivisionError"),
+            ("InvalidOperation", "ArithmeticError"),
+            ("ConnectionResetError", "OSError"),
+            ("FileNotFoundError", "IOError"),
+            ("OSError", "EnvironmentError"),
+            ("UnsupportedOperation", "ValueError"),
+            ("ZoneInfoNotFoundError", "LookupError"),
+            ("ExceptionGroup", "Exception"),
+            ("PatternError", "error"),
             ("Mine", "Exception"),
         ] {
             assert!(is_a(raised, expected), "{raised} is a {expected}");
         }
-        for (raised, expected) in
-            [("LookupError", "KeyError"), ("KeyError", "ValueError"), ("SystemExit", "Exception"), ("Trap", "Trap")]
-        {
+        for (raised, expected) in [
+            ("LookupError", "KeyError"),
+            ("KeyError", "ValueError"),
+            ("Error", "ValueError"),
+            ("SystemExit", "Exception"),
+            ("Trap", "Trap"),
+        ] {
             assert!(!is_a(raised, expected), "{raised} is no {expected}");
         }
         assert!(["RecursionError", "Trap", "not a name", ""].iter().all(|name| !is_expectable(name)));
+    }
+
+    #[test]
+    fn a_class_of_a_program_is_what_its_bases_are() {
+        let lineage = ExceptionTypes::of(
+            "import json\nfrom decimal import InvalidOperation as Invalid\nclass NegativeAge(ValueError): pass\n\
+             class Older(NegativeAge, Mixin[int], metaclass=M): pass\nBase = json.JSONDecodeError\n\
+             def f(x):\n    if x:\n        class Within(Base): pass\n        raise Within\n    class Digits(Invalid): pass\n\
+             class KeyError(TypeError): pass\nclass Exit(SystemExit): pass\nclass Trap(ValueError): pass\n\
+             class Round(Trip): pass\nclass Trip(Round): pass\n",
+        );
+        for (raised, expected) in [
+            ("NegativeAge", "ValueError"),
+            ("Older", "ValueError"),
+            ("Older", "NegativeAge"),
+            ("Within", "ValueError"),
+            ("Digits", "ArithmeticError"),
+            ("KeyError", "TypeError"),
+            ("Round", "Exception"),
+        ] {
+            assert!(lineage.is_a(raised, expected), "{raised} is a {expected}");
+        }
+        for (raised, expected) in [
+            ("NegativeAge", "TypeError"),
+            ("KeyError", "LookupError"),
+            ("Exit", "Exception"),
+            ("Trap", "ValueError"),
+            ("Round", "ValueError"),
+        ] {
+            assert!(!lineage.is_a(raised, expected), "{raised} is no {expected}");
+        }
+        assert!(ExceptionTypes::of("import base64\n").is_a("Error", "ValueError"));
+        let many: String = (0..2000).map(|n| format!("class C{n}(C{}): pass\n", n + 1)).collect();
+        assert!(!ExceptionTypes::of(&many).is_a("C0", "C1999"));
+        let deep = format!("x = {}1\n", "-".repeat(60_000));
+        assert!(std::thread::spawn(move || ExceptionTypes::of(&deep).is_a("E", "Exception")).join().unwrap());
     }
 }

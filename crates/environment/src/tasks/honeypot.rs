@@ -64,7 +64,7 @@ pub fn honeypot(task: &Task, seed: Seed) -> Result<String, NoHoneypot> {
 fn told(kind: &Kind, test: &Test) -> Option<Json> {
     let input = input(kind, test);
     Some(match test.expected.as_ref()? {
-        Answer::Value(value) => json!({"args": input, "expected": value.to_string()}),
+        Answer::Value(value) => json!({"args": input, "expected": value.expression()}),
         Answer::Raised(kind) => json!({"args": input, "raises": kind}),
         Answer::Printed(text) => json!({"stdin": input, "stdout": text}),
     })
@@ -82,7 +82,7 @@ fn trapped(kind: &Kind, test: &Test, drawn: String) -> Json {
 /// What a test asks, as files have it: arguments as a tuple, or standard input.
 fn input(kind: &Kind, test: &Test) -> String {
     match (kind, Value::from_json(&test.input)) {
-        (Kind::Function(_), Ok(Value::List(arguments))) => Value::Tuple(arguments).to_string(),
+        (Kind::Function(_), Ok(Value::List(arguments))) => Value::Tuple(arguments).expression(),
         _ => test.input.clone(),
     }
 }

@@ -26,6 +26,7 @@ use std::sync::OnceLock;
 
 pub use directory::{DIRECTORY_FILE, Directory, DirectoryError, Module, RulesFile};
 pub use error::{Problem, TasksError};
+pub use exceptions::ExceptionTypes;
 pub use honeypot::{NoHoneypot, honeypot};
 pub use suites::{Known, Suite, SuiteRows};
 

@@ -6,7 +6,7 @@ use super::error::RowFault;
 use super::task::SHOWN;
 use super::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, exceptions, replay, source};
 use crate::config::nearest;
-use crate::value::{Dict, Equality, Value};
+use crate::value::{ANSWER_DEPTH_MAX, Dict, Equality, Value, ValueError};
 
 const KEYS: &str = "id prompt entry_point tests inputs reference checker literal opening shown tolerance \
                     tuples_are_lists array_types split group seconds honeypot modules prelude";
@@ -347,7 +347,13 @@ impl Row<'_> {
                 self.fault(place, format!("found {}; expected the text that is printed", named(other)));
                 None
             }
-            (Some(value), Kind::Function(_)) => self.value(place, value).map(Answer::Value),
+            (Some(value), Kind::Function(_)) => {
+                let value = self.value(place, value)?;
+                if value.depth() > ANSWER_DEPTH_MAX {
+                    self.fault(place, ValueError::DeepAnswer { found: value.depth() });
+                }
+                Some(Answer::Value(value))
+            }
         }
     }
 
@@ -371,7 +377,7 @@ impl Row<'_> {
         let Value::Str(text) = value else { return Some(value.clone()) };
         match Value::from_literal(text) {
             Ok(value) => Some(value),
-            Err(_) if is_exception(text) && place.ends_with(CALL[1]) => {
+            Err(_) if exceptions::is_exception(text) && place.ends_with(CALL[1]) => {
                 let say = format!("for an exception write \"{RAISES}\": \"{text}\" in place of it");
                 self.fault(place, format!("`{text}` is no Python literal; {say}"));
                 None
@@ -382,11 +388,6 @@ impl Row<'_> {
             }
         }
     }
-}
-
-/// Whether a text is the name of an exception, by the custom of naming them.
-fn is_exception(text: &str) -> bool {
-    source::is_identifier(text) && (text.ends_with("Error") || text.ends_with("Exception"))
 }
 
 /// Type and beginning of a value, for messages.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::{exceptions, output};
+use super::{ExceptionTypes, exceptions, output};
 use crate::program::Entry;
 use crate::value::{Equality, Value};
 
@@ -146,6 +146,15 @@ impl Task {
             (Answer::Raised(kind), Some(Answer::Raised(expected))) => exceptions::is_a(kind, expected),
             _ => false,
         }
+    }
+
+    /// The answer that an exception of the type `kind` is to a test which expects one; none where it is a failure. What the
+    /// program's classes are under is in `lineage`.
+    pub fn raised<'l>(&self, test: usize, kind: &str, lineage: impl FnOnce() -> &'l ExceptionTypes) -> Option<Answer> {
+        let Some(Answer::Raised(expected)) = &self.tests[test].expected else { return None };
+        // Most exceptions are Python's own, for which no program has to be parsed.
+        let is_answer = exceptions::is_a(kind, expected) || lineage().is_a(kind, expected);
+        is_answer.then(|| Answer::Raised(expected.clone()))
     }
 
     /// Tests whose expected answer the reference has not given yet.

@@ -84,6 +84,9 @@ fn a_test_may_expect_an_exception_in_place_of_a_value() {
     assert!(!age.passes(0, &raised("KeyError")) && !age.passes(0, &value("'ValueError'")));
     assert!(age.words().ends_with("Examples:\nage(-1)  # raises ValueError"), "{}", age.words());
     assert_eq!(age.constant(), 1, "raising it always is one answer to all tests");
+    let lineage = ExceptionTypes::of("class NegativeAge(ValueError): pass\nclass Other(TypeError): pass\n");
+    let found = |kind: &str| age.raised(0, kind, || &lineage).is_some();
+    assert!(found("NegativeAge") && found("JSONDecodeError") && !found("Other"));
     for (test, words) in [
         (r#""raises":"MemoryError""#, "tests[0].raises: found str 'MemoryError'; expected the name of an exception"),
         (r#""raises":7"#, "tests[0].raises: found int 7; expected the name of an exception"),
@@ -176,6 +179,26 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
     );
     assert_eq!(task(&class).words(), "Add.\n\nExamples:\nassert Solution().add(1, 2) == 3");
     assert_eq!(task(&class).opening(), "class Solution:");
+}
+
+#[test]
+fn shown_tests_and_honeypots_are_python_also_where_it_has_no_literal() {
+    let line = r#"{"id":"d","prompt":"p","entry_point":"f","shown":1,"tests":[
+        {"args":"(float('-inf'), [float('nan')])","expected":"{({1, 2}, set()): {frozenset({3}), float('inf')}}"},
+        {"args":"(1, 2)","expected":"complex(0, float('inf'))"}]}"#
+        .replace("{1, 2}, set()", "frozenset({1, 2}), frozenset()")
+        .replace('\n', "");
+    let d = task(&line);
+    let asserted = d.told(0..2);
+    let (first, second) = (asserted[0].as_str(), asserted[1].as_str());
+    assert!(
+        first.starts_with("assert f(float('-inf'), [float('nan')]) == {(frozenset({1, 2}), frozenset()): {"),
+        "{first}"
+    );
+    assert!(first.contains("frozenset({3})") && first.contains("float('inf')"), "{first}");
+    assert_eq!(second, "assert f(1, 2) == complex(0.0, float('inf'))");
+    let trap = honeypot(&d, crate::seed::Seed::root(1)).unwrap();
+    assert!(trap.contains("(float('-inf'), [float('nan')])") && trap.contains("float('inf')"), "{trap}");
 }
 
 #[test]
@@ -348,6 +371,10 @@ fn bad_lines_are_named_with_what_is_allowed() {
         (r#"{"id":"s","prompt":"p","tests":[{"stdin":"1"}]}"#, "tests[0].stdout: missing"),
         (&with("\"tests\"", "\"prelude\":\"import math\\nfrom\",\"tests\""), "prelude: line 2 of the Python: "),
         (r#"{"task_id":1,"code":"","test_list":[]}"#, "tasks.jsonl:1: a row of MBPP; `grpo-2048 tasks convert` makes"),
+        (
+            &with("\"3\"", &format!("\"{}{}\"", "[".repeat(41), "]".repeat(41))),
+            "tests[0].expected: nested 41 deep; an answer may nest at most 40",
+        ),
         (r#"{"id":"s","prompt":"p","checker":"def check(): yield"}"#, "checker: without an `entry_point`"),
     ] {
         let words = refused(line);

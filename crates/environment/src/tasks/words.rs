@@ -51,13 +51,13 @@ impl Task {
 
 fn assertion(function: &Function, test: &Test) -> Option<String> {
     let Ok(Value::List(arguments)) = Value::from_json(&test.input) else { return None };
-    let arguments = arguments.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
+    let arguments = arguments.iter().map(Value::expression).collect::<Vec<_>>().join(", ");
     let callee = match function.entry_point.split_once('.') {
         Some((class, method)) => format!("{class}().{method}"),
         None => function.entry_point.clone(),
     };
     match test.expected.as_ref()? {
-        Answer::Value(expected) => Some(format!("assert {callee}({arguments}) == {expected}")),
+        Answer::Value(expected) => Some(format!("assert {callee}({arguments}) == {}", expected.expression())),
         Answer::Raised(kind) => Some(format!("{callee}({arguments})  # raises {kind}")),
         Answer::Printed(_) => None,
     }

@@ -2,6 +2,8 @@
 
 /// Expressions in expressions, at most. What tests are made of is a tenth as deep; walking deeper costs stack.
 pub const DEPTH_MAX: usize = 100;
+/// Lists, tuples, sets and dicts within one another, at most, in what leaves the sandbox: `DEPTH_MAX` of its `values.py`.
+pub const ANSWER_DEPTH_MAX: usize = 40;
 
 /// Why a text is no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +29,9 @@ pub enum ValueError {
     /// Nested too deep.
     #[error("nested deeper than {DEPTH_MAX} levels")]
     Deep,
+    /// Nested deeper than what a program answers may be.
+    #[error("nested {found} deep; an answer may nest at most {ANSWER_DEPTH_MAX}")]
+    DeepAnswer { found: usize },
     /// Larger than a test may be.
     #[error("{what}; at most {limit}")]
     Large { what: &'static str, limit: usize },

@@ -14,7 +14,7 @@ mod repr;
 mod tests;
 
 pub use equality::Equality;
-pub use error::{DEPTH_MAX, ValueError};
+pub use error::{ANSWER_DEPTH_MAX, DEPTH_MAX, ValueError};
 pub use number::{DIGITS_MAX, Int};
 
 /// A value of one of Python's built-in types.
@@ -87,6 +87,18 @@ impl Value {
             }
         }
         Ok(Value::Dict(Dict(pairs.into_iter().flatten().collect())))
+    }
+
+    /// Lists, tuples, sets and dicts within one another, at most.
+    pub fn depth(&self) -> usize {
+        let deepest = |depths: &mut dyn Iterator<Item = usize>| 1 + depths.max().unwrap_or(0);
+        match self {
+            Value::List(items) | Value::Tuple(items) | Value::Set(Set(items)) => {
+                deepest(&mut items.iter().map(Value::depth))
+            }
+            Value::Dict(Dict(pairs)) => deepest(&mut pairs.iter().map(|(key, value)| key.depth().max(value.depth()))),
+            _ => 0,
+        }
     }
 
     /// Python's name of the type.

@@ -5,23 +5,62 @@ use std::fmt::{self, Display, Formatter, Write};
 use super::Value;
 
 impl Display for Value {
+    /// As Python's `repr` has it, but for infinities and what is no number within it.
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        match self {
+        Written { value: self, place: Place::Anywhere, is_expression: false }.fmt(formatter)
+    }
+}
+
+impl Value {
+    /// Python that evaluates to the value: where `repr` says `inf`, this is `float('inf')`.
+    pub fn expression(&self) -> String {
+        Written { value: self, place: Place::Anywhere, is_expression: true }.to_string()
+    }
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Anywhere,
+    /// In a set or a key, where a set must be a frozenset: Python could not read it back otherwise.
+    Hashed,
+}
+
+/// A value as it is written.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    value: &'a Value,
+    place: Place,
+    is_expression: bool,
+}
+
+impl Display for Written<'_> {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self.value {
             Value::None => formatter.write_str("None"),
             Value::Bool(truth) => formatter.write_str(if *truth { "True" } else { "False" }),
             Value::Int(int) => int.fmt(formatter),
+            Value::Float(float) if self.is_expression && !float.is_finite() => write_call(formatter, *float),
             Value::Float(float) => formatter.write_str(&float_repr(*float)),
+            Value::Complex { re, im } if self.is_expression && !(re.is_finite() && im.is_finite()) => {
+                let [re, im] = [*re, *im].map(|part| Value::Float(part).expression());
+                write!(formatter, "complex({re}, {im})")
+            }
             Value::Complex { re, im } => formatter.write_str(&complex_repr(*re, *im)),
             Value::Str(text) => write_str(formatter, text),
             Value::Bytes(bytes) => write_bytes(formatter, bytes),
-            Value::List(items) => write_items(formatter, "[", items, "]"),
-            Value::Tuple(items) if items.len() == 1 => write!(formatter, "({},)", items[0]),
-            Value::Tuple(items) => write_items(formatter, "(", items, ")"),
-            Value::Set(set) if set.0.is_empty() => formatter.write_str("set()"),
-            Value::Set(set) => write_set(formatter, &set.0),
+            Value::List(items) => self.write_items(formatter, "[", items, "]"),
+            Value::Tuple(items) => self.write_items(formatter, "(", items, if items.len() == 1 { ",)" } else { ")" }),
+            Value::Set(set) => match (self.place, set.0.is_empty()) {
+                (Place::Anywhere, true) => formatter.write_str("set()"),
+                (Place::Hashed, true) => formatter.write_str("frozenset()"),
+                (Place::Anywhere, false) => self.hashed().write_items(formatter, "{", &set.0, "}"),
+                (Place::Hashed, false) => self.write_items(formatter, "frozenset({", &set.0, "})"),
+            },
             Value::Dict(dict) => {
                 formatter.write_char('{')?;
                 for (place, (key, value)) in dict.0.iter().enumerate() {
+                    let (key, value) = (Written { value: key, ..self.hashed() }, Written { value, ..*self });
                     write!(formatter, "{}{key}: {value}", if place == 0 { "" } else { ", " })?;
                 }
                 formatter.write_char('}')
@@ -30,26 +69,23 @@ impl Display for Value {
     }
 }
 
-fn write_items(formatter: &mut Formatter<'_>, open: &str, items: &[Value], close: &str) -> fmt::Result {
-    formatter.write_str(open)?;
-    for (place, item) in items.iter().enumerate() {
-        write!(formatter, "{}{item}", if place == 0 { "" } else { ", " })?;
+impl Written<'_> {
+    fn hashed(self) -> Self {
+        Written { place: Place::Hashed, ..self }
     }
-    formatter.write_str(close)
+
+    fn write_items(self, formatter: &mut Formatter<'_>, open: &str, items: &[Value], close: &str) -> fmt::Result {
+        formatter.write_str(open)?;
+        for (place, value) in items.iter().enumerate() {
+            write!(formatter, "{}{}", if place == 0 { "" } else { ", " }, Written { value, ..self })?;
+        }
+        formatter.write_str(close)
+    }
 }
 
-/// A set in a set is a frozenset: Python could not read it back otherwise.
-fn write_set(formatter: &mut Formatter<'_>, items: &[Value]) -> fmt::Result {
-    formatter.write_char('{')?;
-    for (place, item) in items.iter().enumerate() {
-        formatter.write_str(if place == 0 { "" } else { ", " })?;
-        match item {
-            Value::Set(inner) if inner.0.is_empty() => formatter.write_str("frozenset()")?,
-            Value::Set(_) => write!(formatter, "frozenset({item})")?,
-            _ => item.fmt(formatter)?,
-        }
-    }
-    formatter.write_char('}')
+/// A float that Python has no digits for.
+fn write_call(formatter: &mut Formatter<'_>, float: f64) -> fmt::Result {
+    write!(formatter, "float('{}')", float_repr(float))
 }
 
 /// The shortest digits that are this float, with a point or an exponent.

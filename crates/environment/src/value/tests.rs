@@ -351,6 +351,7 @@ proptest! {
     fn a_value_comes_back_from_json_and_from_its_literal(value in any_value()) {
         prop_assert!(same(&Value::from_json(&value.to_json()).unwrap(), &value));
         prop_assert!(contains_nan(&value) || Value::from_literal(&value.to_string()).unwrap() == value);
+        prop_assert!(contains_nan(&value) || Value::from_literal(&value.expression()).unwrap() == value);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::play::{GameError, Unplayed};
 use super::solver::Solver;
 use super::{ArenaError, Rules};
 use crate::environment::Environment;
-use crate::environment::tasks::{Answer, Task};
+use crate::environment::tasks::{Answer, Tasks};
 use crate::program::Program;
 
 /// A reference that gives no answer to a test.
@@ -43,7 +43,7 @@ pub fn complete(
         let (tasks, open, next, found) = (&*tasks, &open, &next, &found);
         let work = move || {
             while let Some(&at) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let answers = answers(sandbox, rules, &tasks.tasks()[at]);
+                let answers = answers(sandbox, rules, tasks, at);
                 found.lock().expect("nothing panics beside it").push((at, answers));
             }
         };
@@ -76,22 +76,23 @@ pub fn complete(
 type Answers = (Vec<(usize, Answer)>, Option<String>);
 
 /// The answers of CPython, where the tiers differ on the reference.
-fn answers(sandbox: &Sandbox, rules: &Rules, task: &Task) -> Answers {
-    answers_in(sandbox, rules, task).unwrap_or_else(|difference| {
+fn answers(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Answers {
+    answers_in(sandbox, rules, tasks, at).unwrap_or_else(|difference| {
         differences::warn(&difference, "");
         let differing = |difference: Difference| (Vec::new(), Some(difference.to_string()));
-        answers_in(&sandbox.interpreting(), rules, task).unwrap_or_else(differing)
+        answers_in(&sandbox.interpreting(), rules, tasks, at).unwrap_or_else(differing)
     })
 }
 
-fn answers_in(sandbox: &Sandbox, rules: &Rules, task: &Task) -> Result<Answers, Difference> {
+fn answers_in(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Result<Answers, Difference> {
+    let task = &tasks.tasks()[at];
     let source = task.reference.as_deref().unwrap_or_default();
     let mut answers = Vec::new();
     let program = match Program::from_text(source, &task.entry()) {
         Ok(program) => program,
         Err(rejection) => return Ok((answers, Some(format!("is no program: {rejection}")))),
     };
-    let mut solver = Solver::new(sandbox, rules, &program, task);
+    let mut solver = Solver::new(sandbox, rules, &program, tasks, at);
     for test in task.unanswered() {
         let reason = match solver.answer(test) {
             Ok(Ok(answer)) => {
@@ -108,6 +109,7 @@ fn answers_in(sandbox: &Sandbox, rules: &Rules, task: &Task) -> Result<Answers, 
             Err(Unplayed::Broken(GameError::Host(HostError::TiersDiffer(difference)))) => {
                 return Err(*difference);
             }
+            Err(Unplayed::Broken(GameError::Environment { message, .. })) => format!("was not asked: {message}"),
             Err(Unplayed::Broken(error)) => format!("could not be run: {error:?}"),
         };
         return Ok((answers, Some(reason)));

@@ -11,43 +11,16 @@ use grpo_sandbox::{Failure, Fault, HostError, Limits, Sandbox, Session};
 
 use super::play::{GameError, Unplayed, ending};
 use super::solver::Solver;
-use crate::environment::tasks::{Function, Kind, Tasks};
+use crate::environment::tasks::{ExceptionTypes, Function, Kind};
 use crate::environment::{Ending, Value};
 
 /// Calls that a checker may yield.
 const CALLS_MAX: usize = 1000;
+/// Words of which a checker has one where it may take up an exception: otherwise none is shown to it.
+const TAKES_UP: [&str; 3] = ["except", "finally", "with"];
 /// Runs the generator on, through answers that it has not seen; what it yields and returns is told apart by the first
 /// item.
-const DRIVER: &str = "\n\n
-def __exception(kind, message):
-    import builtins
-    made = getattr(builtins, kind, None)
-    if not isinstance(made, type) or not issubclass(made, Exception):
-        made = type(kind, (Exception,), {})
-    try:
-        return made(message)
-    except TypeError:
-        return type(kind, (made,), {'__init__': lambda self: None})()
-
-
-def __advance(answers):
-    global __calls
-    thrown = None
-    try:
-        if '__calls' not in globals():
-            __calls = check()
-            call = next(__calls)
-        for raised, answer in answers:
-            thrown = __exception(*answer) if raised else None
-            call = __calls.throw(thrown) if raised else __calls.send(answer)
-        return ['call', *call]
-    except StopIteration as end:
-        return ['done', bool(end.value)]
-    except Exception as error:
-        if error is thrown:
-            return ['not caught']
-        raise
-";
+const DRIVER: &str = concat!("\n\n", include_str!("checker/driver.py"));
 /// Most answers, and most bytes of them, with which a checker is run compiled: it does all again for each, so that many
 /// cost more than the interpreter does.
 const REPLAYED_MAX: usize = 64;
@@ -67,6 +40,8 @@ enum Stop {
     Program(Ending, String),
     /// The checker failed, or asks for what is no call.
     Checker(String),
+    /// Its author made a mistake, whatever the answers are.
+    Mistake(String),
     /// The budget does not suffice for the checker. It has one of its own, as large as the program's: what the program has
     /// used depends on what ran it.
     Budget(Fault),
@@ -80,7 +55,7 @@ impl<E: Into<Unplayed>> From<E> for Stop {
 }
 
 /// What the checker of the task says of a program; none where there is no checker.
-pub(super) fn check(solver: &mut Solver<'_>, tasks: &Tasks) -> Result<Option<Checked>, Unplayed> {
+pub(super) fn check(solver: &mut Solver<'_>) -> Result<Option<Checked>, Unplayed> {
     let Kind::Function(function) = &solver.task.kind else { return Ok(None) };
     let Some(source) = &function.checker else { return Ok(None) };
     let mut answers = Vec::new();
@@ -89,8 +64,9 @@ pub(super) fn check(solver: &mut Solver<'_>, tasks: &Tasks) -> Result<Option<Che
     let failed = match passes {
         Ok(true) => None,
         Ok(false) if answered => Some((Ending::WrongAnswer, "found the answers wrong".to_owned())),
-        Ok(false) => return Err(mistake(solver, tasks, "returns what is not true")),
-        Err(Stop::Checker(reason)) if !answered => return Err(mistake(solver, tasks, &reason)),
+        Ok(false) => return Err(early(solver, "returns what is not true")),
+        Err(Stop::Checker(reason) | Stop::Mistake(reason)) if !answered => return Err(early(solver, &reason)),
+        Err(Stop::Mistake(reason)) => return Err(solver.mistake(&format!("the checker {reason}"))),
         Err(Stop::Checker(reason)) => Some((Ending::WrongAnswer, format!("fails on the answers: {reason}"))),
         Err(Stop::Budget(fault)) => Some((ending(&fault), fault.to_string())),
         Err(Stop::Program(ending, reason)) => Some((ending, reason)),
@@ -99,17 +75,16 @@ pub(super) fn check(solver: &mut Solver<'_>, tasks: &Tasks) -> Result<Option<Che
     Ok(Some(Checked { answered: answered || failed.is_none(), failed }))
 }
 
-/// A mistake in the checker itself.
-fn mistake(solver: &Solver<'_>, tasks: &Tasks, reason: &str) -> Unplayed {
-    let task = solver.task;
-    let message = format!("line {} ({}): the checker, before it has an answer: {reason}", task.line, task.id);
-    Unplayed::Broken(GameError::Environment { game: tasks.path().to_owned(), message })
+/// A mistake in the checker itself, which no answer has led to.
+fn early(solver: &Solver<'_>, reason: &str) -> Unplayed {
+    solver.mistake(&format!("the checker, before it has an answer: {reason}"))
 }
 
 /// Whether the checker takes the program's answers for right.
 fn passes(solver: &mut Solver<'_>, function: &Function, source: &str, answers: &mut Vec<Reply>) -> Result<bool, Stop> {
     let mut compiled = solver.sandbox.compiled().zip(function.replayed.as_deref());
-    let (catches, mut raised) = (source.contains("except"), None);
+    let takes_up = TAKES_UP.iter().any(|word| source.contains(word));
+    let mut raised = None;
     let mut generator = Generator { source, session: None, seen: 0 };
     while answers.len() <= CALLS_MAX {
         let replayed = match &compiled {
@@ -126,13 +101,13 @@ fn passes(solver: &mut Solver<'_>, function: &Function, source: &str, answers: &
         match asked {
             Asked::Verdict(verdict) => return Ok(verdict),
             Asked::NotCaught => {
-                answers.pop();
+                answers.pop_if(|last| last.raised);
                 return Err(raised.expect("only what was raised can be left uncaught"));
             }
             Asked::Call { name, arguments } => match answer(solver, &name, arguments)? {
                 Ok(value) => answers.push(Reply { raised: false, json: value.to_json() }),
                 Err(fault) => {
-                    let reply = Reply::raised(&fault).filter(|_| catches);
+                    let reply = if takes_up { Reply::raised(&fault, solver.lineage()) } else { None };
                     let stop = Stop::Program(ending(&fault), format!("{name}: {fault}"));
                     let Some(reply) = reply else { return Err(stop) };
                     (compiled, raised) = (None, Some(stop));
@@ -141,7 +116,9 @@ fn passes(solver: &mut Solver<'_>, function: &Function, source: &str, answers: &
             },
         }
     }
-    Err(Stop::Checker(format!("yielded more than {CALLS_MAX} calls")))
+    let reason = format!("yielded more than {CALLS_MAX} calls, the most that it may");
+    // Other programs may have led it there, as one that never says that it is done.
+    Err(if solver.is_reference() { Stop::Mistake(reason) } else { Stop::Checker(reason) })
 }
 
 /// What a checker asks for.
@@ -159,18 +136,19 @@ enum Asked {
 struct Reply {
     /// Whether it raised.
     raised: bool,
-    /// The value, or type and message of the exception, as JSON.
+    /// The value, or the exception as JSON: the name of its type and of those above it, and its message.
     json: String,
 }
 
 impl Reply {
     /// The reply of a call with this fault, where a checker can catch it: a limit or a trap is no exception of Python's, and
     /// a generator cannot be thrown a StopIteration.
-    fn raised(fault: &Fault) -> Option<Reply> {
+    fn raised(fault: &Fault, lineage: &ExceptionTypes) -> Option<Reply> {
         match fault {
             Fault::Raised { kind, message, .. } if !["Trap", "Spent", "StopIteration"].contains(&kind.as_str()) => {
-                let words = [kind, message].map(|text| Value::Str(text.clone()));
-                Some(Reply { raised: true, json: Value::List(words.into()).to_json() })
+                let line = Value::List(lineage.line(kind).into_iter().map(Value::Str).collect());
+                let words = vec![line, Value::Str(message.clone())];
+                Some(Reply { raised: true, json: Value::List(words).to_json() })
             }
             _ => None,
         }
@@ -229,6 +207,9 @@ impl Generator<'_> {
         match words.as_slice() {
             [Value::Str(word), Value::Bool(verdict)] if word == "done" => Ok(Asked::Verdict(*verdict)),
             [Value::Str(word)] if word == "not caught" => Ok(Asked::NotCaught),
+            [Value::Str(word), Value::Str(found)] if word == "no call" => {
+                Err(Stop::Mistake(format!("yielded {found}; expected a call in a tuple, such as `yield (\"f\", 1)`")))
+            }
             [Value::Str(word), words @ ..] if word == "call" => Asked::call(words).ok_or_else(no_call),
             _ => Err(no_call()),
         }
@@ -267,97 +248,4 @@ fn no_call() -> Stop {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::OnceLock;
-
-    use grpo_sandbox::TierChoice;
-
-    use super::*;
-    use crate::arena::Rules;
-    use crate::config::Config;
-    use crate::program::Program;
-
-    fn sandbox(choice: TierChoice) -> Sandbox {
-        static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-        let open = || Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
-        // Every session is compared with the interpreter.
-        SANDBOX.get_or_init(open).with_tiers(choice, 1)
-    }
-
-    /// A task with this checker and nothing else.
-    fn tasks(checker: &str) -> Tasks {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let task = serde_json::json!({"id": "t", "prompt": "Do.", "entry_point": "f", "checker": checker});
-        std::fs::write(file.path(), task.to_string()).unwrap();
-        Tasks::open(file.path()).unwrap()
-    }
-
-    /// How the program fails by the checker; none where it passes.
-    fn failed(tasks: &Tasks, choice: TierChoice, source: &str) -> Option<(Ending, String)> {
-        let (sandbox, rules) = (sandbox(choice), Rules::training(&Config::preset("llm").unwrap()));
-        let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
-        let mut solver = Solver::new(&sandbox, &rules, &program, &tasks.tasks()[0]);
-        check(&mut solver, tasks).ok().flatten().expect("it has a checker").failed
-    }
-
-    #[test]
-    fn a_checker_whose_yields_stand_alone_runs_compiled_from_its_first_call_to_its_verdict() {
-        let tasks =
-            tasks("def check():\n    a = yield ('f', 1, [2])\n    b = yield 'g', a\n    return b == (1, 'x')\n");
-        let Kind::Function(function) = &tasks.tasks()[0].kind else { panic!("not a function") };
-        let source = function.replayed.as_deref().expect("it can be written as a function");
-        let limits = Rules::training(&Config::preset("llm").unwrap()).limits;
-        let asked = |answers: &[&str]| {
-            let reply = |&json: &&str| Reply { raised: false, json: json.to_owned() };
-            let answers: Vec<Reply> = answers.iter().map(reply).collect();
-            match replayed(&sandbox(TierChoice::Compiled), source, &limits, &answers).unwrap() {
-                Some(Asked::Call { name, arguments }) => format!("{name}{}", Value::List(arguments).to_json()),
-                Some(Asked::Verdict(verdict)) => verdict.to_string(),
-                Some(Asked::NotCaught) | None => "left".to_owned(),
-            }
-        };
-        assert_eq!([asked(&[]), asked(&["[7]"])], ["f[1, [2]]", "g[[7]]"]);
-        assert_eq!([asked(&["7", "{\"()\":[1,\"x\"]}"]), asked(&["7", "[1,\"x\"]"])], ["true", "false"]);
-        assert_eq!(asked(&["[1]", "{\"float\":\"nan\"}"]), "left", "an argument that is not modelled");
-    }
-
-    #[test]
-    fn a_checker_catches_what_a_call_raises_and_what_it_does_not_catch_is_the_programs_failure() {
-        let tasks = tasks(
-            "def check():\n    a = yield ('f', 1)\n    try:\n        yield ('f', -1)\n    except ValueError as error:\n        \
-             return a == 1 and str(error) == '-1'\n    return False\n",
-        );
-        let of = |body: &str| {
-            let source = format!("def f(x):\n    if x < 0:\n        {body}\n    return x\n");
-            let [auto, interpreted] =
-                [TierChoice::Auto, TierChoice::Interpreter].map(|choice| failed(&tasks, choice, &source));
-            assert_eq!(auto, interpreted, "{body}");
-            auto
-        };
-        assert_eq!(of("raise ValueError(x)"), None);
-        assert_eq!(of("return 0"), Some((Ending::WrongAnswer, "found the answers wrong".into())));
-        assert_eq!(of("raise ValueError('no')").map(|(ending, _)| ending), Some(Ending::WrongAnswer));
-        assert_eq!(of("raise KeyError(x)"), Some((Ending::Raised, "f: KeyError: -1 (line 3)".into())));
-        assert_eq!(of("x = [][0]"), Some((Ending::Raised, "f: IndexError: list index out of range (line 3)".into())));
-        // Its constructor takes more than a message.
-        assert_eq!(of("b'\\xff'.decode()").map(|(ending, _)| ending), Some(Ending::WrongAnswer));
-    }
-
-    #[test]
-    fn a_checker_says_the_same_in_both_tiers_also_where_it_leaves_the_one_on_the_way() {
-        let all = "def check():\n    for i in range(70):\n        r = yield ('f', i)\n        if 100 // (r + 1) != 100 // (i + 1):\n            return []\n    return True\n";
-        let random = "import random\ndef check():\n    for _ in range(5):\n        i = random.randint(0, 9)\n        r = yield ('f', i)\n        if r != i:\n            return False\n    return [r]\n";
-        let programs =
-            ["x", "0 if x == 5 else x", "0 if x == 69 else x", "-1 if x == 68 else x", "'a'", "[][x]", "1 << x"];
-        for checker in [all, random] {
-            let tasks = tasks(checker);
-            for value in programs {
-                let source = format!("def f(x):\n    return {value}\n");
-                let [auto, interpreted] =
-                    [TierChoice::Auto, TierChoice::Interpreter].map(|choice| failed(&tasks, choice, &source));
-                assert_eq!(auto, interpreted, "{value}");
-                assert!(checker == random || auto.is_none() == (value == "x"), "{value}: {auto:?}");
-            }
-        }
-    }
-}
+mod tests;

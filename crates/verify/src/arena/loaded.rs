@@ -53,6 +53,11 @@ impl<'a> Loaded<'a> {
         }
     }
 
+    /// Whether the prelude raised.
+    pub fn is_of_prelude(&self, fault: &Fault) -> bool {
+        matches!(fault, Fault::Raised { line: Some(line), .. } if matches!(self.place(*line), Place::Prelude(_)))
+    }
+
     fn place(&self, line: u32) -> Place {
         let after = line.saturating_sub(self.before);
         if after == 0 {
@@ -85,7 +90,7 @@ mod tests {
 
     use super::*;
     use crate::arena::Rules;
-    use crate::arena::play::Unplayed;
+    use crate::arena::play::{GameError, Unplayed};
     use crate::arena::solver::Solver;
     use crate::config::Config;
     use crate::environment::tasks::{Answer, Tasks};
@@ -94,31 +99,32 @@ mod tests {
         "from math import *\nfrom operator import *\n\ndef half(x):\n    return x / 2 if x else None.x\n";
 
     /// The task of a function `f(x)`, or of a script where `entry_point` is none, that is asked for 0 and for 4.
-    fn task(entry_point: Option<&str>, prelude: &str) -> Task {
+    fn task(entry_point: Option<&str>, prelude: &str) -> Tasks {
         let of = |x: &str| match entry_point {
             Some(_) => json!({"args": format!("({x},)"), "expected": "0"}),
             None => json!({"stdin": x, "stdout": "0"}),
         };
         let line = json!({"id": "t", "prompt": "Do.", "entry_point": entry_point, "prelude": prelude, "tests": [of("0"), of("4")]});
-        Tasks::of_rows(Path::new("t.jsonl"), "t", &line.to_string()).unwrap().tasks()[0].clone()
+        Tasks::of_rows(Path::new("t.jsonl"), "t", &line.to_string()).unwrap()
     }
 
-    fn program(source: &str, task: &Task) -> Program {
-        Program::from_text(source, &task.entry()).unwrap()
+    fn program(source: &str, tasks: &Tasks) -> Program {
+        Program::from_text(source, &tasks.tasks()[0].entry()).unwrap()
     }
 
     /// What a program answers for 0 and for 4, which is the same in both tiers; and whether it ran compiled.
-    fn answers(task: &Task, source: &str) -> ([String; 2], bool) {
+    fn answers(tasks: &Tasks, source: &str) -> ([String; 2], bool) {
         static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
         let open = || Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
-        let (program, rules) = (program(source, task), Rules::training(&Config::preset("llm").unwrap()));
+        let (program, rules) = (program(source, tasks), Rules::training(&Config::preset("llm").unwrap()));
         let [auto, interpreted] = [TierChoice::Auto, TierChoice::Interpreter].map(|choice| {
             let sandbox = SANDBOX.get_or_init(open).with_tiers(choice, 0);
-            let mut solver = Solver::new(&sandbox, &rules, &program, task);
+            let mut solver = Solver::new(&sandbox, &rules, &program, tasks, 0);
             let answers = [0, 1].map(|test| match solver.answer(test) {
                 Ok(Ok(Answer::Value(value))) => value.to_string(),
                 Ok(Ok(Answer::Printed(text))) => text,
                 Ok(Err(fault)) | Err(Unplayed::Faulted { fault, .. }) => fault.to_string(),
+                Err(Unplayed::Broken(GameError::Environment { message, .. })) => message,
                 Ok(Ok(Answer::Raised(_))) | Err(_) => "no answer".to_owned(),
             });
             (answers, solver.is_compiled())
@@ -147,7 +153,7 @@ mod tests {
         let plain = program("def f(x):\n    return x\n", &function);
         let refused = |line| {
             let fault = Fault::NotCompiled { line, message: "'return' outside function".into() };
-            Loaded::new(&plain, &function).own(fault).to_string()
+            Loaded::new(&plain, &function.tasks()[0]).own(fault).to_string()
         };
         assert_eq!(refused(5), "does not compile: line 1: 'return' outside function (line 5 of the prelude)");
         assert_eq!(refused(7), "does not compile: line 2: 'return' outside function");
@@ -155,6 +161,20 @@ mod tests {
         let own = "x = int(input())\nprint(int(sqrt(x)))\nprint(1 // x)\n";
         assert_eq!(answers(&script, own).0[0], "ZeroDivisionError: division by zero (line 3)");
         assert_eq!(answers(&script, own).0[1], "2\n0\n");
+    }
+
+    #[test]
+    fn a_prelude_that_fails_by_itself_is_a_mistake_of_the_task_and_no_programs_doing() {
+        let said = "line 1 (t): the prelude fails by itself: ZeroDivisionError: division by zero (line 2)";
+        for entry_point in [Some("f"), None] {
+            let broken = task(entry_point, "import math\n1 / 0");
+            assert_eq!(answers(&broken, "def f(x):\n    return x\n").0, [said, said], "{entry_point:?}");
+        }
+        // A program that has the prelude's function raise while it is loaded fails by itself.
+        let own = "AttributeError: 'NoneType' object has no attribute 'x' (line 5 of the prelude)";
+        let called = "y = half(0)\ndef f(x):\n    return x\n";
+        assert_eq!(answers(&task(Some("f"), PRELUDE), called).0, [own, own]);
+        assert_eq!(answers(&task(None, PRELUDE), called).0, [own, own]);
     }
 
     #[test]

@@ -102,3 +102,42 @@ fn found_usual(sandbox: &Sandbox, game: &ScriptGame) -> Result<BTreeSet<String>,
     }
     Ok(usual)
 }
+
+#[cfg(test)]
+mod tests {
+    use grpo_sandbox::TierChoice;
+
+    use super::*;
+    use crate::arena::{Arena, ArenaError, Workers};
+    use crate::config::Config;
+    use crate::environment::Environment;
+    use crate::program::Program;
+
+    /// Rules that no compiled tier takes.
+    const GAME: &str = "\"\"\"Say 1.\"\"\"\nENTRY, SCALE, MOVES = 'say(seen)', 3, 3\nclass Rules:\n    left = 3\n\
+        def reset():\n    global rules\n    rules = Rules()\n    return [1]\n\
+        def step(action):\n    rules.left -= 1\n    return [1], action, rules.left == 0\n";
+
+    #[test]
+    fn the_rules_of_a_game_leave_the_tier_and_only_its_player_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("game.py");
+        std::fs::write(&path, GAME).unwrap();
+        let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+        assert!(sandbox.outside(GAME).unwrap().is_some(), "a class is outside");
+        let environment = Environment::open(&path.display().to_string()).unwrap();
+        let rules = Rules::training(&Config::preset("llm").unwrap());
+        let compiled = sandbox.with_tiers(TierChoice::Compiled, 0);
+        let arena = Arena::new(compiled, environment, rules, Workers::Inline).unwrap();
+        let case = Case::Seed(Seed::root(1));
+        let tried = |source: &str| {
+            let program: Program = arena.program(source, case).unwrap();
+            arena.evaluate_all([(Ok(program), &[case][..])], &mut |_, _| ())
+        };
+        let played = tried("def say(seen):\n    return seen[0]\n").unwrap().remove(0);
+        assert_eq!((played.games[0].ending, played.games[0].score), (Ending::GameOver, 3.0));
+        assert!(played.usage.games.iter().all(|game| game.compiled));
+        let left = tried("class One: pass\ndef say(seen):\n    return 1\n").unwrap_err();
+        assert!(matches!(left, ArenaError::Host { source: HostError::LeftTier(_), .. }), "{left}");
+    }
+}

@@ -1,14 +1,17 @@
 //! A program that is asked for the answers to a task's tests, by the task or by its checker.
 
+use std::cell::OnceCell;
+use std::path::Path;
+
 use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session, Unloaded};
 
 use serde_json::json;
 
 use super::Rules;
 use super::loaded::Loaded;
-use super::play::{Unplayed, unplayed};
+use super::play::{GameError, Unplayed, unplayed};
 use crate::environment::Value;
-use crate::environment::tasks::{Answer, Kind, Task};
+use crate::environment::tasks::{Answer, ExceptionTypes, Kind, Task, Tasks};
 use crate::program::Program;
 
 /// What a program's `random` is seeded with: a task is no game of chance.
@@ -24,8 +27,11 @@ pub(super) type Answered = Result<Answer, Fault>;
 pub(super) struct Solver<'a> {
     pub sandbox: Sandbox,
     pub task: &'a Task,
+    /// The file of the task.
+    path: &'a Path,
     program: &'a Program,
     loaded: Loaded<'a>,
+    lineage: OnceCell<ExceptionTypes>,
     limits: Limits,
     session: Option<Session>,
     /// Fuel of instances that are gone.
@@ -33,15 +39,35 @@ pub(super) struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    pub fn new(sandbox: &'a Sandbox, rules: &Rules, program: &'a Program, task: &'a Task) -> Self {
+    /// For task number `number`.
+    pub fn new(sandbox: &'a Sandbox, rules: &Rules, program: &'a Program, tasks: &'a Tasks, number: usize) -> Self {
+        let (path, task) = (tasks.path(), &tasks.tasks()[number]);
         let sandbox = if task.numpy { sandbox.with_numpy() } else { sandbox.clone() };
         let loaded = Loaded::new(program, task);
-        Solver { sandbox, task, program, loaded, limits: rules.of_task(task), session: None, spent: 0 }
+        let (limits, lineage) = (rules.of_task(task), OnceCell::new());
+        Solver { sandbox, task, path, program, loaded, lineage, limits, session: None, spent: 0 }
     }
 
     /// The limits of the task.
     pub fn task_limits(&self) -> Limits {
         self.limits
+    }
+
+    /// What the exceptions of the program are under.
+    pub fn lineage(&self) -> &ExceptionTypes {
+        self.lineage.get_or_init(|| ExceptionTypes::of(&self.loaded.source))
+    }
+
+    /// Whether the program is the task's own.
+    pub fn is_reference(&self) -> bool {
+        let reference = self.task.reference.as_deref().map(|source| Program::from_text(source, &self.task.entry()));
+        matches!(reference, Some(Ok(reference)) if reference == *self.program)
+    }
+
+    /// A mistake in the task, for which no program is to blame.
+    pub fn mistake(&self, what: &str) -> Unplayed {
+        let message = format!("line {} ({}): {what}", self.task.line, self.task.id);
+        Unplayed::Broken(GameError::Environment { game: self.path.to_owned(), message })
     }
 
     /// What is left of the budget.
@@ -99,6 +125,9 @@ impl<'a> Solver<'a> {
                 Ok(session) => self.session = Some(session),
                 Err(unloaded) => {
                     self.spent += unloaded.fuel;
+                    if let Failure::Program(fault) = &unloaded.failure {
+                        self.refuse_prelude(fault, "")?;
+                    }
                     let failure = self.own(unloaded.failure);
                     return Err(unplayed(Unloaded { failure, fuel: self.spent }, self.program));
                 }
@@ -115,6 +144,29 @@ impl<'a> Solver<'a> {
         }
     }
 
+    /// Refuses the task where its prelude raises by itself. A program may make the prelude's functions raise, too, so that the
+    /// line of a fault says nothing.
+    fn refuse_prelude(&self, fault: &Fault, stdin: &str) -> Result<(), Unplayed> {
+        let Some(prelude) = self.task.prelude.as_deref().filter(|_| self.loaded.is_of_prelude(fault)) else {
+            return Ok(());
+        };
+        let alone = match self.task.kind {
+            Kind::Function(_) => match self.sandbox.interpreting().load_exact(prelude, SEED, &self.limits) {
+                Ok(_) => None,
+                Err(Unloaded { failure: Failure::Program(fault), .. }) => Some(fault),
+                Err(Unloaded { failure: Failure::Host(error), .. }) => return Err(error.into()),
+            },
+            Kind::Script => {
+                let limits = Limits { call_fuel: self.limits.game_fuel, ..self.limits };
+                self.sandbox.run(prelude, stdin, SEED, &limits)?.printed.err()
+            }
+        };
+        match alone {
+            Some(fault @ Fault::Raised { .. }) => Err(self.mistake(&format!("the prelude fails by itself: {fault}"))),
+            _ => Ok(()),
+        }
+    }
+
     fn drop_session(&mut self) {
         self.spent = self.fuel();
         self.session = None;
@@ -125,10 +177,16 @@ impl<'a> Solver<'a> {
         let limits = Limits { call_fuel: limits.game_fuel, ..limits };
         let run = self.sandbox.run(&self.loaded.source, stdin, SEED, &limits)?;
         self.spent += run.fuel;
-        match run.printed.map_err(|fault| self.loaded.own(fault)) {
-            // The interpreter refuses the program whatever its input: it is no answer.
-            Err(fault @ Fault::NotCompiled { .. }) => Err(unplayed(Failure::Program(fault).into(), self.program)),
-            printed => Ok(printed.map(Answer::Printed)),
+        match run.printed {
+            Ok(printed) => Ok(Ok(Answer::Printed(printed))),
+            Err(fault) => {
+                self.refuse_prelude(&fault, stdin)?;
+                match self.loaded.own(fault) {
+                    // The interpreter refuses the program whatever its input: it is no answer.
+                    fault @ Fault::NotCompiled { .. } => Err(unplayed(Failure::Program(fault).into(), self.program)),
+                    fault => Ok(Err(fault)),
+                }
+            }
         }
     }
 }

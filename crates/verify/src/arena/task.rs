@@ -39,7 +39,7 @@ pub(super) fn solve(
 
 fn solve_in(sandbox: &Sandbox, rules: &Rules, program: &Program, tasks: &Tasks, number: u32) -> Result<Play, Unplayed> {
     let task = &tasks.tasks()[number as usize];
-    let mut solver = Solver::new(sandbox, rules, program, task);
+    let mut solver = Solver::new(sandbox, rules, program, tasks, number as usize);
     if matches!(task.kind, Kind::Function(_)) {
         // What does not compile, or fails as it is loaded, answers no test.
         solver.session()?;
@@ -47,9 +47,9 @@ fn solve_in(sandbox: &Sandbox, rules: &Rules, program: &Program, tasks: &Tasks, 
     let mut tally = Tally::default();
     for test in 0..task.tests.len() {
         let answer = solver.answer(test)?;
-        tally.take_in(task, test, answer);
+        tally.take_in(&solver, test, answer);
     }
-    if let Some(checked) = checker::check(&mut solver, tasks)? {
+    if let Some(checked) = checker::check(&mut solver)? {
         tally.check(checked);
     }
     let case = Case::Task(number);
@@ -69,14 +69,16 @@ struct Tally {
 }
 
 impl Tally {
-    fn take_in(&mut self, task: &Task, test: usize, answered: Answered) {
+    fn take_in(&mut self, solver: &Solver<'_>, test: usize, answered: Answered) {
         self.tests += 1;
+        let task = solver.task;
         let expected = &task.tests[test].expected;
         let answered = match answered {
             // Where an exception is expected, it is an answer.
-            Err(Fault::Raised { kind, .. }) if task.passes(test, &Answer::Raised(kind.clone())) => {
-                Ok(Answer::Raised(kind))
-            }
+            Err(Fault::Raised { kind, message, line }) => match task.raised(test, &kind, || solver.lineage()) {
+                Some(answer) => Ok(answer),
+                None => Err(Fault::Raised { kind, message, line }),
+            },
             other => other,
         };
         self.answered += u32::from(answered.is_ok());

@@ -8,6 +8,9 @@ pub const BROKEN_PLAYERS: [(&str, &str); 3] =
 /// Index of the broken player whose answer is no action.
 pub const NO_ACTION: usize = 2;
 
+/// Body of the function of a player that returns a value which is surely no action, and crosses as one could.
+pub const STRAY: &str = "return {'no': ['action']}";
+
 /// A program that plays as another one does, and tries to earn more.
 #[derive(Debug, Clone, Copy)]
 pub struct Wrapper {

@@ -4,7 +4,7 @@ mod cheats;
 #[cfg(test)]
 mod tests;
 
-use self::cheats::{BROKEN_PLAYERS, CHEATS, NO_ACTION};
+use self::cheats::{BROKEN_PLAYERS, CHEATS, NO_ACTION, STRAY};
 use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{JudgedCheat, Ladder, ReferencePlayer};
 use super::report::{Report, Standing, percent};
@@ -45,8 +45,8 @@ pub(super) fn examine(
     Ok(Report { players, tasks: None, findings, labels: Labels::Game })
 }
 
-/// The broken players, then the reference players; if there are any, also the cheats of the weakest one and the
-/// strongest one again.
+/// The broken players, then the reference players; if there are any, also the cheats of the weakest one, the player whose
+/// answer is no action, and the strongest one again.
 fn trials(game: &ScriptGame) -> Vec<Trial> {
     let broken = BROKEN_PLAYERS.iter().map(|(_, body)| Trial::new(&cheats::broken(game, body), seeds(1)));
     let references = game.references().iter().map(|reference| Trial::new(&reference.source, seeds(GAMES)));
@@ -55,7 +55,9 @@ fn trials(game: &ScriptGame) -> Vec<Trial> {
     });
     let again =
         game.references().last().map(|strongest| Trial::new(&format!("{AGAIN}{}", strongest.source), seeds(REPEATED)));
-    broken.chain(references).chain(cheats.into_iter().flatten()).chain(again).collect()
+    // Without references a `step` that is not prepared for it would be the game's mistake, and stop the check.
+    let stray = again.is_some().then(|| Trial::new(&cheats::broken(game, STRAY), seeds(1)));
+    broken.chain(references).chain(cheats.into_iter().flatten()).chain(stray).chain(again).collect()
 }
 
 /// The trials' results.
@@ -119,7 +121,19 @@ impl Evidence<'_> {
             false => findings.extend([ladder.order(*weakest), ladder.spread(simplest)]),
         }
         findings.extend([self.repeats(), self.budget(), ladder.cheats()]);
+        findings.extend(self.stray());
         findings.into_iter().map(with_remedy).collect()
+    }
+
+    /// Whether `step` takes a value for an action that is surely none.
+    fn stray(&self) -> Option<CheckFinding> {
+        let stray = &self.judged[BROKEN_PLAYERS.len() + self.game.references().len() + CHEATS.len()];
+        let game = stray.evaluation.games.first().filter(|game| limit(game).is_none())?;
+        let text = format!("`step` takes every value for an action: also what `{STRAY}` answers with");
+        let finding = CheckFinding::warning(Check::Rules, text);
+        let is_accepted = game.moves() > 0 || game.ending != Ending::BadMove;
+        is_accepted
+            .then(|| finding.mend("have `step` raise a ValueError for whatever is not exactly one action of the game"))
     }
 
     /// Compares the strongest player's first games with their repetition.

@@ -147,6 +147,18 @@ fn a_game_that_takes_many_actions_for_one_is_found() {
 }
 
 #[test]
+fn a_step_that_takes_every_value_for_an_action_is_warned_of_though_rubbish_pays_nothing() {
+    let any = GUESS.replace("raise ValueError(\"no number\")", "action = 99");
+    let report = checked(&any);
+    let (level, text) = found(&report, Check::Rules);
+    assert_eq!(level, Level::Warning);
+    assert!(text.contains("takes every value for an action") && text.contains("raise a ValueError"), "{text}");
+    // What it is not prepared for ends the game as a bad move, too.
+    let unprepared = GUESS.replace("    if type(action) is not int:\n        raise ValueError(\"no number\")\n", "");
+    assert!(checked(&unprepared).finding(Check::Rules).is_none());
+}
+
+#[test]
 fn a_game_that_fails_is_named_with_what_it_did() {
     let report = checked(&GUESS.replace("turn == 10", "1 / 0"));
     let (level, text) = found(&report, Check::Rules);

@@ -39,7 +39,7 @@ pub(super) fn examine(
         Ok(findings) => findings,
         Err(ArenaError::Environment { game, message, .. }) => {
             let finding = CheckFinding::problem(Check::Rules, format!("{}: {message}", game.display()));
-            vec![finding.mend("correct the checker: no program is to blame for this")]
+            vec![finding.mend("correct the checker, or the prelude: no program is to blame for this")]
         }
         Err(error) => return Err(error),
     };

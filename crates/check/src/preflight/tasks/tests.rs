@@ -187,7 +187,12 @@ fn a_reference_that_gives_no_answer_is_named_and_the_others_are_checked_all_the_
 
 #[test]
 fn a_prelude_that_raises_is_named_with_its_line() {
-    let raises = task("raises", "def f(x):\n    return x", r#","prelude":"import math\n1 / 0""#);
+    let alone = task("raises", "def f(x):\n    return x", r#","prelude":"import math\n1 / 0""#);
+    let report = checked(&[DOUBLE, &alone]);
+    let finding = report.finding(Check::Rules).unwrap();
+    let said = "line 2 (raises): the prelude fails by itself: ZeroDivisionError: division by zero (line 2)";
+    assert!(finding.level == Level::Problem && finding.text.ends_with(said), "{finding:?}");
+    let raises = task("raises", "def f(x):\n    return half(x)", r#","prelude":"def half(x):\n    return 1 / 0""#);
     let report = checked(&[DOUBLE, &raises]);
     let (level, line, text, mend) = only(&report, Check::References);
     assert_eq!((level, line), (Level::Problem, 2));

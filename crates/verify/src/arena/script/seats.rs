@@ -103,7 +103,8 @@ impl<'a> Seats<'a> {
         let moves_fuel = u64::from(game.moves_max()) * MOVE_FUEL;
         let call_fuel = GAME_SHARE.saturating_mul(limits.game_fuel);
         let limits = Limits { game_fuel: call_fuel.saturating_add(moves_fuel), call_fuel, ..*limits };
-        let loaded = sandbox.load(game.source(), seed.child(Purpose::Script, 0).get(), &limits);
+        // A choice of the compiled tier is one for programs: rules are a user's own, which no program may be blamed for.
+        let loaded = sandbox.of_rules().load(game.source(), seed.child(Purpose::Script, 0).get(), &limits);
         let rules = loaded.map_err(|unloaded| match unloaded.failure {
             Failure::Program(fault) => {
                 Broken::Mistake(Mistake { call: "loading".into(), moves: 0, message: said(&fault, &limits) })

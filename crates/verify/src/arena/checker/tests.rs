@@ -1,0 +1,175 @@
+//! What a checker comes to in both tiers, and whose failure is whose.
+
+use std::sync::OnceLock;
+
+use grpo_sandbox::TierChoice;
+
+use super::*;
+use crate::arena::Rules;
+use crate::config::Config;
+use crate::environment::tasks::Tasks;
+use crate::program::Program;
+
+fn sandbox(choice: TierChoice) -> Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    let open = || Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+    // Every session is compared with the interpreter.
+    SANDBOX.get_or_init(open).with_tiers(choice, 1)
+}
+
+/// A task with this checker and nothing else.
+fn tasks(checker: &str) -> Tasks {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let task = serde_json::json!({"id": "t", "prompt": "Do.", "entry_point": "f", "checker": checker});
+    std::fs::write(file.path(), task.to_string()).unwrap();
+    Tasks::open(file.path()).unwrap()
+}
+
+/// How the program fails by the checker; none where it passes.
+fn failed(tasks: &Tasks, choice: TierChoice, source: &str) -> Option<(Ending, String)> {
+    let (sandbox, rules) = (sandbox(choice), Rules::training(&Config::preset("llm").unwrap()));
+    let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
+    let mut solver = Solver::new(&sandbox, &rules, &program, tasks, 0);
+    check(&mut solver).ok().flatten().expect("it has a checker").failed
+}
+
+#[test]
+fn a_checker_whose_yields_stand_alone_runs_compiled_from_its_first_call_to_its_verdict() {
+    let tasks = tasks("def check():\n    a = yield ('f', 1, [2])\n    b = yield 'g', a\n    return b == (1, 'x')\n");
+    let Kind::Function(function) = &tasks.tasks()[0].kind else { panic!("not a function") };
+    let source = function.replayed.as_deref().expect("it can be written as a function");
+    let limits = Rules::training(&Config::preset("llm").unwrap()).limits;
+    let asked = |answers: &[&str]| {
+        let reply = |&json: &&str| Reply { raised: false, json: json.to_owned() };
+        let answers: Vec<Reply> = answers.iter().map(reply).collect();
+        match replayed(&sandbox(TierChoice::Compiled), source, &limits, &answers).unwrap() {
+            Some(Asked::Call { name, arguments }) => format!("{name}{}", Value::List(arguments).to_json()),
+            Some(Asked::Verdict(verdict)) => verdict.to_string(),
+            Some(Asked::NotCaught) | None => "left".to_owned(),
+        }
+    };
+    assert_eq!([asked(&[]), asked(&["[7]"])], ["f[1, [2]]", "g[[7]]"]);
+    assert_eq!([asked(&["7", "{\"()\":[1,\"x\"]}"]), asked(&["7", "[1,\"x\"]"])], ["true", "false"]);
+    assert_eq!(asked(&["[1]", "{\"float\":\"nan\"}"]), "left", "an argument that is not modelled");
+}
+
+#[test]
+fn a_checker_catches_what_a_call_raises_and_what_it_does_not_catch_is_the_programs_failure() {
+    let tasks = tasks(
+        "def check():\n    a = yield ('f', 1)\n    try:\n        yield ('f', -1)\n    except ValueError as error:\n        \
+         return a == 1 and str(error) == '-1'\n    return False\n",
+    );
+    let of = |body: &str| {
+        let source = format!("def f(x):\n    if x < 0:\n        {body}\n    return x\n");
+        let [auto, interpreted] =
+            [TierChoice::Auto, TierChoice::Interpreter].map(|choice| failed(&tasks, choice, &source));
+        assert_eq!(auto, interpreted, "{body}");
+        auto
+    };
+    assert_eq!(of("raise ValueError(x)"), None);
+    assert_eq!(of("return 0"), Some((Ending::WrongAnswer, "found the answers wrong".into())));
+    assert_eq!(of("raise ValueError('no')").map(|(ending, _)| ending), Some(Ending::WrongAnswer));
+    assert_eq!(of("raise KeyError(x)"), Some((Ending::Raised, "f: KeyError: -1 (line 3)".into())));
+    assert_eq!(of("x = [][0]"), Some((Ending::Raised, "f: IndexError: list index out of range (line 3)".into())));
+    // Its constructor takes more than a message.
+    assert_eq!(of("b'\\xff'.decode()").map(|(ending, _)| ending), Some(Ending::WrongAnswer));
+}
+
+#[test]
+fn a_checker_says_the_same_in_both_tiers_also_where_it_leaves_the_one_on_the_way() {
+    let all = "def check():\n    for i in range(70):\n        r = yield ('f', i)\n        if 100 // (r + 1) != 100 // (i + 1):\n            return []\n    return True\n";
+    let random = "import random\ndef check():\n    for _ in range(5):\n        i = random.randint(0, 9)\n        r = yield ('f', i)\n        if r != i:\n            return False\n    return [r]\n";
+    let programs = ["x", "0 if x == 5 else x", "0 if x == 69 else x", "-1 if x == 68 else x", "'a'", "[][x]", "1 << x"];
+    for checker in [all, random] {
+        let tasks = tasks(checker);
+        for value in programs {
+            let source = format!("def f(x):\n    return {value}\n");
+            let [auto, interpreted] =
+                [TierChoice::Auto, TierChoice::Interpreter].map(|choice| failed(&tasks, choice, &source));
+            assert_eq!(auto, interpreted, "{value}");
+            assert!(checker == random || auto.is_none() == (value == "x"), "{value}: {auto:?}");
+        }
+    }
+}
+
+/// What is said of the task, which a mistake in its checker stops.
+fn mistake(tasks: &Tasks, source: &str) -> String {
+    let (sandbox, rules) = (sandbox(TierChoice::Auto), Rules::training(&Config::preset("llm").unwrap()));
+    let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
+    match check(&mut Solver::new(&sandbox, &rules, &program, tasks, 0)) {
+        Err(Unplayed::Broken(GameError::Environment { message, .. })) => message,
+        _ => "no mistake".to_owned(),
+    }
+}
+
+#[test]
+fn a_checker_catches_exceptions_by_the_types_that_they_are_under() {
+    let checker = |raised: &str| {
+        tasks(&format!(
+            "from json import JSONDecodeError\nclass Own(Exception): pass\ndef check():\n    r = yield ('f', 1)\n    try:\n        \
+             yield ('f', 0)\n    except {raised} as error:\n        return str(error).startswith('no')\n    return False\n"
+        ))
+    };
+    let program = |raise: &str| {
+        format!(
+            "import json, decimal\nclass Below(ValueError):\n    def __init__(self, a, b): super().__init__('no ' + a)\n\
+             class Own(Exception): pass\nclass Lower(Below): pass\ndef f(x):\n    if not x:\n        raise {raise}\n    return x\n"
+        )
+    };
+    for (raise, caught) in [
+        ("Below('a', 1)", "ValueError"),
+        ("Lower('a', 1)", "(KeyError, ValueError)"),
+        ("json.JSONDecodeError('no', '', 0)", "ValueError"),
+        ("json.JSONDecodeError('no', '', 0)", "JSONDecodeError"),
+        ("decimal.DivisionByZero('no')", "ZeroDivisionError"),
+        ("Own('no')", "Own"),
+        ("ExceptionGroup('no', [ValueError()])", "Exception"),
+    ] {
+        assert_eq!(failed(&checker(caught), TierChoice::Auto, &program(raise)), None, "{raise} as {caught}");
+    }
+    for (raise, caught) in [("Below('a', 1)", "KeyError"), ("decimal.DivisionByZero('no')", "ValueError")] {
+        let ending = failed(&checker(caught), TierChoice::Auto, &program(raise)).map(|(ending, _)| ending);
+        assert_eq!(ending, Some(Ending::Raised), "{raise} as {caught}");
+    }
+}
+
+#[test]
+fn whatever_takes_up_an_exception_gets_it_and_what_goes_on_is_the_programs_failure() {
+    let program = "def f(x):\n    if x < 0:\n        raise KeyError('no')\n    return x\n";
+    let suppressed = "from contextlib import suppress\ndef check():\n    with suppress(KeyError):\n        yield ('f', -1)\n        \
+                      return False\n    return True\n";
+    assert_eq!(failed(&tasks(suppressed), TierChoice::Auto, program), None);
+    // Another call on the way out changes nothing of what is raised on after it.
+    for last in ["r = 1", "r = yield ('f', 2)"] {
+        let at_last = format!(
+            "def check():\n    yield ('f', 1)\n    try:\n        yield ('f', -1)\n    finally:\n        {last}\n"
+        );
+        let found = failed(&tasks(&at_last), TierChoice::Auto, program);
+        assert_eq!(found, Some((Ending::Raised, "f: KeyError: 'no' (line 3)".into())), "{last}");
+    }
+}
+
+#[test]
+fn a_yield_that_is_no_call_and_more_calls_than_there_may_be_are_mistakes_of_the_task() {
+    let program = "def f(x=5):\n    return x\n";
+    for checker in
+        ["    r = yield ('f')\n    return r == 5\n", "    r = yield ('f', 1)\n    s = yield ('f')\n    return True\n"]
+    {
+        let said = mistake(&tasks(&format!("def check():\n{checker}")), program);
+        let when = if checker.contains("1)") { "" } else { ", before it has an answer:" };
+        let expected = "yielded str 'f'; expected a call in a tuple, such as `yield (\"f\", 1)`";
+        assert_eq!(said, format!("line 1 (t): the checker{when} {expected}"));
+    }
+    let checker =
+        |calls: usize| format!("def check():\n    for i in range({calls}):\n        yield ('f', i)\n    return True\n");
+    assert_eq!(failed(&tasks(&checker(1000)), TierChoice::Auto, program), None);
+    let (many, reason) = (tasks(&checker(1001)), "yielded more than 1000 calls, the most that it may");
+    // A program may be what leads it there, so that no other program than the task's own stops a run.
+    let found = failed(&many, TierChoice::Auto, program);
+    assert_eq!(found, Some((Ending::WrongAnswer, format!("fails on the answers: {reason}"))));
+    let line = serde_json::json!({
+        "id": "t", "prompt": "Do.", "entry_point": "f", "checker": checker(1001), "reference": program
+    });
+    let own = Tasks::of_rows(std::path::Path::new("t.jsonl"), "t", &line.to_string()).unwrap();
+    assert_eq!(mistake(&own, program), format!("line 1 (t): the checker {reason}"));
+}
