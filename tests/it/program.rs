@@ -1,5 +1,6 @@
 //! Runs the program as a user would.
 
+use std::fs;
 use std::path::Path;
 use std::process::Output;
 
@@ -11,6 +12,13 @@ pub fn program(directory: &Path) -> Command {
     let mut command = cargo_bin_cmd!("grpo-2048");
     command.current_dir(directory).env("NO_COLOR", "1").env_remove("RUST_LOG");
     command
+}
+
+/// Whether these tests were started with hangups ignored, as by `nohup`, which their children inherit.
+pub fn ignores_hangups() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.is_some_and(|signals| u64::from_str_radix(signals.trim(), 16).unwrap() & 1 == 1)
 }
 
 /// The output of a command that must succeed.
