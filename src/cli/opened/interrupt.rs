@@ -29,8 +29,8 @@ pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBoo
     Ok(stop)
 }
 
-/// Keeps hangups from a process that was started with them ignored, as `nohup` does: the handler of Ctrl-C would heed
-/// them. They are blocked, which threads inherit, so this comes before all other threads.
+/// Keeps hangups from a process that was started with them ignored, as `nohup` does: the handler of Ctrl-C takes hangups too
+/// and would heed them. They are blocked, which threads inherit, so this comes before all other threads.
 pub fn keep_hangups_ignored() {
     // Where the system does not say, the process is as any other.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -90,7 +90,6 @@ impl Learner {
 
     /// Writes what `policy` has become after a round, completely or not at all.
     pub fn save(&self, dir: &Path, policy: &Policy, round: usize) -> Result<(), EvolveError> {
-        fs::create_dir_all(dir).map_err(EvolveError::file(dir))?;
         let filled = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(dir).map_err(EvolveError::file(dir))?;
         policy.save(filled.path()).map_err(TrainError::from)?;
         self.optimizer.save(&filled.path().join(OPTIMIZER)).map_err(TrainError::from)?;

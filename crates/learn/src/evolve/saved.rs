@@ -43,7 +43,6 @@ pub(super) fn read(dir: &Path, settings: &str) -> Result<Option<State>, EvolveEr
 
 /// Writes the state of the search and the best program so far.
 pub(super) fn write(dir: &Path, state: &State) -> Result<(), EvolveError> {
-    fs::create_dir_all(dir).map_err(EvolveError::file(dir))?;
     write_json(&dir.join(STATE), &json!(state))?;
     match state.database.ranked().first() {
         Some(best) => write_text(&dir.join(BEST), &best.source),

@@ -8,9 +8,8 @@ use crate::train::memory::{MemoryPlan, Workload};
 
 /// One part per core, or fewer if they do not fit into `bytes` of memory, but at least one. Does not change any result.
 pub fn parts_at_once(policy: &Policy, config: &Config, bytes: u64) -> usize {
-    // A part takes the memory of one completion of this length.
+    // A part takes the memory of one completion of this length, beside which nothing is sampled.
     let mut config = config.clone();
-    // Nothing is sampled beside it.
     (config.rollout.groups, config.rollout.num_generations, config.train.eval_samples) = (1, 2, 0);
     config.rollout.max_completion_length = MICRO_BATCH_TOKENS;
     let workload = Workload::of(policy, &config, 0);

@@ -66,8 +66,8 @@ impl Saved {
         remove_checkpoints(dir, Some(&whole))
     }
 
-    /// The newest complete checkpoint below `dir`, which must be of a run with the same `settings`.
-    /// So must a model that is there, whose files would otherwise be mixed with those of another.
+    /// The newest complete checkpoint below `dir`. It must be of a run with the same `settings`, as must a model that is there:
+    /// its files would be mixed with those of another.
     pub(super) fn read_latest(dir: &Path, settings: &str) -> Result<Option<Saved>, SftError> {
         if dir.join(STATE).exists() {
             State::read(dir, settings)?;

@@ -151,7 +151,8 @@ impl Run<'_> {
         let (guard, held_out) = (self.guard(&state.log_history), self.held_out());
         let plan = self.plan(state.division, self.peers.size(), observer)?;
         let ahead = self.restore_ahead(&newest, state.global_step)?;
-        // The configuration is recorded last, so that a run that cannot continue changes no file.
+        // Files are changed last, so that a run that cannot continue leaves them as they are.
+        dir.drop_steps_after(state.global_step)?;
         dir.record(self.config)?;
         let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead, held_out };
         self.go(progress, Some(newest), observer)

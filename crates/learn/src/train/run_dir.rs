@@ -105,7 +105,6 @@ impl RunDir {
             false => config.train.output_dir.clone(),
         };
         RunDir::vacant(&path, config)?;
-        fs::create_dir_all(&path).map_err(RunDirError::io(&path))?;
         let dir = RunDir::lock(path)?;
         let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
         dir.write_whole(CONFIG, config_text(config, about).as_bytes())?;
@@ -130,7 +129,6 @@ impl RunDir {
         };
         let dir = RunDir::lock(path.to_owned())?;
         dir.sweep()?;
-        dir.drop_steps_after(step_of(&good).unwrap_or(0))?;
         for (path, _) in &damaged {
             let aside = path.with_extension("damaged");
             let aside =
@@ -234,7 +232,10 @@ impl RunDir {
     }
 
     /// Removes what is kept of steps after this one, which are made again.
-    fn drop_steps_after(&self, step: usize) -> Result<(), RunDirError> {
+    pub fn drop_steps_after(&self, step: usize) -> Result<(), RunDirError> {
+        if self.lock.is_none() {
+            return Ok(());
+        }
         let files = STEP_FOLDERS.iter().flat_map(|folder| fs::read_dir(self.path.join(folder)).into_iter().flatten());
         for path in files.filter_map(|entry| Some(entry.ok()?.path())) {
             if of_step(&path).is_some_and(|of| of > step) {
