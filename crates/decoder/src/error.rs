@@ -27,8 +27,8 @@ pub enum PolicyError {
     #[error("weights: `{name}` has shape {found:?}; config.json asks for {expected:?}")]
     WrongShape { name: String, found: Vec<usize>, expected: Vec<usize> },
     /// Numbers that no training gives and that cannot be computed with.
-    #[error("weights: `{name}` holds numbers that are not finite; they have diverged")]
-    NotFinite { name: String },
+    #[error("{place}: `{name}` holds numbers that are not finite, as after a training that has diverged")]
+    NotFinite { place: String, name: String },
     /// A tokenizer that can produce ids the model has no embedding for.
     #[error("tokenizer has {found} tokens, the model embeds {expected}; they do not belong together")]
     VocabularyMismatch { found: usize, expected: usize },
@@ -38,6 +38,9 @@ pub enum PolicyError {
     /// An adapter that cannot be used.
     #[error("adapter: {message}")]
     Adapter { message: String },
+    /// An adapter whose tensors are not those of the model, or not those of its own settings.
+    #[error("adapter: {message}")]
+    AdapterTensors { message: String },
     /// A name that is nothing we can load.
     #[error(
         "model `{found}`: no such file or directory, and not a Hugging Face id; \

@@ -22,23 +22,28 @@ pub struct Agreement {
 
 impl Policy {
     /// Computes the logits after `ids` by both implementations, without adapters. `None` if candle-transformers lacks
-    /// something that this model has, or if there are no ids.
+    /// something that this model has, or if there are no ids. Where a logit is NaN, so is the agreement, and where ours
+    /// are not finite, theirs are not computed.
     ///
     /// Theirs are computed in f32 on the processor, from a copy of the weights of 4 bytes each.
     pub fn compared(&self, ids: &[u32]) -> Result<Option<Agreement>, PolicyError> {
-        let Some(theirs) = self.independent_logits(ids)? else { return Ok(None) };
+        if ids.is_empty() {
+            return Ok(None);
+        }
         let device = self.decoder.device();
         let hidden = self.decoder.hidden(&Tensor::new(vec![ids.to_vec()], device)?, Adapters::Off)?;
         let ours = self.decoder.logits(&hidden)?.get(0)?.get(ids.len() - 1)?;
         let ours = ours.to_dtype(DType::F32)?.to_device(&Device::Cpu)?.detach();
-        let largest = |logits: &Tensor| logits.abs()?.max(0)?.to_scalar::<f32>();
-        let agreement = Agreement { difference: largest(&(ours - &theirs)?)?, magnitude: largest(&theirs)? };
-        Ok(Some(agreement))
+        if !largest(&ours)?.is_finite() {
+            return Ok(Some(Agreement { difference: f32::NAN, magnitude: f32::NAN }));
+        }
+        let Some(theirs) = self.independent_logits(ids)? else { return Ok(None) };
+        Ok(Some(Agreement { difference: largest(&(ours - &theirs)?)?, magnitude: largest(&theirs)? }))
     }
 
     fn independent_logits(&self, ids: &[u32]) -> Result<Option<Tensor>, PolicyError> {
         let config = self.decoder.config();
-        if ids.is_empty() || !is_covered(config, ids.len()) {
+        if !is_covered(config, ids.len()) {
             return Ok(None);
         }
         let in_full = |tensor: Tensor| tensor.to_device(&Device::Cpu)?.to_dtype(DType::F32);
@@ -48,6 +53,12 @@ impl Policy {
         let logits = last_logits(config, weights, &Tensor::new(vec![ids.to_vec()], &Device::Cpu)?)?;
         Ok(Some(logits.flatten_all()?))
     }
+}
+
+/// The largest magnitude; NaN if any number is, which candle's maximum passes over.
+fn largest(logits: &Tensor) -> candle_core::Result<f32> {
+    let larger = |largest: f32, logit: f32| if logit > largest || logit.is_nan() { logit } else { largest };
+    Ok(logits.abs()?.to_vec1()?.into_iter().fold(0.0, larger))
 }
 
 /// Whether candle-transformers computes all that `config` asks for, on a sequence of so many tokens.

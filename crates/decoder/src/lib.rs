@@ -30,6 +30,7 @@ use std::path::Path;
 use candle_core::{Tensor, Var};
 use grpo_base::seed::Seed;
 use grpo_config::ModelConfig;
+use serde_json::Value;
 
 pub use adapters::dropout::Dropout;
 pub use adapters::linear::Adapters;
@@ -60,6 +61,7 @@ pub use token_batch::{TokenBatch, TokenRow, shared_beginning};
 pub use tokenizer::Tokenizer;
 
 use adapters::set::{self, AdapterSet};
+use files::export;
 use files::loaded::Loaded;
 use files::loading::{self, in_full};
 use grpo_tensor::Weight;
@@ -70,6 +72,8 @@ use weights::LoadTarget;
 #[derive(Debug)]
 pub struct Policy {
     decoder: Decoder,
+    /// The whole `config.json`, if the model came with one that others may read.
+    described: Option<Value>,
     tokenizer: Tokenizer,
     /// Every weight of the model; variables if all weights are trained.
     weights: BTreeMap<String, Weight>,
@@ -90,7 +94,9 @@ impl Policy {
     ) -> Result<Self, PolicyError> {
         config.check()?;
         let weights = weights::initial(&config, seed, device)?;
-        Self::full(Loaded { config, tokenizer, weights: weights::dense(weights), dir: None }, "fresh", Precision::F32)
+        let weights = weights::dense(weights);
+        let loaded = Loaded { config, described: None, tokenizer, weights, dir: None };
+        Self::full(loaded, "fresh", Precision::F32)
     }
 
     /// Loads the model that `config` names. If `config` names an adapter or a rank, adapters are trained, otherwise
@@ -108,8 +114,8 @@ impl Policy {
     pub fn random(shape: &KnownShape, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         let kept = if in_full(config) { Precision::F32 } else { Precision::of(config.precision, device)? };
         let weights = weights::drawn(&shape.config, |_| shape.spread, kept.format(), seed, device)?;
-        let (config_of_shape, tokenizer) = (shape.config.clone(), Tokenizer::wordless());
-        let loaded = Loaded { config: config_of_shape, tokenizer, weights: weights::dense(weights), dir: None };
+        let (tokenizer, weights) = (Tokenizer::wordless(), weights::dense(weights));
+        let loaded = Loaded { config: shape.config.clone(), described: None, tokenizer, weights, dir: None };
         Self::of_loaded(loaded, &ModelConfig { model: shape.name.into(), ..config.clone() }, seed, device)
     }
 
@@ -140,8 +146,8 @@ impl Policy {
         let trainable = variables(vars)?;
         let weights = weights::dense(tracked(&trainable));
         let decoder = Decoder::new(loaded.config, &weights, None, precision)?;
-        let (tokenizer, origin) = (loaded.tokenizer, origin.to_owned());
-        Ok(Policy { decoder, tokenizer, weights, adapters: None, trainable, origin })
+        let Loaded { described, tokenizer, .. } = loaded;
+        Ok(Policy { decoder, described, tokenizer, weights, adapters: None, trainable, origin: origin.to_owned() })
     }
 
     /// Only the adapters are variables.
@@ -155,8 +161,8 @@ impl Policy {
         let trainable = variables(set.tensors.iter().map(|(name, tensor)| (name.clone(), tensor)))?;
         set.tensors = tracked(&trainable);
         let decoder = Decoder::new(loaded.config, &loaded.weights, Some(&set), precision)?;
-        let (tokenizer, origin) = (loaded.tokenizer, origin.to_owned());
-        Ok(Policy { decoder, tokenizer, weights: loaded.weights, adapters: Some(set), trainable, origin })
+        let Loaded { described, tokenizer, weights, .. } = loaded;
+        Ok(Policy { decoder, described, tokenizer, weights, adapters: Some(set), trainable, origin: origin.to_owned() })
     }
 
     /// The decoder, whose forward pass includes the adapters.
@@ -167,6 +173,11 @@ impl Policy {
     /// The tokenizer, with the model's stop ids and chat template.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
+    }
+
+    /// The rank of the adapters; `None` where every weight is trained.
+    pub fn rank(&self) -> Option<usize> {
+        self.adapters.as_ref().map(|set| set.rank)
     }
 
     /// Probability of dropout on the input of the adapters in training; 0 without adapters.
@@ -225,8 +236,12 @@ impl Policy {
             return set.save(dir, &self.origin);
         }
         let path = dir.join("config.json");
-        let text = format!("{:#}\n", self.decoder.config().to_json());
-        std::fs::write(&path, text).map_err(PolicyError::file(&path))?;
+        let shape = self.decoder.config();
+        let described = match self.described.clone() {
+            Some(own) => export::described(own, shape, WeightFormat::F32),
+            None => shape.to_json(),
+        };
+        std::fs::write(&path, format!("{described:#}\n")).map_err(PolicyError::file(&path))?;
         let weights = self.trainable.iter().map(|(name, var)| (name.clone(), var.as_tensor()));
         weights::write_file(weights, &dir.join(weights::FILE))
     }
@@ -243,9 +258,7 @@ impl Policy {
     pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
         let file = if self.adapters.is_some() { set::WEIGHTS } else { weights::FILE };
         let target = LoadTarget { device: self.decoder.device(), precision: Precision::F32 };
-        let tensors = weights::read_file(&dir.join(file), target)?;
-        weights::check_finite(&tensors)?;
-        self.set_trainable(&tensors)
+        self.set_trainable(&weights::read_file(&dir.join(file), target)?)
     }
 }
 

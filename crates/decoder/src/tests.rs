@@ -9,9 +9,11 @@ mod files;
 mod gguf_files;
 mod gradients;
 mod hub;
+mod keeping;
 mod packed;
 mod peft;
 mod push;
+mod reading;
 mod tokens;
 mod variants;
 

@@ -4,12 +4,23 @@
 //! prompts; `prompt` renders the template.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::str::FromStr;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::PolicyError;
+
+const FILE: &str = "tokenizer.json";
+const CONFIG: &str = "tokenizer_config.json";
+const GENERATION: &str = "generation_config.json";
+
+/// The key of the ids that end a text, in `generation_config.json` and `config.json`.
+const ENDS: &str = "eos_token_id";
+
+/// Content of a JSON file.
+type Settings = Map<String, Value>;
 
 /// A space, as SentencePiece represents it.
 const SPACE: &str = "\u{2581}";
@@ -22,6 +33,9 @@ pub struct Tokenizer {
     chat_template: Option<String>,
     bos_token: Option<String>,
     eos_token: Option<String>,
+    /// `tokenizer_config.json` and `generation_config.json`, of which most is not read, for those who read what is saved.
+    config: Settings,
+    generation: Settings,
 }
 
 impl Tokenizer {
@@ -31,56 +45,83 @@ impl Tokenizer {
         tokenizer_config: Option<&str>,
         generation_config: Option<&str>,
     ) -> Result<Self, PolicyError> {
-        let mut inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(|error| invalid(error.to_string()))?;
-        // Some models ship truncation and padding settings of their training; a prompt is never truncated or padded.
-        inner.with_truncation(None).map_err(|error| invalid(error.to_string()))?.with_padding(None);
-        let parse = |name: &str, text: Option<&str>| -> Result<Value, PolicyError> {
-            let parsed = text.map(serde_json::from_str).transpose();
-            parsed.map(|value| value.unwrap_or(Value::Null)).map_err(|error| invalid(format!("{name}: {error}")))
-        };
-        let config = parse("tokenizer_config.json", tokenizer_config)?;
-        let generation = parse("generation_config.json", generation_config)?;
-        let eos_token = special(&config, "eos_token");
-        let named = match generation.get("eos_token_id") {
-            Some(Value::Array(ids)) => ids.as_slice(),
-            Some(id) => std::slice::from_ref(id),
-            None => &[],
-        };
-        let refused = |id: u64| invalid(format!("eos_token_id = {id}; expected ids below 2^32"));
-        let ids = named.iter().filter_map(Value::as_u64).map(|id| u32::try_from(id).map_err(|_| refused(id)));
-        let mut stop_ids: BTreeSet<u32> = ids.collect::<Result<_, _>>()?;
-        stop_ids.extend(eos_token.as_deref().and_then(|token| inner.token_to_id(token)));
-        let chat_template = chat_template(&config);
-        Ok(Tokenizer {
-            inner,
-            stop_ids: stop_ids.into_iter().collect(),
-            chat_template,
-            bos_token: special(&config, "bos_token"),
-            eos_token,
-        })
+        let generation = object(GENERATION, generation_config)?;
+        let ends = generation.get(ENDS).cloned().unwrap_or_default();
+        Self::of(tokenizer, object(CONFIG, tokenizer_config)?, generation, ends)
     }
 
     /// Reads the files of a model directory. A `chat_template.jinja` takes precedence over the template in the
     /// configuration.
+    ///
+    /// # Errors
+    /// Besides files that cannot be read, a tokenizer that has no tokens for the letters of programs.
     pub fn from_dir(dir: &Path) -> Result<Self, PolicyError> {
-        let optional = |name: &str| std::fs::read_to_string(dir.join(name)).ok();
-        let path = dir.join("tokenizer.json");
+        let path = dir.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
-        let config = optional("tokenizer_config.json");
+        let parsed = |name: &str| object(name, optional(dir, name)?.as_deref());
+        let (config, mut generation) = (parsed(CONFIG)?, parsed(GENERATION)?);
         // Models without that file, or whose file names no end, name their end in `config.json`, under the same key.
-        let ends = |text: &String| text.contains("eos_token_id");
-        let generation = optional("generation_config.json").filter(ends).or_else(|| optional("config.json"));
-        let mut tokenizer = Self::from_json(&text, config.as_deref(), generation.as_deref())?;
-        if let Some(template) = optional("chat_template.jinja") {
+        generation.retain(|key, value| key != ENDS || !value.is_null());
+        let ends = match generation.get(ENDS) {
+            Some(ends) => ends.clone(),
+            None => parsed("config.json")?.remove(ENDS).unwrap_or_default(),
+        };
+        let mut tokenizer = Self::of(&text, config, generation, ends)?;
+        tokenizer.check_letters()?;
+        if let Some(template) = optional(dir, "chat_template.jinja")? {
             tokenizer.chat_template = Some(template);
         }
         Ok(tokenizer)
     }
 
+    /// * `ends`: the ids that end a text, one or a list.
+    fn of(tokenizer: &str, config: Settings, generation: Settings, ends: Value) -> Result<Self, PolicyError> {
+        let refused = |error: tokenizers::Error| invalid(format!("{FILE}: {error}"));
+        let mut inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(refused)?;
+        // Some models ship truncation and padding settings of their training; a prompt is never truncated or padded.
+        inner.with_truncation(None).map_err(refused)?.with_padding(None);
+        let named = match ends {
+            Value::Array(ids) => ids,
+            id => vec![id],
+        };
+        let refused = |id: u64| invalid(format!("{ENDS} = {id}; expected ids below 2^32"));
+        let ids = named.iter().filter_map(Value::as_u64).map(|id| u32::try_from(id).map_err(|_| refused(id)));
+        let mut stop_ids: BTreeSet<u32> = ids.collect::<Result<_, _>>()?;
+        let eos_token = special(&config, "eos_token");
+        stop_ids.extend(eos_token.as_deref().and_then(|token| inner.token_to_id(token)));
+        if let Some(token) = eos_token.as_ref().filter(|_| stop_ids.is_empty()) {
+            return Err(invalid(format!(
+                "{CONFIG}: eos_token = {token}; expected a token of {FILE}, since no other ends a text"
+            )));
+        }
+        Ok(Tokenizer {
+            inner,
+            stop_ids: stop_ids.into_iter().collect(),
+            chat_template: chat_template(&config),
+            bos_token: special(&config, "bos_token"),
+            eos_token,
+            config,
+            generation,
+        })
+    }
+
+    /// Refuses a tokenizer that fails on ASCII or ignores all of it: prompts would be empty.
+    fn check_letters(&self) -> Result<(), PolicyError> {
+        let letters: String = (b' '..=b'~').map(char::from).collect();
+        match self.inner.encode_fast(letters, false) {
+            Ok(encoding) if encoding.is_empty() => {
+                Err(invalid(format!("{FILE}: it has no tokens for letters and digits; expected those of the model")))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(invalid(format!("{FILE}: it cannot encode letters and digits ({error})"))),
+        }
+    }
+
     /// A tokenizer from its parts, for GGUF files and freshly trained vocabularies.
     pub fn from_parts(inner: tokenizers::Tokenizer, stop_ids: Vec<u32>, chat_template: Option<String>) -> Self {
         let eos_token = stop_ids.first().and_then(|id| inner.id_to_token(*id));
-        Tokenizer { inner, stop_ids, chat_template, bos_token: None, eos_token }
+        let (config, generation) = (Settings::new(), Settings::new());
+        Tokenizer { inner, stop_ids, chat_template, bos_token: None, eos_token, config, generation }
     }
 
     /// A tokenizer without tokens, so that no id ends a completion. For measurements, in which every completion
@@ -96,8 +137,22 @@ impl Tokenizer {
 
     /// Token ids of `text`. Special tokens that are written out in the text are recognised, and none are added.
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        // `encode` fails only because of a post-processor or a truncation setting, and neither is applied here.
+        // Post-processors and truncation, which may fail, are not applied, and a vocabulary without the letters of
+        // programs is refused when it is read.
         self.inner.encode_fast(text, false).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
+    }
+
+    /// Token ids of `text` that begins a sequence: those that the post-processor puts before a text, such as the one that begins
+    /// a sequence, unless the text begins with them, then those of the text. What it puts after a text is not added.
+    pub fn encode_opening(&self, text: &str) -> Vec<u32> {
+        let ids = self.encode(text);
+        // A letter has a token, so that what is put before it ends there.
+        let around = self.inner.encode_fast("a", true);
+        let opening: Vec<u32> = around.map_or(Vec::new(), |around| {
+            let first = around.get_special_tokens_mask().iter().position(|special| *special == 0);
+            around.get_ids()[..first.unwrap_or(0)].to_vec()
+        });
+        if ids.starts_with(&opening) { ids } else { [opening, ids].concat() }
     }
 
     /// Token ids of `text` that continues other text, without the space that some tokenizers put before a text.
@@ -173,22 +228,29 @@ impl Tokenizer {
         self.inner.get_vocab(true).values().map(|id| *id as usize + 1).max().unwrap_or(0)
     }
 
-    /// Writes `tokenizer.json`, `tokenizer_config.json` and `generation_config.json`.
+    /// Writes `tokenizer.json`, `tokenizer_config.json` and `generation_config.json`, with all that the model came with.
     pub fn save(&self, dir: &Path) -> Result<(), PolicyError> {
         let text = self.inner.to_string(false).map_err(|error| invalid(error.to_string()))?;
-        let mut config = json!({ "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false });
-        for (key, value) in
-            [("bos_token", &self.bos_token), ("eos_token", &self.eos_token), ("chat_template", &self.chat_template)]
-        {
-            if let Some(value) = value {
-                config[key] = json!(value);
+        let mut config = self.config.clone();
+        if config.is_empty() {
+            config.insert("tokenizer_class".into(), "PreTrainedTokenizerFast".into());
+            config.insert("clean_up_tokenization_spaces".into(), false.into());
+        }
+        for (key, found, value) in [
+            ("bos_token", special(&config, "bos_token"), &self.bos_token),
+            ("eos_token", special(&config, "eos_token"), &self.eos_token),
+            ("chat_template", chat_template(&config), &self.chat_template),
+        ] {
+            if let Some(value) = value.as_ref().filter(|_| found != *value) {
+                config.insert(key.into(), value.clone().into());
             }
         }
-        let generation = json!({ "eos_token_id": self.stop_ids });
+        let mut generation = self.generation.clone();
+        generation.entry(ENDS).or_insert_with(|| json!(self.stop_ids));
         let files = [
-            ("tokenizer.json", text),
-            ("tokenizer_config.json", format!("{config:#}\n")),
-            ("generation_config.json", format!("{generation:#}\n")),
+            (FILE, text),
+            (CONFIG, format!("{:#}\n", Value::Object(config))),
+            (GENERATION, format!("{:#}\n", Value::Object(generation))),
         ];
         for (name, text) in files {
             let path = dir.join(name);
@@ -199,7 +261,7 @@ impl Tokenizer {
 }
 
 /// The chat template; if there are several, the one named `default`.
-fn chat_template(config: &Value) -> Option<String> {
+fn chat_template(config: &Settings) -> Option<String> {
     let template = match config.get("chat_template")? {
         Value::Array(several) => several.iter().find(|one| one["name"] == "default")?.get("template")?,
         template => template,
@@ -208,9 +270,25 @@ fn chat_template(config: &Value) -> Option<String> {
 }
 
 /// The text of a special token, which is written as a string or as an object with its content.
-fn special(config: &Value, key: &str) -> Option<String> {
+fn special(config: &Settings, key: &str) -> Option<String> {
     let value = config.get(key)?;
     value.as_str().or_else(|| value.get("content").and_then(Value::as_str)).map(str::to_owned)
+}
+
+/// The text of a file that a model may lack.
+fn optional(dir: &Path, name: &str) -> Result<Option<String>, PolicyError> {
+    let path = dir.join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(PolicyError::File { path, source: error }),
+    }
+}
+
+/// The content of a file that a model may lack; `name` is named in errors.
+fn object(name: &str, text: Option<&str>) -> Result<Settings, PolicyError> {
+    let parsed = text.map(serde_json::from_str).transpose();
+    parsed.map(Option::unwrap_or_default).map_err(|error| invalid(format!("{name}: {error}")))
 }
 
 fn invalid(message: String) -> PolicyError {

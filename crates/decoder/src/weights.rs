@@ -8,9 +8,11 @@ use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
 use rand::Rng;
 use rayon::prelude::*;
+use safetensors::SafeTensors;
 use serde_json::Value;
 
 use super::{DecoderConfig, PolicyError, Precision};
+use crate::files::finite;
 use grpo_base::files;
 use grpo_base::seed::{Purpose, Seed};
 use grpo_tensor::{Blocks, Weight};
@@ -76,17 +78,25 @@ fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String,
     })?;
     // Files of some families also hold masks and positions, which are not read.
     let is_weight = |name: &str| name.ends_with("weight") || name.ends_with("bias");
-    match tensors.iter().find(|(name, tensor)| is_weight(name) && !tensor.dtype().is_float()) {
-        Some((name, _)) => Err(corrupt(format!("`{name}` holds whole numbers, and weights are none"))),
-        None => Ok(tensors),
+    if let Some((name, _)) = tensors.iter().find(|(name, tensor)| is_weight(name) && !tensor.dtype().is_float()) {
+        return Err(corrupt(format!("`{name}` holds whole numbers, and weights are none")));
     }
+    let views = SafeTensors::deserialize(bytes).map_err(|error| corrupt(error.to_string()))?;
+    // A mask may be infinite.
+    for name in tensors.keys().filter(|name| name.ends_with(".weight") || name.ends_with(".bias")) {
+        let view = views.tensor(name).map_err(|error| corrupt(error.to_string()))?;
+        if !finite::in_safetensors(view.dtype(), view.data()) {
+            return Err(PolicyError::NotFinite { place: path.display().to_string(), name: name.clone() });
+        }
+    }
+    Ok(tensors)
 }
 
-/// Refuses tensors with an infinite number or a NaN.
+/// Refuses to write tensors with an infinite number or a NaN.
 pub(super) fn check_finite<'a>(tensors: impl IntoIterator<Item = (&'a String, &'a Tensor)>) -> Result<(), PolicyError> {
     for (name, tensor) in tensors {
         if !is_finite(tensor)? {
-            return Err(PolicyError::NotFinite { name: name.clone() });
+            return Err(PolicyError::NotFinite { place: "weights".into(), name: name.clone() });
         }
     }
     Ok(())
@@ -143,16 +153,21 @@ fn shortage(bytes: &[u8]) -> Option<String> {
     (found < expected).then(|| format!("{found} of its {expected} bytes are there"))
 }
 
-/// Reads all weights of a model directory: `model.safetensors`, or the shards that its index names.
+/// Names of the files with a model's weights: `model.safetensors`, which transformers takes first, or the shards that
+/// the index names. Whether they are all there is not checked.
+pub(super) fn files_of(dir: &Path) -> Result<Vec<PathBuf>, PolicyError> {
+    let index = dir.join(INDEX);
+    if dir.join(FILE).exists() || !index.exists() { Ok(vec![FILE.into()]) } else { shards(&index) }
+}
+
+/// Reads all weights of a model directory.
 pub(super) fn read_dir(
     dir: &Path,
     LoadTarget { device, precision }: LoadTarget<'_>,
     held: Held,
 ) -> Result<BTreeMap<String, Weight>, PolicyError> {
-    let index = dir.join(INDEX);
-    let files = if index.exists() { shards(&index)? } else { vec![FILE.into()] };
     let mut weights = BTreeMap::new();
-    for path in files.into_iter().map(|file| dir.join(file)) {
+    for path in files_of(dir)?.into_iter().map(|file| dir.join(file)) {
         let bytes = std::fs::read(&path).map_err(PolicyError::file(&path))?;
         for (name, tensor) in stored(&bytes, &path, device)? {
             let weight = kept(&name, &tensor, precision, held)?;

@@ -163,7 +163,6 @@ impl AdapterSet {
             return Err(PolicyError::Adapter { message: message.into() });
         }
         let tensors = weights::read_file(&path, LoadTarget { device, precision: Precision::F32 })?;
-        weights::check_finite(&tensors)?;
         let Settings { r: rank, lora_alpha: alpha, use_rslora: rslora, lora_dropout: dropout, .. } = settings;
         Ok(AdapterSet { rank, alpha, rslora, dropout, layers, tensors })
     }
@@ -222,24 +221,28 @@ impl AdapterSet {
             expected.insert(format!("{PREFIX}{module}.lora_B.weight"), vec![outputs, self.rank]);
         }
         if self.tensors.is_empty() {
-            return Err(PolicyError::Adapter { message: "no tensors".into() });
+            return Err(PolicyError::AdapterTensors { message: "no tensors".into() });
         }
         for (name, tensor) in &self.tensors {
             let Some(shape) = expected.get(name) else {
                 let message = format!("`{name}` does not sit on a linear layer of this model");
-                return Err(PolicyError::Adapter { message });
+                return Err(PolicyError::AdapterTensors { message });
             };
             if tensor.dims() != shape {
-                let found = tensor.dims().to_vec();
-                return Err(PolicyError::WrongShape { name: name.clone(), found, expected: shape.clone() });
+                let (found, rank) = (tensor.dims(), self.rank);
+                let message = format!(
+                    "`{name}` has shape {found:?}; the model and r = {rank} of adapter_config.json ask for {shape:?}"
+                );
+                return Err(PolicyError::AdapterTensors { message });
             }
             let other = match name.contains(".lora_A.") {
                 true => name.replace(".lora_A.", ".lora_B."),
                 false => name.replace(".lora_B.", ".lora_A."),
             };
             if !self.tensors.contains_key(&other) {
-                let hint = format!("; `{name}` is there");
-                return Err(PolicyError::MissingTensor { expected: expected[&other].clone(), name: other, hint });
+                return Err(PolicyError::AdapterTensors {
+                    message: format!("`{other}` is missing; `{name}` is there"),
+                });
             }
         }
         Ok(())
@@ -249,15 +252,16 @@ impl AdapterSet {
 impl Settings {
     /// Refuses, by name, settings that would change the numbers and are not implemented.
     fn check(&self) -> Result<(), PolicyError> {
-        let refuse = |message: String| Err(PolicyError::Adapter { message });
+        let refuse = |message: String| Err(PolicyError::Adapter { message: format!("{CONFIG}: {message}") });
         if self.peft_type != "LORA" {
             return refuse(format!("peft_type is {}; expected LORA", self.peft_type));
         }
         if self.r == 0 {
             return refuse("r is 0; expected at least 1".into());
         }
-        if !(self.lora_alpha as f32).is_finite() {
-            return refuse(format!("lora_alpha is {:e}; expected a number of 32 bits", self.lora_alpha));
+        let alpha = self.lora_alpha as f32;
+        if !alpha.is_finite() || alpha <= 0.0 {
+            return refuse(format!("lora_alpha is {:?}; expected a number of 32 bits above 0", self.lora_alpha));
         }
         if !(0.0..1.0).contains(&self.lora_dropout) {
             return refuse(format!("lora_dropout is {}; expected 0 to below 1", self.lora_dropout));

@@ -17,6 +17,7 @@ pub(crate) fn load(target: LoadTarget<'_>) -> Result<Loaded, PolicyError> {
     let path = Path::new("builtin");
     Ok(Loaded {
         config: DecoderConfig::from_json(CONFIG, path)?,
+        described: None,
         tokenizer: Tokenizer::from_json(TOKENIZER, Some(TOKENIZER_CONFIG), Some(GENERATION_CONFIG))?,
         weights: weights::dense(weights::read_bytes(WEIGHTS, path, target)?),
         dir: None,

@@ -1,7 +1,7 @@
 //! Checks that a model directory is complete before any file is read, so that one error names all that is missing and
 //! what to do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -53,11 +53,7 @@ fn check_weights(dir: &Path) -> Result<(), PolicyError> {
     let incomplete = |missing: String, advice: &str| {
         Err(PolicyError::Incomplete { path: dir.into(), missing, advice: advice.to_owned() })
     };
-    let index = dir.join(weights::INDEX);
-    let expected = match index.exists() {
-        true => weights::shards(&index)?,
-        false => vec![PathBuf::from(weights::FILE)],
-    };
+    let expected = weights::files_of(dir)?;
     let absent: Vec<String> =
         expected.iter().filter(|file| !dir.join(file).exists()).map(|file| file.display().to_string()).collect();
     let Some(first) = absent.first() else { return Ok(()) };
@@ -68,7 +64,7 @@ fn check_weights(dir: &Path) -> Result<(), PolicyError> {
             format!("{first} is missing, and {file} is a download that was cut off"),
             "fetch the model again",
         ),
-        None if index.exists() => incomplete(
+        None if dir.join(weights::INDEX).exists() => incomplete(
             format!(
                 "{} names {} files, {count} of them missing: {}",
                 weights::INDEX,

@@ -13,9 +13,9 @@ use crate::adapters::set;
 use crate::adapters::set::AdapterSet;
 use crate::decoder::Decoder;
 use crate::files::loaded::Loaded;
-use crate::files::loading;
+use crate::files::{hub, loading};
 use crate::weights::LoadTarget;
-use crate::{PolicyError, Precision, weights};
+use crate::{DecoderConfig, PolicyError, Precision, weights};
 use grpo_config::ModelConfig;
 
 /// Files about the tokenizer and about generation that a model may have besides its weights.
@@ -85,7 +85,7 @@ const EXACT: LoadTarget<'_> = LoadTarget { device: &Device::Cpu, precision: Prec
 /// Writes the model that `config` names, with its adapter merged into the weights, into an existing directory. Without
 /// a `format` the weights keep the format that the model's own `config.json` names, or f32 if it names none.
 pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &Path) -> Result<Exported, PolicyError> {
-    let Loaded { config: shape, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
+    let Loaded { config: shape, described: own, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
     // Checks that every tensor is present and has the right shape.
     Decoder::new(shape.clone(), &weights, None, Precision::F32)?;
     let numbers = weights.into_iter().map(|(name, weight)| Ok((name, weight.tensor()?)));
@@ -97,21 +97,13 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
             (set.merge(&weights)?, set.tensors.len() / 2)
         }
     };
-    let own = source.as_deref().map(|dir| read_json(&dir.join("config.json"), "config.json")).transpose()?;
     let format = format.or_else(|| own.as_ref().and_then(WeightFormat::of_config)).unwrap_or(WeightFormat::F32);
-    let mut described = own.unwrap_or_else(|| {
+    let own = own.unwrap_or_else(|| {
         let mut described = shape.to_json();
         described["eos_token_id"] = json!(tokenizer.stop_ids());
         described
     });
-    if let Some(keys) = described.as_object_mut() {
-        // Both names are written: older readers know only `torch_dtype`, and newer ones prefer `dtype`.
-        keys.remove("torch_dtype");
-        keys.insert("dtype".into(), format.name().into());
-        keys.insert("torch_dtype".into(), format.name().into());
-        keys.insert("tie_word_embeddings".into(), shape.tie_word_embeddings.into());
-    }
-    write_text(&dir.join("config.json"), &format!("{described:#}\n"))?;
+    write_text(&dir.join("config.json"), &format!("{:#}\n", described(own, &shape, format)))?;
     match &source {
         Some(source) => copy_companions(source, dir)?,
         None => tokenizer.save(dir)?,
@@ -124,12 +116,24 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
         parameters += tensor.elem_count();
         let tensor = tensor.to_dtype(format.dtype())?;
         if !weights::is_finite(&tensor)? {
-            return Err(PolicyError::NotFinite { name: format!("{name} in {}", format.name()) });
+            return Err(PolicyError::NotFinite { place: format!("weights in {}", format.name()), name });
         }
         tensors.push((name, tensor));
     }
     write(&tensors, &dir.join(weights::FILE))?;
     Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })
+}
+
+/// A model's own `config.json` for weights in this format.
+pub(crate) fn described(mut own: Value, shape: &DecoderConfig, format: WeightFormat) -> Value {
+    if let Some(keys) = own.as_object_mut() {
+        // Both names are written: older readers know only `torch_dtype`, and newer ones prefer `dtype`.
+        keys.remove("torch_dtype");
+        keys.insert("dtype".into(), format.name().into());
+        keys.insert("torch_dtype".into(), format.name().into());
+        keys.insert("tie_word_embeddings".into(), shape.tie_word_embeddings.into());
+    }
+    own
 }
 
 /// Writes the adapter that `config` names as a PEFT directory, into an existing directory. The model is not needed; if
@@ -142,9 +146,7 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
         None => AdapterSet::read(from, 0, &Device::Cpu)?,
     };
     let mut described = read_json(&from.join(set::CONFIG), "adapter configuration")?;
-    // A relative path would not be valid elsewhere.
-    let whole = Path::new(&config.model).canonicalize().map(|path| path.display().to_string());
-    described["base_model_name_or_path"] = whole.unwrap_or_else(|_| config.model.clone()).into();
+    described["base_model_name_or_path"] = base_name(&config.model, &described["base_model_name_or_path"]).into();
     write_text(&dir.join(set::CONFIG), &format!("{described:#}\n"))?;
     write(&set.tensors.clone().into_iter().collect::<Vec<_>>(), &dir.join(set::WEIGHTS))?;
     match base.as_ref().map(|base| (&base.dir, &base.tokenizer)) {
@@ -158,6 +160,14 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
         adapted: set.tensors.len() / 2,
         chat_template: base.is_some_and(|base| base.tokenizer.chat_template().is_some()),
     })
+}
+
+/// The name of an adapter's model that holds elsewhere too: the adapter's own name for it if that is an id of the Hub, of
+/// which `model` is a copy in a directory; otherwise `model`, which a relative path does not name elsewhere.
+fn base_name(model: &str, own: &Value) -> String {
+    let Ok(path) = Path::new(model).canonicalize() else { return model.into() };
+    let is_id = |own: &&str| hub::is_hub_id(own) && !Path::new(own).exists();
+    own.as_str().filter(is_id).map_or_else(|| path.display().to_string(), str::to_owned)
 }
 
 fn write(tensors: &[(String, Tensor)], path: &Path) -> Result<(), PolicyError> {

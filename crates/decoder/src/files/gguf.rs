@@ -16,6 +16,7 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::Content;
 use candle_core::{Device, Tensor};
 
+use crate::files::finite;
 use crate::files::gguf::header::Header;
 use crate::files::loaded::Loaded;
 use crate::weights::{Held, LoadTarget};
@@ -79,6 +80,9 @@ pub(crate) fn load(
             return Err(PolicyError::WrongShape { name, found: info.shape.dims().to_vec(), expected });
         }
         let tensor = content.tensor(&mut reader, stored, device).map_err(corrupt)?;
+        if !finite::in_gguf(tensor.dtype(), &tensor.data()?) {
+            return Err(PolicyError::NotFinite { place: path.display().to_string(), name: stored.clone() });
+        }
         let (format, order) = (tensor.dtype(), header.order(&name, &config));
         let weight = match *tensor.shape().dims() {
             [outputs, inputs] if held == Held::Packed && Blocks::hold(format, inputs) => {
@@ -99,7 +103,7 @@ pub(crate) fn load(
         let divisors = divisors.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1::<f32>()?;
         config.rope_scaling = Some(llama3_scaling(&divisors, &config)?);
     }
-    Ok(Loaded { tokenizer, config, weights, dir: None })
+    Ok(Loaded { tokenizer, config, described: None, weights, dir: None })
 }
 
 /// The divisor of each rotary frequency, in models with the scaling of Llama 3.1.

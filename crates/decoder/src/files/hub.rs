@@ -75,12 +75,7 @@ pub(crate) fn cached(model: &str, revision: &str, settings: &HubSettings) -> Opt
 
 /// Files without which the model in `dir` cannot be loaded.
 fn missing_files(dir: &Path) -> Vec<String> {
-    let index = dir.join(weights::INDEX);
-    let shards = match index.exists() {
-        true => weights::shards(&index).unwrap_or_default(),
-        false => vec![PathBuf::from(weights::FILE)],
-    };
-    let names = REQUIRED.iter().map(PathBuf::from).chain(shards);
+    let names = REQUIRED.iter().map(PathBuf::from).chain(weights::files_of(dir).unwrap_or_default());
     // A link to an interrupted download is dangling, so it counts as missing too.
     names.filter(|name| !dir.join(name).exists()).map(|name| name.display().to_string()).collect()
 }
@@ -156,14 +151,19 @@ impl Hub<'_> {
             }
         }
         get("tokenizer.json")?;
-        match repo.get(weights::INDEX) {
-            Ok(index) => {
-                for shard in weights::shards(&index)? {
-                    get(&shard.to_string_lossy())?;
+        let is_absent = |error: &ApiError| status(error) == Some(404);
+        match repo.get(weights::FILE) {
+            Ok(_) => {}
+            Err(error) if !is_absent(&error) => return Err(self.explained(weights::FILE, &error, &repo)),
+            Err(absent) => match repo.get(weights::INDEX) {
+                Ok(index) => {
+                    for shard in weights::shards(&index)? {
+                        get(&shard.to_string_lossy())?;
+                    }
                 }
-            }
-            Err(error) if status(&error) == Some(404) => get(weights::FILE).map(|_| ())?,
-            Err(error) => return Err(self.explained(weights::INDEX, &error, &repo)),
+                Err(error) if is_absent(&error) => return Err(self.explained(weights::FILE, &absent, &repo)),
+                Err(error) => return Err(self.explained(weights::INDEX, &error, &repo)),
+            },
         }
         Ok(config.parent().map(PathBuf::from).unwrap_or_default())
     }

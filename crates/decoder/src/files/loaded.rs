@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::{DecoderConfig, PolicyError, Tokenizer};
 use grpo_tensor::Weight;
 
 /// The parts of a model, before it is decided what is trained.
 pub(crate) struct Loaded {
     pub config: DecoderConfig,
+    /// The whole `config.json`, if the model came with one that others may read.
+    pub described: Option<Value>,
     pub tokenizer: Tokenizer,
     /// Weights by Hugging Face name.
     pub weights: BTreeMap<String, Weight>,

@@ -108,7 +108,9 @@ fn load_dir(dir: &Path, target: LoadTarget<'_>, held: Held) -> Result<Loaded, Po
     let config = DecoderConfig::from_json(&text, &path)?;
     directory::check_parts(dir)?;
     let tokenizer = Tokenizer::from_dir(dir)?;
-    Ok(Loaded { config, tokenizer, weights: weights::read_dir(dir, target, held)?, dir: Some(dir.into()) })
+    let described = serde_json::from_str(&text).ok();
+    let weights = weights::read_dir(dir, target, held)?;
+    Ok(Loaded { config, described, tokenizer, weights, dir: Some(dir.into()) })
 }
 
 /// Whether all weights are trained.

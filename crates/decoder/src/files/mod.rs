@@ -3,6 +3,7 @@
 pub(crate) mod builtin;
 pub(crate) mod directory;
 pub(crate) mod export;
+pub(crate) mod finite;
 pub(crate) mod gguf;
 pub(crate) mod hub;
 pub(crate) mod loaded;

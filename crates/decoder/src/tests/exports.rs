@@ -68,6 +68,29 @@ fn an_exported_adapter_names_its_model_by_a_path_that_holds_elsewhere() {
 }
 
 #[test]
+fn an_exported_adapter_keeps_the_id_of_a_model_that_is_here_as_a_copy() {
+    let (dir, adapter) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut settings = tiny("qwen2", dir.path());
+    settings.adapter = adapter.path().display().to_string();
+    for file in ["adapter_config.json", "adapter_model.safetensors"] {
+        std::fs::copy(golden_adapter("qwen2-rslora").join(file), adapter.path().join(file)).unwrap();
+    }
+    let described = adapter.path().join("adapter_config.json");
+    let path = dir.path().canonicalize().unwrap().display().to_string();
+    // The last is a directory beside which tests run, so it is no id of the Hub.
+    let here = "src/tests";
+    assert!(Path::new(here).is_dir());
+    for (own, expected) in [("meta-llama/Llama-3-8B", "meta-llama/Llama-3-8B"), ("live", &path), (here, &path)] {
+        let mut config = read_json(&described);
+        config["base_model_name_or_path"] = own.into();
+        std::fs::write(&described, config.to_string()).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        export_adapter(&settings, out.path()).unwrap();
+        assert_eq!(read_json(&out.path().join("adapter_config.json"))["base_model_name_or_path"], *expected, "{own}");
+    }
+}
+
+#[test]
 fn an_adapter_is_exported_where_its_model_is_not() {
     let out = tempfile::tempdir().unwrap();
     let adapter = golden_adapter("qwen2-rslora");

@@ -13,7 +13,7 @@ use grpo_tensor::{ScoreSettings, Spans};
 fn adapted(config: DecoderConfig) -> Policy {
     let base = policy(config.clone(), 1);
     let weights = base.weights.into_iter().map(|(name, tensor)| (name, tensor.detach())).collect();
-    let loaded = Loaded { config: config.clone(), tokenizer: tokenizer(), weights, dir: None };
+    let loaded = Loaded { config: config.clone(), described: None, tokenizer: tokenizer(), weights, dir: None };
     let mut settings = Config::preset("builtin").unwrap().model;
     (settings.lora_r, settings.lora_alpha) = (3, 6.0);
     let mut set = AdapterSet::fresh(&config, &settings, Seed::root(2), &Device::Cpu).unwrap();

@@ -125,6 +125,21 @@ fn shards_are_fetched_by_the_index() {
 }
 
 #[test]
+fn weights_in_one_file_are_fetched_without_those_that_an_index_names() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut files = model_files();
+    let index = r#"{"weight_map": {"model.norm.weight": "model-00001-of-00001.safetensors"}}"#;
+    files.insert("model.safetensors.index.json".into(), index.into());
+    let shelf = Arc::new(Shelf { files: files.clone(), absent: 404, ..Shelf::default() });
+    let dir = fetch(MODEL, "main", &settings(serve(shelf), cache.path())).unwrap();
+    assert!(dir.join("model.safetensors").is_file());
+    // Of a model that has neither, the usual file is named.
+    files.retain(|name, _| !name.starts_with("model.safetensors"));
+    let error = refusal(Shelf { files, absent: 404, model: (200, "", "{}"), ..Shelf::default() }, None);
+    assert!(error.contains("the model has no model.safetensors;"), "{error}");
+}
+
+#[test]
 fn gated_absent_and_unknown_are_told_apart() {
     let gated = || Shelf { model: (200, "", r#"{"gated": "manual"}"#), absent: 401, ..Shelf::default() };
     let error = refusal(gated(), None);

@@ -49,6 +49,11 @@ fn loaded(config: &Config, policy: &Policy, seconds: f64) -> Finding {
     let line = format!("{}: {millions:.1} M weights, {place}, loaded in {seconds:.1} s", config.model.model);
     let prompts = arena::environment(config).and_then(|environment| model::prompts(config, policy, &environment));
     match prompts {
+        Ok(_) if policy.tokenizer().stop_ids().is_empty() => Finding::warning(
+            "model",
+            format!("{line}; no token ends a text, so a completion goes on to its end of program or longest length"),
+            "name eos_token_id in its generation_config.json",
+        ),
         Ok(_) => Finding::ok("model", line),
         Err(CliError::User { message, hint }) => {
             Finding::warning("model", format!("{line}; {message}"), hint.unwrap_or_default())
@@ -81,6 +86,10 @@ fn logits_finding(found: Result<Option<Agreement>, PolicyError>, precision: Prec
     let allowed = if precision == Precision::F32 { 1e-3 } else { 0.1 };
     let Agreement { difference, magnitude } = agreement;
     let line = format!("agree within {difference:.0e} with candle-transformers (they reach {magnitude:.1})");
+    if difference.is_nan() {
+        let line = "they are NaN or infinite after a short program, so nothing can be sampled";
+        return Finding::problem("logits", line, "try --set model.precision=f32, or fetch the model again");
+    }
     if difference <= allowed * magnitude {
         return Finding::ok("logits", line);
     }
@@ -94,16 +103,46 @@ const ADVICE: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{DecoderConfig, Tokenizer};
     use crate::preflight::Level;
+    use crate::seed::Seed;
 
     #[test]
-    fn logits_that_differ_are_warned_of() {
+    fn a_model_without_a_token_that_ends_a_text_is_warned_of() {
+        let mut config = Config::preset("llm").unwrap();
+        config.model.raw_prompt = true;
+        let shape = DecoderConfig {
+            vocab_size: 128,
+            hidden_size: 2,
+            num_hidden_layers: 1,
+            num_attention_heads: 1,
+            num_key_value_heads: 1,
+            head_dim: 2,
+            intermediate_size: 2,
+            max_position_embeddings: 1 << 16,
+            ..DecoderConfig::LLAMA
+        };
+        let letters: serde_json::Map<_, _> = (0..128_u8).map(|id| (char::from(id).to_string(), id.into())).collect();
+        let tokenizer = serde_json::json!({"model": {"type": "BPE", "vocab": letters, "merges": []}}).to_string();
+        let of = |ends: Option<&str>| {
+            let tokenizer = Tokenizer::from_json(&tokenizer, None, ends).unwrap();
+            let policy = Policy::initialise(shape.clone(), tokenizer, Seed::root(1), &Device::Cpu).unwrap();
+            loaded(&config, &policy, 0.1)
+        };
+        let endless = of(None);
+        assert_eq!(endless.level, Level::Warning, "{}", endless.finding);
+        assert!(endless.finding.contains("no token ends a text"), "{}", endless.finding);
+        assert_eq!(of(Some(r#"{"eos_token_id": 3}"#)).level, Level::Ok);
+    }
+
+    #[test]
+    fn logits_that_differ_are_warned_of_and_those_that_are_no_numbers_are_a_problem() {
         let of = |difference, precision| {
             logits_finding(Ok(Some(Agreement { difference, magnitude: 10.0 })), precision).level
         };
         assert_eq!([of(0.009, Precision::F32), of(0.011, Precision::F32)], [Level::Ok, Level::Warning]);
         assert_eq!([of(0.9, Precision::Bf16), of(1.1, Precision::Bf16)], [Level::Ok, Level::Warning]);
-        assert_eq!(of(f32::NAN, Precision::F32), Level::Warning);
+        assert_eq!(of(f32::NAN, Precision::F32), Level::Problem);
         assert_eq!(logits_finding(Ok(None), Precision::F32).level, Level::Ok);
     }
 }

@@ -1,5 +1,7 @@
 //! Checks on the sizes and numbers of a configuration, before anything is allocated or computed from them.
 
+use std::collections::BTreeSet;
+
 use crate::families::architecture::{DecoderConfig, PolicyError, RopeScaling};
 
 /// Whether a number is finite and above 0.
@@ -73,8 +75,9 @@ impl DecoderConfig {
         Ok(())
     }
 
-    /// Refuses weights with more or fewer layers, or fewer experts, than the configuration asks for. After this check
-    /// the configuration's tensors can be listed without allocating more than the file holds.
+    /// Refuses weights with more or fewer layers, or fewer experts, than the configuration asks for, and those of
+    /// another family. After this check the configuration's tensors can be listed without allocating more than the
+    /// file holds.
     pub(crate) fn check_names<'a>(
         &self,
         names: impl IntoIterator<Item = &'a String> + Clone,
@@ -90,14 +93,36 @@ impl DecoderConfig {
         if layers < asked {
             return missing(format!("model.layers.{layers}.input_layernorm.weight"), vec![self.hidden_size]);
         }
-        let Some(experts) = &self.experts else { return Ok(()) };
-        let (found, layer) =
-            (indices(names, ".mlp.experts."), (0..asked).find(|layer| self.experts_of(*layer).is_some()));
-        match layer.filter(|_| found < experts.num_experts) {
-            Some(layer) => missing(
-                format!("model.layers.{layer}.mlp.experts.{found}.gate_proj.weight"),
-                vec![experts.moe_intermediate_size, self.hidden_size],
-            ),
+        if let Some(experts) = &self.experts {
+            let found = indices(names.clone(), ".mlp.experts.");
+            let layer = (0..asked).find(|layer| self.experts_of(*layer).is_some());
+            if let Some(layer) = layer.filter(|_| found < experts.num_experts) {
+                return missing(
+                    format!("model.layers.{layer}.mlp.experts.{found}.gate_proj.weight"),
+                    vec![experts.moe_intermediate_size, self.hidden_size],
+                );
+            }
+        }
+        self.check_strays(names)
+    }
+
+    /// Refuses biases and norms of the decoder that the family does not have, because ignoring them would change the
+    /// numbers. Other tensors, such as buffers of rotations and masks or the head of a reward model, may stay unread.
+    fn check_strays<'a>(&self, names: impl IntoIterator<Item = &'a String>) -> Result<(), PolicyError> {
+        let known: BTreeSet<String> = self.tensors().into_iter().map(|(name, _)| name).collect();
+        let is_stray = |name: &&String| {
+            let is_own = ["model.layers.", "model.norm.", "lm_head."].iter().any(|start| name.starts_with(start));
+            is_own && (name.ends_with(".bias") || name.ends_with("norm.weight")) && !known.contains(*name)
+        };
+        match names.into_iter().find(is_stray) {
+            Some(name) => Err(PolicyError::Setting {
+                key: "model_type".into(),
+                found: format!("{} with a tensor `{name}`", self.model_type),
+                expected: format!(
+                    "the tensors of {} alone; what it does not read would change the numbers",
+                    self.model_type
+                ),
+            }),
             None => Ok(()),
         }
     }

@@ -169,11 +169,21 @@ impl Raw {
         Ok(())
     }
 
-    /// The object with all settings of the rotation, which newer files have.
+    /// The object of the rotation. Newer files have all its settings in `rope_parameters`; in transformers
+    /// `rope_scaling` wins all the same, unless it is empty.
     fn rope(&self) -> Option<&Value> {
-        let rope = self.rope_parameters.as_ref().or(self.rope_scaling.as_ref()).filter(|rope| !rope.is_null())?;
+        let [scaling, parameters] = [&self.rope_scaling, &self.rope_parameters].map(Option::as_ref);
+        let is_given = |rope: &&Value| rope.as_object().is_some_and(|keys| !keys.is_empty());
+        let rope = scaling.filter(is_given).or(parameters.filter(is_given))?;
         // Gemma 3 has one object for each kind of layer.
         Some(rope.get("full_attention").unwrap_or(rope))
+    }
+
+    /// Base of the rotary frequencies, if it is named. In Gemma 3 `rope_scaling` is added to the object of the layers
+    /// that see all tokens, and does not replace it.
+    fn theta(&self) -> Option<f64> {
+        let of_layers = || self.rope_parameters.as_ref()?.get("full_attention")?.get("rope_theta")?.as_f64();
+        self.rope_number("rope_theta").or_else(of_layers).or(self.rope_theta)
     }
 
     /// The object of layers with a sliding window, if it is a separate one.
@@ -203,7 +213,6 @@ impl Raw {
         // Beyond its first context, LongRoPE uses other frequencies for all tokens; only the first context is
         // supported.
         let first_context = long_rope.as_ref().and_then(|_| self.original_context());
-        let theta = self.rope_number("rope_theta").or(self.rope_theta);
         let config = DecoderConfig {
             model_type,
             vocab_size: self.vocab_size,
@@ -213,7 +222,7 @@ impl Raw {
             num_key_value_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
             head_dim: self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads.max(1)),
             intermediate_size: self.intermediate_size,
-            rope_theta: theta.unwrap_or(if model_type == ModelType::Gemma3 { GEMMA3_THETA.0 } else { 10_000.0 }),
+            rope_theta: self.theta().unwrap_or(if model_type == ModelType::Gemma3 { GEMMA3_THETA.0 } else { 10_000.0 }),
             rope_scaling,
             partial_rotary_factor: self.rotated().unwrap_or(1.0),
             long_rope,

@@ -1,0 +1,100 @@
+//! What a model came with beside its weights is saved again with them.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn read(dir: &Path, name: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(dir.join(name)).unwrap()).unwrap()
+}
+
+/// A model whose files say more than is read.
+fn rich(dir: &Path) -> Vec<(&'static str, Value)> {
+    policy(config(), 51).save(dir).unwrap();
+    let mut described = read(dir, "config.json");
+    for (key, value) in [
+        ("torch_dtype", json!("bfloat16")),
+        ("bos_token_id", json!(1)),
+        ("eos_token_id", json!(3)),
+        ("pad_token_id", json!(2)),
+        ("initializer_range", json!(0.02)),
+    ] {
+        described[key] = value;
+    }
+    let tokens = json!({
+        "tokenizer_class": "LlamaTokenizer", "model_max_length": 64, "padding_side": "left",
+        "bos_token": {"content": "1", "lstrip": false}, "eos_token": "3", "pad_token": "2",
+        "additional_special_tokens": ["4"],
+        "chat_template": [{"name": "default", "template": "one"}, {"name": "tool_use", "template": "two"}],
+    });
+    let generation = json!({
+        "do_sample": true, "temperature": 0.6, "top_p": 0.9, "bos_token_id": 1, "eos_token_id": 3, "pad_token_id": 2,
+    });
+    let files =
+        vec![("config.json", described), ("tokenizer_config.json", tokens), ("generation_config.json", generation)];
+    for (name, content) in &files {
+        std::fs::write(dir.join(name), content.to_string()).unwrap();
+    }
+    files
+}
+
+fn load(dir: &Path, lora_r: usize) -> Policy {
+    let model = dir.display().to_string();
+    let settings = ModelConfig { model, lora_r, ..Config::preset("builtin").unwrap().model };
+    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
+}
+
+#[test]
+fn a_model_that_is_trained_in_full_keeps_all_settings_of_its_makers() {
+    let (dir, saved, again) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut expected = rich(dir.path());
+    // The weights are saved in another format, which both names of it say.
+    for key in ["dtype", "torch_dtype"] {
+        expected[0].1[key] = "float32".into();
+    }
+    let policy = load(dir.path(), 0);
+    drop(dir);
+    policy.save(saved.path()).unwrap();
+    load(saved.path(), 0).save(again.path()).unwrap();
+    for (name, content) in &expected {
+        for place in [&saved, &again] {
+            assert_eq!(&read(place.path(), name), content, "{name}");
+        }
+    }
+    let (before, after) = (policy.tokenizer(), load(saved.path(), 0));
+    let all = |tokenizer: &Tokenizer| {
+        let template = tokenizer.chat_template().map(str::to_owned);
+        (tokenizer.stop_ids().to_vec(), tokenizer.bos_token().map(str::to_owned), template)
+    };
+    assert_eq!(all(before), all(after.tokenizer()));
+    assert_eq!(all(before), (vec![3], Some("1".into()), Some("one".into())));
+}
+
+#[test]
+fn settings_of_the_tokenizer_stay_beside_a_trained_adapter_too() {
+    let (dir, saved) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let expected = rich(dir.path());
+    std::fs::write(dir.path().join("chat_template.jinja"), "the file").unwrap();
+    load(dir.path(), 2).save(saved.path()).unwrap();
+    for (name, content) in &expected[1..] {
+        let mut found = read(saved.path(), name);
+        if *name == "tokenizer_config.json" {
+            // The file wins over the template in the configuration, and is saved there.
+            assert_eq!(found["chat_template"], "the file");
+            found["chat_template"] = content["chat_template"].clone();
+        }
+        assert_eq!(&found, content, "{name}");
+    }
+    assert!(!saved.path().join("config.json").exists());
+}
+
+#[test]
+fn an_end_that_only_the_configuration_names_is_saved_where_it_is_looked_for_first() {
+    let (dir, saved) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    rich(dir.path());
+    std::fs::write(dir.path().join("tokenizer_config.json"), "{}").unwrap();
+    std::fs::write(dir.path().join("generation_config.json"), r#"{"top_p": 0.5, "eos_token_id": null}"#).unwrap();
+    load(dir.path(), 2).save(saved.path()).unwrap();
+    assert_eq!(read(saved.path(), "generation_config.json"), json!({"top_p": 0.5, "eos_token_id": [3]}));
+}
