@@ -1,6 +1,7 @@
 //! Checks that types cannot express: ranges, and dependencies between values.
 
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use super::{
     ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ImportanceSamplingLevel, LossType, ModelConfig,
@@ -21,6 +22,12 @@ const LORA_TARGETS: [&str; 10] = [
     "gate_up_proj",
     "down_proj",
 ];
+
+/// The largest count of what a run holds in memory at once. A larger one would end the program instead of being refused.
+const MOST_HELD: usize = 1 << 20;
+
+/// Positive settings that are computed with as f32: others become 0, infinite or not a number.
+const IN_F32: RangeInclusive<f64> = 1e-30..=1e30;
 
 impl Config {
     /// Refuses a value that is out of its range, with the name of its key.
@@ -43,6 +50,7 @@ impl Config {
 }
 
 fn model(model: &ModelConfig) -> Result<(), ConfigError> {
+    require(model.lora_r <= 65_536, "model.lora_r", model.lora_r, "expected 0 to 65536; 16 to 64 are usual")?;
     positive("model.lora_alpha", model.lora_alpha)?;
     let dropout = model.lora_dropout;
     require((0.0..1.0).contains(&dropout), "model.lora_dropout", dropout, "expected 0 to below 1; 0 drops nothing")?;
@@ -53,11 +61,13 @@ fn model(model: &ModelConfig) -> Result<(), ConfigError> {
 }
 
 fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
-    at_least("rollout.groups", rollout.groups, 1)?;
+    held("rollout.groups", rollout.groups, 1)?;
     let rule = "expected a whole number, at least 2: a group of one has no advantage";
     require(rollout.num_generations >= 2, "rollout.num_generations", rollout.num_generations, rule)?;
+    held("rollout.num_generations", rollout.num_generations, 2)?;
     at_least("rollout.max_completion_length", rollout.max_completion_length, 1)?;
-    positive("rollout.temperature", rollout.temperature)?;
+    let (temperature, rule) = (rollout.temperature, "expected 0.001 to 1000; 0.6 to 1 are usual");
+    require((0.001..=1000.0).contains(&temperature), "rollout.temperature", temperature, rule)?;
     share("rollout.top_p", rollout.top_p)?;
     require((0.0..1.0).contains(&rollout.min_p), "rollout.min_p", rollout.min_p, "expected 0 to below 1")?;
     require((1..=16).contains(&rollout.turns), "rollout.turns", rollout.turns, "expected 1 to 16")?;
@@ -94,12 +104,13 @@ fn servers(config: &Config) -> Result<(), ConfigError> {
         let rule = "expected addresses such as http://localhost:8000, commas between them";
         require(false, "rollout.servers", format!("\"{wrong}\""), rule)?;
     }
-    at_least("rollout.server_requests", rollout.server_requests, 1)?;
+    held("rollout.server_requests", rollout.server_requests, 1)?;
     let seconds = rollout.server_seconds;
     require((1.0..=86_400.0).contains(&seconds), "rollout.server_seconds", seconds, "expected 1 to 86400")?;
     not_negative("rollout.correction_floor", rollout.correction_floor)?;
     let (cap, rule) = (rollout.correction_cap, "expected a number above rollout.correction_floor; 3 is usual");
-    require(cap > rollout.correction_floor && cap.is_finite(), "rollout.correction_cap", cap, rule)?;
+    require(cap > rollout.correction_floor, "rollout.correction_cap", cap, rule)?;
+    positive("rollout.correction_cap", cap)?;
     if rollout.servers.is_empty() {
         return Ok(());
     }
@@ -123,7 +134,7 @@ fn game_seconds(key: &'static str, seconds: f64) -> Result<(), ConfigError> {
 }
 
 fn arena(arena: &ArenaConfig) -> Result<(), ConfigError> {
-    at_least("arena.games", arena.games, 1)?;
+    held("arena.games", arena.games, 1)?;
     at_least("arena.freeze_after", arena.freeze_after, 1)?;
     let rule = "expected at least 2000: 2048 takes about 930 moves, and a cap below that makes it unreachable";
     require(arena.moves_max >= 2000, "arena.moves_max", arena.moves_max, rule)
@@ -144,33 +155,48 @@ fn reward(reward: &RewardConfig) -> Result<(), ConfigError> {
 fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     positive("grpo.learning_rate", grpo.learning_rate)?;
     positive("grpo.max_grad_norm", grpo.max_grad_norm)?;
-    require(grpo.beta >= 0.0, "grpo.beta", grpo.beta, "expected 0 or more")?;
+    positive("grpo.adam_epsilon", grpo.adam_epsilon)?;
+    for (key, rate) in [("grpo.adam_beta1", grpo.adam_beta1), ("grpo.adam_beta2", grpo.adam_beta2)] {
+        require((0.0..1.0).contains(&rate), key, rate, "expected 0 to below 1")?;
+    }
+    not_negative("grpo.weight_decay", grpo.weight_decay)?;
+    not_negative("grpo.beta", grpo.beta)?;
+    not_negative("grpo.advantage_std_floor", grpo.advantage_std_floor)?;
+    elites(grpo)?;
+    entropy(grpo)?;
+    let (best, worst) = (grpo.learn_from_best, grpo.learn_from_worst);
+    let rule =
+        "expected at least 2 together with grpo.learn_from_worst, or 0 for both: one completion has no advantage";
+    require(best + worst != 1, "grpo.learn_from_best", best, rule)?;
+    held("grpo.num_iterations", grpo.num_iterations, 1)?;
+    held("grpo.micro_batch", grpo.micro_batch, 1)
+}
+
+/// The entropy bonus and what keeps the entropy.
+fn entropy(grpo: &GrpoConfig) -> Result<(), ConfigError> {
+    not_negative("grpo.entropy_coef", grpo.entropy_coef)?;
+    not_negative("grpo.entropy_coef_step", grpo.entropy_coef_step)?;
+    not_negative("grpo.entropy_coef_max", grpo.entropy_coef_max)?;
     let target = grpo.entropy_target;
     require((0.0..=2.0).contains(&target), "grpo.entropy_target", target, "expected 0 to 2; 0 switches it off")?;
-    require(
-        grpo.entropy_coef_step > 0.0 || target == 0.0,
-        "grpo.entropy_coef_step",
-        grpo.entropy_coef_step,
-        "expected a number above 0",
-    )?;
+    if target == 0.0 {
+        return Ok(());
+    }
+    positive("grpo.entropy_coef_step", grpo.entropy_coef_step)?;
     let rule = "expected at least grpo.entropy_coef, which it starts from";
-    let holds = target == 0.0 || grpo.entropy_coef_max >= grpo.entropy_coef;
-    require(holds, "grpo.entropy_coef_max", grpo.entropy_coef_max, rule)?;
+    require(grpo.entropy_coef_max >= grpo.entropy_coef, "grpo.entropy_coef_max", grpo.entropy_coef_max, rule)
+}
+
+fn elites(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     require(
         (0.0..=3.0).contains(&grpo.elite_coef),
         "grpo.elite_coef",
         grpo.elite_coef,
         "expected 0 to 3; 0 imitates none",
     )?;
-    at_least("grpo.elites_per_step", grpo.elites_per_step, 1)?;
-    at_least("grpo.elites_kept", grpo.elites_kept, 1)?;
-    let (best, worst) = (grpo.learn_from_best, grpo.learn_from_worst);
-    let rule =
-        "expected at least 2 together with grpo.learn_from_worst, or 0 for both: one completion has no advantage";
-    require(best + worst != 1, "grpo.learn_from_best", best, rule)?;
-    require(grpo.elite_prior >= 0.0, "grpo.elite_prior", grpo.elite_prior, "expected 0 or more")?;
-    at_least("grpo.num_iterations", grpo.num_iterations, 1)?;
-    at_least("grpo.micro_batch", grpo.micro_batch, 1)
+    held("grpo.elites_per_step", grpo.elites_per_step, 1)?;
+    held("grpo.elites_kept", grpo.elites_kept, 1)?;
+    not_negative("grpo.elite_prior", grpo.elite_prior)
 }
 
 /// Refuses weights that grow with rewards where two completions are compared: the worse one would have none at all.
@@ -200,6 +226,7 @@ fn loss(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     let edge = 1.0 + epsilon_high;
     let rule = format!("expected 0, which is none, or a number above 1 + grpo.epsilon_high, here {edge}; 4 is usual");
     require(delta == 0.0 || delta > edge, "grpo.delta", delta, &rule)?;
+    not_negative("grpo.delta", delta)?;
     positive("grpo.sapo_temperature_pos", grpo.sapo_temperature_pos)?;
     positive("grpo.sapo_temperature_neg", grpo.sapo_temperature_neg)?;
     share("grpo.top_entropy_quantile", grpo.top_entropy_quantile)
@@ -212,6 +239,9 @@ fn train(train: &TrainConfig) -> Result<(), ConfigError> {
     at_least("train.max_steps", train.max_steps, 1)?;
     at_least("train.save_steps", train.save_steps, 1)?;
     at_least("train.save_total_limit", train.save_total_limit, 1)?;
+    held("train.eval_samples", train.eval_samples, 0)?;
+    let rule = "expected 0 to 1073741824, in MiB; 0 takes 0.7 of what is free";
+    require(train.memory_mib <= 1 << 30, "train.memory_mib", train.memory_mib, rule)?;
     let rule = "expected 1 to 8: the other held-out boards are for reports of `grpo-2048 eval`";
     require((1..=8).contains(&train.eval_games), "train.eval_games", train.eval_games, rule)?;
     let rule = "expected 0.05 to 1: a share of the GPU's memory";
@@ -252,16 +282,20 @@ fn guard(guard: &GuardConfig) -> Result<(), ConfigError> {
 
 fn sft(sft: &SftConfig) -> Result<(), ConfigError> {
     positive("sft.learning_rate", sft.learning_rate)?;
-    at_least("sft.batch_tokens", sft.batch_tokens, 512)?;
+    not_negative("sft.weight_decay", sft.weight_decay)?;
+    positive("sft.max_grad_norm", sft.max_grad_norm)?;
+    held("sft.batch_tokens", sft.batch_tokens, 512)?;
+    at_least("sft.total_tokens", sft.total_tokens, 1)?;
+    held("sft.eval_samples", sft.eval_samples, 0)?;
     require((0.0..=1.0).contains(&sft.error_rate), "sft.error_rate", sft.error_rate, "expected 0 to 1")
 }
 
 fn positive(key: &str, value: f64) -> Result<(), ConfigError> {
-    require(value > 0.0, key, value, "expected a number above 0")
+    require(IN_F32.contains(&value), key, value, "expected a number above 0, from 1e-30 to 1e30")
 }
 
 fn not_negative(key: &str, value: f64) -> Result<(), ConfigError> {
-    require(value >= 0.0 && value.is_finite(), key, value, "expected a number, 0 or more")
+    require((0.0..=*IN_F32.end()).contains(&value), key, value, "expected a number, 0 or more, at most 1e30")
 }
 
 fn share(key: &str, value: f64) -> Result<(), ConfigError> {
@@ -270,6 +304,11 @@ fn share(key: &str, value: f64) -> Result<(), ConfigError> {
 
 fn at_least(key: &str, value: usize, least: usize) -> Result<(), ConfigError> {
     require(value >= least, key, value, &format!("expected a whole number, at least {least}"))
+}
+
+fn held(key: &str, value: usize, least: usize) -> Result<(), ConfigError> {
+    at_least(key, value, least)?;
+    require(value <= MOST_HELD, key, value, &format!("expected a whole number, {least} to {MOST_HELD}"))
 }
 
 fn require(holds: bool, key: &str, found: impl Display, expected: &str) -> Result<(), ConfigError> {

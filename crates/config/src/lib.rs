@@ -43,7 +43,7 @@ pub struct Preset {
 
 /// All presets. Those for a machine extend the one for language models.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "builtin", about: "the built-in model, in about twenty minutes on two cores", layers: &[] },
+    Preset { name: "builtin", about: "the built-in model, in half an hour on two cores", layers: &[] },
     Preset {
         name: "demo",
         about: "the built-in model for a look, in about two minutes",

@@ -72,8 +72,9 @@ pub struct ModelConfig {
     pub tf32: Tf32,
     /// How frozen matrices are stored on the CPU while adapters are trained: "packed", in the format of the model's
     /// file (.gguf, or safetensors in bf16 or f16) and once for sampling and updates; "dense", as f32 and a second time
-    /// for sampling; or "auto": packed if possible. Results are the same. A packed model takes about as much memory as
-    /// its file. Without adapters, on a GPU, and in another precision than f32, matrices are dense.
+    /// for sampling; or "auto": packed if possible. Updates are the same to the last bit; sampled log-probabilities
+    /// differ in their last digits. A packed model takes about as much memory as its file. Without adapters, on a GPU,
+    /// and in another precision than f32, matrices are dense.
     pub frozen_weights: FrozenWeights,
     /// Rank of the LoRA adapters on all linear layers; 0 trains every weight of the model.
     pub lora_r: usize,
@@ -88,7 +89,8 @@ pub struct ModelConfig {
     /// Layers with adapters: "all-linear", or some of q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj;
     /// for Phi-3 and Phi-4 qkv_proj, o_proj, gate_up_proj, down_proj.
     pub lora_target_modules: Vec<String>,
-    /// Send the prompt as plain text, without the model's chat template.
+    /// Send the prompt as plain text, without the model's chat template, after the token that begins a sequence, if the
+    /// tokenizer adds one.
     pub raw_prompt: bool,
 }
 

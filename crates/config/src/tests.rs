@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
@@ -126,6 +126,69 @@ fn losses_and_their_clips_that_do_not_go_together_are_refused_with_what_is_allow
         let error = refusal(assignments).unwrap();
         assert!(error.starts_with(beginning) && error.contains(part), "{assignments:?}: {error}");
     }
+}
+
+/// The keys of a type in `default.toml` that take the value with a preset. Each other names itself in its refusal; a share
+/// that the guard warns of may name the share that stops the run, which must fit it.
+fn taking(preset: &str, of_type: &str, value: impl Into<Value> + Clone) -> BTreeSet<String> {
+    let defaults: Table = DEFAULT_TOML.parse().unwrap();
+    let is_of_type = |key: &String| {
+        let (section, name) = key.split_once('.').unwrap();
+        defaults[section][name].type_str() == of_type
+    };
+    let is_taken = |key: &String| {
+        let mut layers = Layers::default();
+        layers.preset(preset).unwrap();
+        layers.value("test", key, value.clone()).unwrap();
+        let refused = layers.resolve().err().map(|error| error.to_string());
+        let is_named = |error: &String| error.starts_with(&format!("{key} = ")) || key.starts_with("guard.warn_");
+        assert!(refused.iter().all(is_named), "{key}: {refused:?}");
+        refused.is_none()
+    };
+    keys().into_iter().filter(is_of_type).filter(is_taken).collect()
+}
+
+fn listed(keys: &str) -> BTreeSet<String> {
+    keys.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn no_number_takes_what_nothing_can_be_computed_with() {
+    for preset in ["builtin", "llm"] {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1e300] {
+            assert_eq!(taking(preset, "float", value), listed(""), "{value} with {preset}");
+        }
+    }
+    let tiny = taking("builtin", "float", 1e-39);
+    for key in ["model.lora_alpha", "rollout.temperature", "grpo.adam_epsilon", "grpo.learning_rate"] {
+        assert!(!tiny.contains(key), "{key} is 0 as f32");
+    }
+}
+
+#[test]
+fn zero_is_taken_where_it_means_something() {
+    let floats = "model.lora_dropout rollout.min_p rollout.correction_floor reward.scale reward.fuel_bonus \
+                  reward.length_penalty reward.length_penalty_from reward.turns_gamma grpo.adam_beta1 grpo.adam_beta2 \
+                  grpo.weight_decay grpo.epsilon grpo.epsilon_high grpo.delta grpo.beta grpo.entropy_coef \
+                  grpo.entropy_target grpo.elite_coef grpo.elite_prior grpo.advantage_std_floor guard.warn_tied \
+                  guard.warn_parsed guard.warn_clipped guard.stop_unique guard.stop_entropy sft.weight_decay \
+                  sft.error_rate";
+    assert_eq!(taking("builtin", "float", 0.0), listed(floats));
+    let whole = "model.lora_r rollout.top_k rollout.resample_tied sandbox.check_one_in arena.parallel_rewards \
+                 grpo.warmup_steps grpo.elite_from_step grpo.elite_min_games grpo.elite_replays grpo.learn_from_best \
+                 grpo.learn_from_worst train.seed train.steps_ahead train.memory_mib train.eval_steps \
+                 train.eval_samples guard.grace_steps sft.warmup_steps sft.eval_samples";
+    assert_eq!(taking("builtin", "integer", 0), listed(whole));
+}
+
+#[test]
+fn only_counts_that_mean_never_or_all_take_the_largest_number() {
+    // The length is held to the context of the model.
+    let unbounded = "rollout.max_completion_length rollout.top_k arena.freeze_after arena.moves_max grpo.warmup_steps \
+                     grpo.elite_from_step grpo.elite_min_games grpo.elite_replays grpo.learn_from_best grpo.learn_from_worst train.seed \
+                     train.max_steps train.save_steps train.save_total_limit train.eval_steps guard.grace_steps \
+                     guard.window sft.warmup_steps sft.total_tokens";
+    assert_eq!(taking("builtin", "integer", i64::MAX), listed(unbounded));
 }
 
 #[test]

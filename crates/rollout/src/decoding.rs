@@ -78,7 +78,11 @@ impl Row {
         self.logprobs.push(logp);
         let tail = &self.ids[self.ids.len().saturating_sub(STOP_TOKENS)..];
         self.stopped = tokenizer.stop_ids().contains(&token)
-            || self.stop.is_some_and(|stop| tokenizer.decode(tail).contains(stop));
+            || self.stop.is_some_and(|stop| {
+                let text = tokenizer.decode(tail);
+                // A completion may begin at the start of a line, which the prompt has begun.
+                text.contains(stop) || (tail.len() == self.ids.len() && text.starts_with(stop.trim_start()))
+            });
         self.ended = self.stopped || self.ids.len() == self.longest;
     }
 }

@@ -39,6 +39,9 @@ const DATE: &[(&str, &str)] = &[
 /// take some hundreds.
 const FUEL: u64 = 1_000_000;
 
+/// What is asked for to see whether a template writes what is asked for.
+const OTHER_WORDS: &str = "grpo-asked";
+
 /// One turn of a chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
@@ -87,9 +90,26 @@ impl ChatTemplate {
         });
         environment.add_function("strftime_now", |format: String| strftime(&format));
         environment.add_filter("tojson", to_json);
-        environment.add_template_owned("chat", source.to_owned()).map_err(refused)?;
+        environment.add_template_owned("chat", without_marks(source)).map_err(refused)?;
         let token = |token: Option<&str>| token.unwrap_or_default().to_owned();
         Ok(ChatTemplate { environment, bos_token: token(bos_token), eos_token: token(eos_token) })
+    }
+
+    /// Renders the prompt of a request.
+    ///
+    /// # Errors
+    /// [`PromptError::Template`] if the template fails, or leaves the request out.
+    pub(super) fn asking(&self, briefing: &Briefing, request: &Request) -> Result<String, PromptError> {
+        let text = self.render(&conversation(briefing, request))?;
+        // A template may escape or cut words; then others still give another text.
+        let other = || Request { words: OTHER_WORDS.to_owned(), ..request.clone() };
+        let is_same = || self.render(&conversation(briefing, &other())).is_ok_and(|other| other == text);
+        if text.contains(request.words.trim()) || !is_same() {
+            return Ok(text);
+        }
+        let message =
+            "the text is the same whatever is asked for; expected a template that writes the turn of the user";
+        Err(PromptError::Template { message: message.to_owned() })
     }
 
     /// Renders `messages` and the opening of the assistant's turn.
@@ -120,6 +140,22 @@ impl ChatTemplate {
         };
         template.render(context).map_err(refused)
     }
+}
+
+/// The template with blocks of no effect for `generation`, by which templates mark the text of the assistant for the losses of
+/// other programs.
+fn without_marks(source: &str) -> String {
+    let mut plain = String::with_capacity(source.len());
+    for (at, piece) in source.split("{%").enumerate() {
+        let tag = piece.split_once("%}").filter(|_| at > 0).map(|(tag, _)| tag.trim_matches(['-', '+']).trim());
+        plain.push_str(if at > 0 { "{%" } else { "" });
+        match tag {
+            Some("generation") => plain.push_str(&piece.replacen("generation", "with", 1)),
+            Some("endgeneration") => plain.push_str(&piece.replacen("endgeneration", "endwith", 1)),
+            _ => plain.push_str(piece),
+        }
+    }
+    plain
 }
 
 /// The fixed date in the format of Python's `strftime`.
@@ -174,6 +210,9 @@ impl Formatter for Spaced {
     }
 }
 
+/// The error in one line: the line of the template, and what is wrong there.
 fn refused(error: Error) -> PromptError {
-    PromptError::Template { message: format!("{error:#}").replace('\n', " ") }
+    let place = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
+    let detail = error.detail().map(|detail| format!(": {}", detail.replace('\n', " "))).unwrap_or_default();
+    PromptError::Template { message: format!("{place}{}{detail}", error.kind()) }
 }

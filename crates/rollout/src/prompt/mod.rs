@@ -71,7 +71,7 @@ impl PromptSet {
             let (text, prefill) = match &format {
                 Format::Builtin => (builtin_text(&request.words, tokenizer)?, BUILTIN_PREFILL),
                 Format::Chat(template) => {
-                    let turns = template.render(&chat::conversation(briefing, request))?;
+                    let turns = template.asking(briefing, request)?;
                     (format!("{turns}{FENCE}{}", request.opening), request.opening.as_str())
                 }
                 Format::Raw => {
@@ -80,7 +80,11 @@ impl PromptSet {
                     (format!("{}\n\n{FENCE}{}", words.join("\n\n"), request.opening), request.opening.as_str())
                 }
             };
-            let ids = tokenizer.encode(&text);
+            let ids = match kind {
+                // A chat template writes the token that begins a sequence itself.
+                PromptKind::Raw => tokenizer.encode_opening(&text),
+                PromptKind::Builtin | PromptKind::Chat => tokenizer.encode(&text),
+            };
             let stop = (kind != PromptKind::Builtin).then_some(FENCE_END);
             let (style, prefill) = (request.style.clone(), prefill.to_owned());
             Ok(Prompt { id: id as u32, style, task: request.task, text, prefill, ids, stop, ..Prompt::default() })

@@ -4,7 +4,8 @@ use crate::policy::Tokenizer;
 
 pub(super) const FENCE: &str = "```python\n";
 
-pub(super) const FENCE_END: &str = "```";
+/// A fence is closed at the start of a line: three backticks in a string or an indented docstring close nothing.
+pub(super) const FENCE_END: &str = "\n```";
 
 /// The form in which a model reads its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub enum PromptKind {
     Builtin,
     /// For a chat model: its own template.
     Chat,
-    /// For a base model: the same text without a template.
+    /// For a base model: the same text without a template, after the token that begins a sequence, if the tokenizer adds one.
     Raw,
 }
 
@@ -67,7 +68,11 @@ impl Prompt {
     /// What the policy would have to complete for its program to be `source`, which begins like `prefill`, as it is sampled:
     /// without the token that ends it.
     pub fn answer(&self, source: &str) -> String {
-        format!("{}{}", &source[self.prefill.len()..], self.stop.unwrap_or_default())
+        let rest = &source[self.prefill.len()..];
+        match self.stop {
+            Some(stop) => format!("{}{stop}", rest.strip_suffix('\n').unwrap_or(rest)),
+            None => rest.to_owned(),
+        }
     }
 
     /// The prompt of the next turn: this one, then the tokens of its completion, then what the policy is told. Nothing is

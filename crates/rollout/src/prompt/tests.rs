@@ -3,6 +3,7 @@ use crate::corpus::{HEADER, Style, vocabulary};
 use crate::environment::Environment;
 use crate::environment::game2048::prompts::{PromptFile, briefing};
 use crate::environment::game2048::{Board, Move};
+use crate::seed::Seed;
 
 fn words() -> Briefing {
     briefing().unwrap()
@@ -94,6 +95,101 @@ fn a_template_that_fails_is_named_with_the_way_out() {
     let error = PromptSet::load(PromptKind::Chat, &with_template(Some("{{ raise_exception('never') }}")), &words())
         .unwrap_err();
     assert!(matches!(error, PromptError::Template { .. }) && error.to_string().contains("never"), "{error}");
+}
+
+#[test]
+fn a_program_ends_at_a_fence_at_the_start_of_a_line_and_at_no_other_backticks() {
+    let tokenizer = with_template(Some(CHATML));
+    let set = PromptSet::load(PromptKind::Chat, &tokenizer, &words()).unwrap();
+    let config = crate::config::Config::preset("llm").unwrap().rollout;
+    let ends_after = |text: &str| {
+        let mut row = crate::decoding::Row::one(&set.prompts()[0], crate::CompletionId::new(Seed::root(1), 0), &config);
+        let ids = tokenizer.encode_plain(text);
+        assert!(ids.len() > 3, "each letter is a token");
+        let end = ids.iter().position(|id| {
+            row.push(*id, 0.0, &tokenizer);
+            row.ended
+        });
+        end.map(|end| tokenizer.decode(&ids[..=end]))
+    };
+    let written = "\n    \"\"\"Shown:\n    ```\n    f()\n    ```\n    \"\"\"\n    s = '```'\n    return s\n```";
+    assert_eq!(ends_after(&format!("{written}\nIt plays.")).as_deref(), Some(written));
+    assert_eq!(ends_after("```\nNothing.").as_deref(), Some("```"), "no program at all");
+    assert_eq!(ends_after("\n    return '```'\n"), None);
+}
+
+/// The tokenizer of [`with_template`] with a post-processor that puts `<|pad|>` before a text and `<|end|>` after it.
+fn with_ends(template: Option<&str>) -> Tokenizer {
+    let options = vocabulary::VocabularyOptions { size: 100, token_chars: 1, prompt_tokens: vec![] };
+    let inner = vocabulary::train([""].into_iter(), &options).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&inner.to_string(false).unwrap()).unwrap();
+    let special = |token: &str| serde_json::json!({ "SpecialToken": { "id": token, "type_id": 0 } });
+    let text = serde_json::json!({ "Sequence": { "id": "A", "type_id": 0 } });
+    let known = |token: &str| serde_json::json!({ "id": token, "ids": [inner.token_to_id(token)], "tokens": [token] });
+    json["post_processor"] = serde_json::json!({
+        "type": "TemplateProcessing", "pair": [text],
+        "single": [special(vocabulary::PAD), text, special(vocabulary::END)],
+        "special_tokens": { vocabulary::PAD: known(vocabulary::PAD), vocabulary::END: known(vocabulary::END) },
+    });
+    let config = serde_json::json!({ "bos_token": vocabulary::PAD, "chat_template": template });
+    Tokenizer::from_json(&json.to_string(), Some(&config.to_string()), None).unwrap()
+}
+
+#[test]
+fn a_plain_prompt_begins_with_the_token_that_begins_a_sequence_once_and_has_no_end() {
+    let ids = |kind: PromptKind, tokenizer: &Tokenizer, briefing: &Briefing| {
+        PromptSet::load(kind, tokenizer, briefing).unwrap().prompts()[0].ids.clone()
+    };
+    let tokenizer = with_ends(Some(&format!("{{{{ bos_token }}}}{CHATML}")));
+    let [begin, end] = [vocabulary::PAD, vocabulary::END].map(|token| tokenizer.token_id(token).unwrap());
+    let plain = ids(PromptKind::Raw, &with_template(None), &words());
+    assert!(!plain.contains(&begin), "this tokenizer adds none");
+    let opened = ids(PromptKind::Raw, &tokenizer, &words());
+    assert_eq!(opened, [&[begin], plain.as_slice()].concat());
+    let written = Briefing { system: format!("{}{}", vocabulary::PAD, words().system), ..words() };
+    assert_eq!(ids(PromptKind::Raw, &tokenizer, &written), opened, "the text has written it");
+    let chat = ids(PromptKind::Chat, &tokenizer, &words());
+    assert_eq!(
+        (chat[0], chat.iter().filter(|id| [begin, end].contains(id)).count()),
+        (begin, 1),
+        "the template has it"
+    );
+}
+
+#[test]
+fn a_template_that_asks_the_same_whatever_is_asked_is_refused() {
+    let system_only = "{{ messages[0].content }}";
+    for deaf in ["", "<|im_start|>assistant\n", system_only] {
+        let error = PromptSet::load(PromptKind::Chat, &with_template(Some(deaf)), &words()).unwrap_err().to_string();
+        assert!(error.starts_with("chat template: the text is the same whatever is asked for; expected "), "{error}");
+    }
+    let escaping = "{{ messages[-1].content | upper | replace(' ', '&nbsp;') }}";
+    let set = PromptSet::load(PromptKind::Chat, &with_template(Some(escaping)), &words()).unwrap();
+    assert!(set.prompts()[0].text.contains("&nbsp;"));
+}
+
+#[test]
+fn tags_that_mark_the_text_of_the_assistant_change_nothing() {
+    let messages = [Message::new("user", "a"), Message::new("assistant", "b {% generation %}")];
+    let rendered = |source: &str| ChatTemplate::new(source, None, None)?.render_as_given(&messages, false);
+    let marked = "{% for m in messages %}\n  {%- if m.role == 'assistant' %}\n  {% generation %}\n  \
+                  {%- set words = m.content %}\n[{{ words }}]  {%- endgeneration -%}\n  {% endif %}\n{% endfor %}generation %}";
+    let plain = marked.replace("{% generation %}", "{% if true %}").replace("endgeneration", "endif");
+    assert_eq!(rendered(marked).unwrap(), rendered(&plain).unwrap());
+    assert!(rendered(marked).unwrap().contains("[b {% generation %}]"));
+    let tight = "{{ messages[1].role }} {%-\n generation -%} x {%-endgeneration+%} y";
+    assert_eq!(rendered(tight).unwrap(), "assistantx y");
+}
+
+#[test]
+fn an_error_of_a_template_is_one_line_that_names_the_line_of_the_template() {
+    let error = |source: &str| {
+        let template = ChatTemplate::new(source, None, None);
+        template.and_then(|template| template.render(&[])).unwrap_err().to_string()
+    };
+    let unknown = error("a\nb\n{% generation %}{% assistant %}\nc");
+    assert_eq!(unknown, "chat template: line 3: syntax error: unknown statement assistant");
+    assert_eq!(error("\n{{ raise_exception('no\ntools') }}"), "chat template: line 2: invalid operation: no tools");
 }
 
 #[test]

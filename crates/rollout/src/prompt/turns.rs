@@ -9,6 +9,7 @@ use super::{FENCE, FENCE_END, Prompt, PromptError, PromptKind};
 use crate::policy::Tokenizer;
 
 /// The texts of the conversation by which a chat's format is found.
+const RULES: &str = "grpo-rules";
 const ASKED: &str = "grpo-asked";
 const THOUGHT: &str = "grpo-thought";
 const ANSWERED: &str = "grpo-answered";
@@ -65,7 +66,7 @@ impl TurnFormat {
                 [&head[written..], &tokenizer.encode_plain(text), &open].concat()
             }
             Form::Raw => {
-                let close = if by_token { format!("\n{FENCE_END}") } else { String::new() };
+                let close = if by_token { FENCE_END } else { "" };
                 let text = format!("{close}\n\n{}\n{FENCE}{}", comments(text), prompt.prefill);
                 tokenizer.encode_plain(&text)
             }
@@ -104,10 +105,15 @@ fn chat(tokenizer: &Tokenizer) -> Result<(Form, Option<String>), PromptError> {
     let render = |answer: &str, told: bool| {
         let mut messages = vec![Message::new("user", ASKED), Message::new("assistant", answer)];
         messages.extend(told.then(|| Message::new("user", TOLD)));
-        template.render_as_given(&messages, told)
+        template.render_as_given(&messages, told).or_else(|error| {
+            // Some templates demand the system turn, which prompts have.
+            messages.insert(0, Message::new("system", RULES));
+            template.render_as_given(&messages, told).map_err(|_| error)
+        })
     };
     let (before, after) = (render(ANSWERED, false)?, render(ANSWERED, true)?);
-    let suffix = after.split_once(ANSWERED).and_then(|(_, suffix)| suffix.split_once(TOLD));
+    let suffix = after.split_once(ANSWERED).filter(|(_, suffix)| !suffix.contains(RULES));
+    let suffix = suffix.and_then(|(_, suffix)| suffix.split_once(TOLD));
     let Some((head, tail)) = suffix.filter(|(head, _)| !head.is_empty()) else {
         let reason =
             "the model's chat template does not put a turn after the one before, so no conversation can go on; \

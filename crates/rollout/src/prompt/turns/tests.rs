@@ -128,14 +128,33 @@ fn a_template_that_rewrites_earlier_turns_is_found_out_and_said() {
     assert!(format.notice().unwrap().contains("writes earlier turns otherwise once others follow"));
 }
 
+/// ChatML that demands a system turn first.
+fn demanding(rest: &str) -> String {
+    format!("{{% if messages[0].role != 'system' %}}{{{{ raise_exception('system first') }}}}{{% endif %}}{rest}")
+}
+
+#[test]
+fn a_template_that_demands_a_system_turn_goes_on_as_one_that_does_not() {
+    let suffix = |template: &str| {
+        let tokenizer = chat_tokenizer(template);
+        let format = TurnFormat::new(PromptKind::Chat, &tokenizer).unwrap();
+        assert_eq!(format.notice(), None);
+        format.suffix(&first_prompt(PromptKind::Chat, &tokenizer), &[20], "It fails.", &tokenizer)
+    };
+    assert_eq!(suffix(&demanding(CHATML)), suffix(CHATML));
+}
+
 #[test]
 fn what_cannot_go_on_is_refused_with_the_way_out() {
     let refused =
         |template: &str| TurnFormat::new(PromptKind::Chat, &chat_tokenizer(template)).unwrap_err().to_string();
     let last_only = "{{ messages[-1].content }}";
-    let error = refused(last_only);
-    assert!(error.starts_with("rollout.turns: the model's chat template"), "{error}");
-    assert!(error.ends_with("set rollout.turns = 1, or model.raw_prompt = true"), "{error}");
+    let rules_last = demanding(&format!("{CHATML}{{{{ messages[0].content }}}}"));
+    for template in [last_only, &rules_last] {
+        let error = refused(template);
+        assert!(error.starts_with("rollout.turns: the model's chat template"), "{error}");
+        assert!(error.ends_with("set rollout.turns = 1, or model.raw_prompt = true"), "{error}");
+    }
 }
 
 #[test]
