@@ -20,7 +20,7 @@ use grpo_sandbox::Sandbox;
 use serde_json::Value;
 
 use crate::chat_model::{CHATML, write_model};
-use crate::program::refused;
+use crate::program::{done, program, refused};
 use crate::served::{Served, honest};
 
 static SANDBOX: LazyLock<Sandbox> =
@@ -195,24 +195,91 @@ fn what_a_search_cannot_use_is_refused_with_a_hint() {
     }
 }
 
+/// The messages of a search that ends without a program, which is an outcome and no fault of the user's.
+fn found_nothing(directory: &Path, arguments: &[&str]) -> String {
+    let output = program(directory).args(arguments).output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), &*output.stdout), (Some(1), &b""[..]), "{arguments:?}: {words}");
+    words
+}
+
+/// A search of so many rounds that is over soon.
+const SHORT: [&str; 6] = ["--groups", "1", "--num-generations", "2", "--max-completion-length", "8"];
+
 #[test]
 fn a_language_model_is_asked_round_after_round_and_another_search_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     write_model(&dir.path().join("m"), Some(CHATML));
-    let more = ["--groups", "1", "--num-generations", "2", "--max-completion-length", "8", "--rounds", "2"];
-    let arguments = [&["evolve", "--model", "m"][..], &more].concat();
+    let arguments = [&["evolve", "--model", "m", "--rounds", "2"][..], &SHORT].concat();
     // A task that training holds out may be searched for as any other.
     let held_out = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "split": "held_out", "tests": [{"args": "(1, 2)", "expected": "3"}]}"#;
     fs::write(dir.path().join("held_out.jsonl"), held_out).unwrap();
-    let said = refused(dir.path(), &[&arguments[..], &["--env", "held_out.jsonl", "--output-dir", "h"]].concat());
-    assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
+    let of_task = ["--env", "held_out.jsonl", "--output-dir", "h", "--raw-prompt"];
+    let said = found_nothing(dir.path(), &[&arguments[..], &of_task].concat());
+    let hint = "hint: see what it writes: grpo-2048 eval --model m --env held_out.jsonl --raw-prompt\n";
+    assert!(said.contains("error: no program of 2 rounds earned anything\n") && said.ends_with(hint), "{said}");
     // Random weights write nothing that works.
-    let said = refused(dir.path(), &arguments);
+    let said = found_nothing(dir.path(), &arguments);
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
     let words =
         "evolve --model m --update --groups 1 --num-generations 4 --max-completion-length 8 --rounds 2 --output-dir u";
-    let said = refused(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    let said = found_nothing(dir.path(), &words.split(' ').collect::<Vec<_>>());
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
-    let said = refused(dir.path(), &[&arguments[..], &["--islands", "3"]].concat());
-    assert!(said.contains("is of another search: islands 4,") && said.contains("another --output-dir"), "{said}");
+    let said = refused(dir.path(), &[&arguments[..], &["--islands", "3", "--seed", "1"]].concat());
+    assert!(said.contains("is of another search: --islands: 4 -> 3, train.seed: 0 -> 1\n"), "{said}");
+    assert!(said.contains("another --output-dir"), "{said}");
+}
+
+#[test]
+fn a_search_begins_with_the_program_beside_an_evaluator_and_ends_with_no_less() {
+    let dir = tempfile::tempdir().unwrap();
+    write_model(&dir.path().join("m"), Some(CHATML));
+    let initial = "def answer():\n    return 3\n";
+    fs::write(dir.path().join("initial_program.py"), initial).unwrap();
+    let evaluator = r#""""Find a large number."""
+from importlib.util import module_from_spec, spec_from_file_location
+def evaluate(program_path):
+    spec = spec_from_file_location("program", program_path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {"combined_score": module.answer() / 4}
+"#;
+    fs::write(dir.path().join("evaluator.py"), evaluator).unwrap();
+    let arguments = ["evolve", "--model", "m", "--env", "evaluator.py", "--rounds", "1", "--games", "2"];
+    let output = done(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "e"]].concat());
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with("best: the program to begin with: score 0.7500, reward 0.7500"), "{said}");
+    assert_eq!(fs::read_to_string(dir.path().join("e/best.py")).unwrap(), initial);
+    let state: Value = serde_json::from_slice(&fs::read(dir.path().join("e/evolve.json")).unwrap()).unwrap();
+    assert_eq!(state["database"]["islands"], serde_json::json!([[0], [0], [0], [0]]));
+    // It was there to be improved in the first round already.
+    let first = &state["database"]["candidates"][0];
+    assert_eq!((&first["round"], &first["asked"]), (&0.into(), &1.into()));
+    // An evaluator that fails before it has a program is the user's to mend.
+    fs::write(dir.path().join("evaluator.py"), format!("import nowhere\n{evaluator}")).unwrap();
+    let said = refused(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "f"]].concat());
+    assert!(said.contains("evaluator.py"), "{said}");
+}
+
+#[test]
+fn a_search_writes_only_into_a_new_directory_and_only_with_prompts_that_the_model_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    write_model(&dir.path().join("m"), None);
+    for file in ["notes/notes.txt", "run/checkpoint-1/adapter_model.safetensors", "run/config.toml", "bare/config.toml"]
+    {
+        let path = dir.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    for name in ["notes", "run", "bare"] {
+        let before = files(&dir.path().join(name));
+        let words = ["evolve", "--model", "m", "--raw-prompt", "--output-dir", name];
+        let said = refused(dir.path(), &[&words[..], &SHORT].concat());
+        let expected = format!("error: --output-dir {name}: is not empty and holds no search; choose an empty or new");
+        assert!(said.starts_with(&expected), "before any other work: {said}");
+        assert!(files(&dir.path().join(name)) == before);
+    }
+    let said = refused(dir.path(), &[&["evolve", "--model", "m"][..], &SHORT].concat());
+    assert!(said.contains("--model m: the model has no chat template") && said.contains("--raw-prompt"), "{said}");
+    assert!(!said.contains(" rounds of ") && !dir.path().join("runs").exists(), "{said}");
 }

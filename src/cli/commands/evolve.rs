@@ -8,15 +8,15 @@ use crate::cli::arguments::{Base, Flags, SourceArgs, WorkerArgs, text_path};
 use crate::cli::opened::tasks::{first_ids, named};
 use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
-use crate::config::Config;
-use crate::environment::{Environment, Labels, Request};
+use crate::config::{Config, ModelConfig};
+use crate::environment::{Environment, Labels, Request, game2048};
 use crate::evaluation::Estimate;
 use crate::evolve::{self, Candidate, Discovery, Ended, EvolveError, Round, Search, Settings};
 use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::plural::counted;
 use crate::policy::Policy;
-use crate::prompt::PromptKind;
+use crate::prompt::{PromptError, PromptKind};
 use crate::rollout::Servers;
 
 /// The settings of a search whose model learns, under all that the user says.
@@ -126,6 +126,7 @@ impl EvolveArgs {
         };
         self.fits(&config)?;
         model::check_files("--model", &config)?;
+        evolve::check_dir(&self.output_dir).map_err(|error| refused(error, &config))?;
         let arena = arena::open(&config, console)?;
         let requests = self.requests(arena.environment())?;
         let stop = interrupt::stop_flag(console, "stopping after this round; the same command goes on from there")?;
@@ -146,10 +147,7 @@ impl EvolveArgs {
         let ended = self.search(&mut search, console)?;
         match ended {
             Ended::Stopped => Err(CliError::Interrupted),
-            Ended::Done(None) => Err(CliError::user_hint(
-                format!("no program of {} earned anything", counted(self.rounds as usize, "round")),
-                format!("see what it writes: grpo-2048 eval --model {}", config.model.model),
-            )),
+            Ended::Done(None) => Err(CliError::Run(nothing_found(self.rounds as usize, config).into())),
             Ended::Done(Some(found)) => self.tell(&found, search.arena.environment().labels()),
         }
     }
@@ -227,17 +225,12 @@ impl EvolveArgs {
             let entropy = round.entropy.map_or_else(String::new, |entropy| format!("  entropy {entropy:.3}"));
             console.print(&format!("round {}/{rounds}  {} new{entropy}  best {best}", round.number, round.new));
         };
+        let config = search.config;
+        search.check(&self.output_dir).map_err(|error| refused(error, config))?;
         if console.progress() == Progress::Plain {
             console.print(&format!("{} of {} each", counted(rounds as usize, "round"), counted(count, "program")));
         }
-        search.run(&self.output_dir, &mut observer, &mut told).map_err(|error| match error {
-            EvolveError::OtherSearch { .. } => {
-                CliError::user_hint(error, "name another --output-dir, or give the settings that it has")
-            }
-            EvolveError::Dir(problem) if problem.is_user() => CliError::user(problem),
-            EvolveError::Prompt(_) => CliError::user(error),
-            other => CliError::run(other),
-        })
+        search.run(&self.output_dir, &mut observer, &mut told).map_err(|error| refused(error, config))
     }
 
     fn tell(&self, found: &Discovery, labels: Labels) -> Result<(), CliError> {
@@ -255,11 +248,43 @@ impl EvolveArgs {
     }
 }
 
+/// The user can mend the output directory, the prompts and the environment; every other error fails the search.
+fn refused(error: EvolveError, config: &Config) -> CliError {
+    match error {
+        EvolveError::OtherSearch { .. } => {
+            CliError::user_hint(error, "name another --output-dir, or give the settings that it has")
+        }
+        EvolveError::Foreign { .. } => CliError::user(error),
+        EvolveError::Dir(problem) if problem.is_user() => CliError::user(problem),
+        EvolveError::Prompt(PromptError::NoChatTemplate | PromptError::Template { .. }) => CliError::user_hint(
+            format!("--model {}: {error}", config.model.model),
+            "name an instruct model; or --raw-prompt sends the words as plain text, without a template",
+        ),
+        EvolveError::Prompt(_) => CliError::user(error),
+        EvolveError::Step(problem) => CliError::run(problem),
+        other => CliError::run(other),
+    }
+}
+
+/// Says that nothing was found, which is an outcome and no fault, and the command that shows what the model writes.
+fn nothing_found(rounds: usize, config: &Config) -> String {
+    let ModelConfig { model, revision, adapter, raw_prompt, .. } = &config.model;
+    let env = Some(&config.environment.env).filter(|env| *env != game2048::NAME);
+    let revision = Some(revision).filter(|revision| *revision != "main");
+    let adapter = Some(adapter).filter(|adapter| !adapter.is_empty());
+    let given = [("--revision", revision), ("--adapter", adapter), ("--env", env)];
+    let given = given.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", value?)));
+    let raw = if *raw_prompt { " --raw-prompt" } else { "" };
+    let command = format!("grpo-2048 eval --model {model}{}{raw}", given.collect::<String>());
+    format!("no program of {} earned anything\nhint: see what it writes: {command}", counted(rounds, "round"))
+}
+
 /// What a program came to in the search.
 fn result(best: &Candidate) -> String {
     let Candidate { id, round, reward, score, fuel, .. } = best;
-    format!(
-        "program {id} of round {round}: score {score:.4}, reward {reward:.4}, {:.1} million instructions",
-        *fuel as f64 / 1e6
-    )
+    let name = match round {
+        0 => "the program to begin with".to_owned(),
+        _ => format!("program {id} of round {round}"),
+    };
+    format!("{name}: score {score:.4}, reward {reward:.4}, {:.1} million instructions", *fuel as f64 / 1e6)
 }

@@ -22,7 +22,7 @@ pub struct Candidate {
     pub parent: Option<usize>,
     /// The island that it was written for, from 0.
     pub island: usize,
-    /// The round that wrote it, from 1.
+    /// The round that wrote it, from 1; 0: it is what the search began with.
     pub round: usize,
     /// What it earned on the boards of the search, or on the tests of its task.
     pub reward: f64,
@@ -183,6 +183,12 @@ impl Database {
             ancestor = known.parent;
         }
         self.settle_in(island, id);
+    }
+
+    /// Takes in the program that the search begins with, on every island.
+    pub(super) fn begin_with(&mut self, judged: JudgedProgram) {
+        self.take_in(judged, &Lineage::default(), 0);
+        (1..self.islands.len()).for_each(|island| self.settle_in(island, 0));
     }
 
     /// Gives a program its cell on an island, if it is better than what has it.

@@ -21,13 +21,22 @@ pub enum EvolveError {
     /// The output directory cannot be used.
     #[error(transparent)]
     Dir(#[from] RunDirError),
+    /// The directory has something else in it.
+    #[error("--output-dir {}: is not empty and holds no search; choose an empty or new directory", path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory has a search with other settings.
-    #[error("{} is of another search: {found}", path.display())]
+    #[error(
+        "{} is of another search{named}", path.display(),
+        named = if differing.is_empty() { ", of an earlier version".into() } else { format!(": {}", differing.join(", ")) }
+    )]
     OtherSearch {
         /// The file with its settings.
         path: PathBuf,
-        /// Its settings.
-        found: String,
+        /// Keys and flags that differ, with both values; none are known of a search that an earlier version began.
+        differing: Vec<String>,
     },
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]

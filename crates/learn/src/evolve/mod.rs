@@ -16,27 +16,29 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::arena::{Arena, Start};
+use crate::arena::{Arena, Evaluation, Start};
 use crate::config::Config;
-use crate::environment::{Briefing, Request};
+use crate::environment::{Briefing, Environment, Request};
 use crate::evaluation::{self, HeldOut, REPORT, Sample, Single};
 use crate::metrics::Event;
 use crate::parallel::Peers;
 use crate::policy::Policy;
-use crate::program::Program;
+use crate::program::{Program, Rejection};
 use crate::prompt::{Prompt, PromptKind, PromptSet};
-use crate::reward::Rule;
+use crate::reward::{Reward, Rule};
 use crate::rollout::{GroupRequest, Servers};
 use crate::seed::{Purpose, Seed};
 use crate::train::memory::Allowance;
 use crate::train::scoring::{Draw, Stage, boards};
-use crate::train::{Episode, TrainError, run_dir};
+use crate::train::{TrainError, run_dir};
 
 use database::JudgedProgram;
 pub use database::{Candidate, Database, Lineage};
 pub use error::EvolveError;
 use learner::{Learner, Written};
 use saved::State;
+pub use saved::check_dir;
+use settings::Fingerprint;
 pub use settings::Settings;
 
 /// The best programs of a search, which held-out games choose from.
@@ -101,11 +103,20 @@ impl Search<'_> {
         told: &mut dyn FnMut(&Round),
     ) -> Result<Ended, EvolveError> {
         let settings = self.fingerprint();
+        check_dir(dir)?;
         let _lock = run_dir::lock(dir)?;
         let known = saved::read(dir, &settings)?;
-        let fresh = || State { settings, database: Database::new(self.settings.islands), division: None };
-        let mut state = known.unwrap_or_else(fresh);
+        let is_new = known.is_none();
+        let database = Database::new(self.settings.islands);
+        let mut state = known.unwrap_or(State { settings: settings.named.into(), database, division: None });
         let mut learner = self.learner(dir, &mut state)?;
+        if is_new {
+            if let Some(initial) = self.initial()? {
+                state.database.begin_with(initial);
+            }
+            // By this file the directory is known to be that of a search.
+            saved::write(dir, &state)?;
+        }
         while state.database.rounds < self.settings.rounds {
             if self.stop.load(Ordering::SeqCst) {
                 return Ok(Ended::Stopped);
@@ -129,17 +140,35 @@ impl Search<'_> {
         Ok(Ended::Done(found.map(Box::new)))
     }
 
-    /// Everything that the search follows from, but for the number of its rounds and of workers.
-    fn fingerprint(&self) -> String {
-        let Config { environment, model, rollout, sandbox, arena, reward, grpo, train, .. } = self.config;
-        let Settings { islands, inspirations, migration, boards, update, rounds: _ } = self.settings;
-        let learnt = if update { format!(", updated by {grpo:?}") } else { String::new() };
-        let requests: Vec<&str> = self.requests.iter().map(|request| request.style.as_str()).collect();
-        format!(
-            "islands {islands}, inspirations {inspirations}, migration {migration}, boards {boards}, {requests:?}, seed {}, \
-             salt {:?}, freeze after {}, moves {}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}{learnt}",
-            train.seed, train.board_salt, arena.freeze_after, arena.moves_max
-        )
+    /// Refuses what [`run`](Search::run) would, before there is anything to lose: a directory of something else, or prompts that
+    /// the model cannot read. Leaves nothing behind.
+    pub fn check(&self, dir: &Path) -> Result<(), EvolveError> {
+        check_dir(dir)?;
+        saved::read(dir, &self.fingerprint())?;
+        self.asked().map(drop)
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self.config, &self.settings, &self.requests)
+    }
+
+    /// The prompts before anything was found.
+    fn asked(&self) -> Result<PromptSet, EvolveError> {
+        let system = self.arena.environment().briefing().system;
+        let briefing = Briefing { system, requests: self.requests.clone() };
+        Ok(PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?)
+    }
+
+    /// The program that lies beside an evaluator, judged like all others; none if it does not work.
+    fn initial(&self) -> Result<Option<JudgedProgram>, EvolveError> {
+        let Environment::Evaluator(evaluator) = self.arena.environment() else { return Ok(None) };
+        let Some(source) = evaluator.initial() else { return Ok(None) };
+        let boards = self.boards();
+        let program = self.arena.program(source, boards[0].into());
+        let played = self.arena.evaluate_all([(program.clone(), &boards[..])], &mut |_, _| ());
+        let evaluation = &played.map_err(TrainError::from)?[0];
+        let reward = Rule::new(&self.config.reward, self.arena.environment()).score(evaluation);
+        Ok(judged(&program, evaluation, &reward))
     }
 
     /// What updates the policy, as it was after the rounds of `state`; none if its weights stay.
@@ -158,9 +187,7 @@ impl Search<'_> {
     /// Number of tokens of the longest prompt that memory is planned for: a request and as many programs as are shown, all of
     /// the maximum length.
     fn longest_shown(&self) -> Result<usize, EvolveError> {
-        let system = self.arena.environment().briefing().system;
-        let briefing = Briefing { system, requests: self.requests.clone() };
-        let asked = PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?;
+        let asked = self.asked()?;
         let asked = asked.held_out().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
         let shown = (self.settings.inspirations + 1) * self.config.rollout.max_completion_length;
         Ok(longest_prompt(self.policy, self.config).min(asked + shown))
@@ -193,7 +220,8 @@ impl Search<'_> {
         let before = database.candidates().len();
         lineages.iter().for_each(|lineage| database.note_asked(lineage));
         for (place, episode) in episodes.into_items().into_iter().enumerate() {
-            match judged(&episode) {
+            let turn = episode.answer();
+            match judged(&turn.program, &turn.evaluation, &episode.reward) {
                 Some(judged) => database.take_in(judged, &lineages[place / size], number),
                 None => database.failed += 1,
             }
@@ -290,10 +318,9 @@ pub fn longest_prompt(policy: &Policy, config: &Config) -> usize {
 }
 
 /// A program that works, as the database takes it in; none if it failed or earned nothing.
-fn judged(episode: &Episode) -> Option<JudgedProgram> {
-    let turn = episode.answer();
-    let program = turn.program.as_ref().ok()?;
-    let (evaluation, reward) = (&turn.evaluation, f64::from(episode.reward.value));
+fn judged(program: &Result<Program, Rejection>, evaluation: &Evaluation, reward: &Reward) -> Option<JudgedProgram> {
+    let program = program.as_ref().ok()?;
+    let reward = f64::from(reward.value);
     let works = matches!(evaluation.start, Start::Played) && reward > 0.0;
     let fuel = evaluation.games.iter().map(|game| game.fuel).sum::<u64>() / evaluation.games.len().max(1) as u64;
     works.then(|| JudgedProgram {

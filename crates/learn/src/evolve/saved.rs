@@ -8,36 +8,59 @@ use serde_json::{Value, json};
 
 use super::database::{Candidate, Cell, Database};
 use super::error::EvolveError;
+use super::settings::Fingerprint;
+use crate::config::Config;
 use crate::files;
 use crate::grpo::Division;
-use crate::train::run_dir::BEST;
+use crate::train::run_dir::{BEST, RunDir};
 
 const STATE: &str = "evolve.json";
+/// What a process holds while it writes to a directory; it is left in an empty one that a search was refused in.
+const LOCK: &str = ".lock";
 /// The directory that OpenEvolve's visualiser opens.
 const OPEN_EVOLVE: &str = "openevolve";
 
 /// What a search goes on from, beside the weights.
 #[derive(Serialize, Deserialize)]
 pub(super) struct State {
-    /// The settings that must be equal to go on.
-    pub settings: String,
+    /// The settings that must be equal to go on: an object, or the text of an earlier version.
+    pub settings: Value,
     pub database: Database,
     /// How updates are divided into parts, if there are updates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub division: Option<Division>,
 }
 
+/// Refuses a directory with something in it that no search has written, as `train` does. Leaves nothing behind.
+///
+/// # Errors
+/// [`EvolveError::Foreign`], or [`EvolveError::Dir`] where nothing can be created.
+pub fn check_dir(dir: &Path) -> Result<(), EvolveError> {
+    if dir.join(STATE).exists() {
+        return Ok(());
+    }
+    let mut entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    if entries.any(|entry| entry.file_name() != LOCK) {
+        return Err(EvolveError::Foreign { path: dir.to_owned() });
+    }
+    let mut config = Config::preset("builtin").expect("a preset");
+    config.train.output_dir = dir.to_owned();
+    Ok(RunDir::check(&config)?)
+}
+
 /// The state of a search that was stopped; none in a new directory.
-pub(super) fn read(dir: &Path, settings: &str) -> Result<Option<State>, EvolveError> {
+pub(super) fn read(dir: &Path, settings: &Fingerprint) -> Result<Option<State>, EvolveError> {
     let path = dir.join(STATE);
     if !path.exists() {
         return Ok(None);
     }
     let text = fs::read_to_string(&path).map_err(EvolveError::file(&path))?;
     let state: State = serde_json::from_str(&text).map_err(|error| EvolveError::file(&path)(error.into()))?;
-    match state.settings == settings {
-        true => Ok(Some(state)),
-        false => Err(EvolveError::OtherSearch { path, found: state.settings }),
+    match settings.differing(&state.settings) {
+        None => Ok(Some(state)),
+        // One that was stopped in its first round has nothing to lose.
+        Some(_) if state.database.rounds == 0 => Ok(None),
+        Some(differing) => Err(EvolveError::OtherSearch { path, differing }),
     }
 }
 

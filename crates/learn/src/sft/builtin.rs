@@ -1,6 +1,6 @@
 //! The built-in model before training: its shape, vocabulary and prompts.
 
-use super::{Learner, SftError, SftOptions};
+use super::{SftError, SftOptions};
 use crate::corpus::{self, Mix, vocabulary};
 use crate::environment::game2048::prompts::briefing;
 use crate::policy::{DecoderConfig, Policy, Tokenizer};
@@ -34,11 +34,11 @@ pub fn builtin_shape() -> DecoderConfig {
 }
 
 /// The built-in model with random weights, and its prompts.
-pub(super) fn learner(options: &SftOptions) -> Result<Learner, SftError> {
+pub(super) fn begin(options: &SftOptions) -> Result<(Policy, PromptSet), SftError> {
     let tokenizer = tokenizer(options.seed)?;
     let policy = Policy::initialise(builtin_shape(), tokenizer, options.seed, &options.device)?;
     let prompts = PromptSet::load(PromptKind::Builtin, policy.tokenizer(), &briefing().map_err(PromptError::from)?)?;
-    Ok(Learner { policy, prompts, lessons: None, name: String::new() })
+    Ok((policy, prompts))
 }
 
 /// The tokenizer of the built-in model, learnt from programs without errors.

@@ -17,9 +17,19 @@ pub enum SftError {
     /// The output directory cannot be used.
     #[error(transparent)]
     Dir(#[from] RunDirError),
+    /// The directory has something else in it.
+    #[error("--output-dir {path}: is not empty and holds no run of sft; choose an empty or new directory")]
+    Foreign { path: PathBuf },
     /// The directory has a run with other settings.
-    #[error("{path}: holds a run with other settings ({found}); choose another --output-dir or delete it")]
-    OtherRun { path: PathBuf, found: String },
+    #[error(
+        "--output-dir {path}: holds a run with other settings{named}; choose another directory, or delete it",
+        named = if differing.is_empty() { ", of an earlier version".into() } else { format!(": {}", differing.join(", ")) }
+    )]
+    OtherRun {
+        path: PathBuf,
+        /// Keys that differ, with both values; none are known of a run that an earlier version began.
+        differing: Vec<String>,
+    },
     /// The vocabulary could not be learnt.
     #[error("vocabulary: {0}")]
     Vocabulary(#[from] tokenizers::Error),

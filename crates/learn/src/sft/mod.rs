@@ -12,6 +12,7 @@ mod lessons;
 mod memory;
 mod options;
 mod saving;
+mod summary;
 
 use std::ops::ControlFlow;
 
@@ -34,7 +35,9 @@ pub use error::SftError;
 pub use lessons::{LessonSource, Lessons};
 pub use memory::parts_at_once;
 pub use options::{Learner, SftOptions};
-use saving::{Saved, State};
+pub use saving::check_dir;
+use saving::{Saved, Settings, State};
+pub use summary::SftSummary;
 
 /// How often a run measures its loss and saves, and the format of its result.
 #[derive(Debug, Clone, Copy)]
@@ -75,30 +78,19 @@ pub struct SftProgress {
     pub remaining: Duration,
 }
 
-/// The results of training.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SftSummary {
-    /// Number of steps done.
-    pub steps: usize,
-    /// Number of tokens, including prompts.
-    pub tokens: usize,
-    /// [`held_out_loss`](SftSummary::held_out_loss) before the first step.
-    pub first_loss: f64,
-    /// Mean negative log-probability of the target tokens of held-out programs, in nats per token.
-    pub held_out_loss: f64,
-    /// Whether the observer stopped it. There is a checkpoint to continue from.
-    pub interrupted: bool,
-}
-
 /// Trains `learner`, or a new built-in model, saves it, and returns it. `observe` is called after every step and may
-/// stop the run.
+/// stop the run. One that is done is made again: [`SftOptions::check_dir`] tells whether it is.
 pub fn run(
     options: &SftOptions,
     learner: Option<Learner>,
     observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
 ) -> Result<(SftSummary, Policy), SftError> {
+    check_dir(&options.output_dir)?;
     let _lock = run_dir::lock(&options.output_dir)?;
     let mut training = Training::begin(options, learner)?;
+    if training.step == 0 {
+        training.state(None).write(&options.output_dir)?;
+    }
     let started = (Instant::now(), training.tokens);
     let mut held_out_loss = None;
     while training.step < training.steps {
@@ -132,9 +124,10 @@ pub fn run(
         }
     }
     saving::write_model(&training.policy, training.pace.format, &options.output_dir)?;
-    training.state().write(&options.output_dir)?;
+    let summary = training.summary(false, held_out_loss)?;
+    training.state(Some([summary.first_loss, summary.held_out_loss])).write(&options.output_dir)?;
     saving::remove_checkpoints(&options.output_dir, None)?;
-    Ok((training.summary(false, held_out_loss)?, training.policy))
+    Ok((summary, training.policy))
 }
 
 /// The state of training.
@@ -143,8 +136,7 @@ struct Training<'a> {
     policy: Policy,
     prompts: PromptSet,
     lessons: Option<Lessons>,
-    /// The name of the model; empty for the built-in model.
-    name: String,
+    settings: Settings,
     pace: Pace,
     mix: Mix,
     held_out: Vec<Vec<Example>>,
@@ -161,9 +153,10 @@ struct Training<'a> {
 
 impl<'a> Training<'a> {
     fn begin(options: &'a SftOptions, learner: Option<Learner>) -> Result<Self, SftError> {
-        let (pace, Learner { policy, prompts, lessons, name }) = match learner {
-            Some(learner) => (MODEL_PACE, learner),
-            None => (BUILTIN_PACE, builtin::learner(options)?),
+        let settings = options.settings(learner.as_ref());
+        let (pace, (policy, prompts), lessons) = match learner {
+            Some(Learner { policy, prompts, lessons, .. }) => (MODEL_PACE, (policy, prompts), lessons),
+            None => (BUILTIN_PACE, builtin::begin(options)?, None),
         };
         let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
         let held_out_seed = options.seed.child(Purpose::HeldOut, 0);
@@ -182,7 +175,7 @@ impl<'a> Training<'a> {
             policy,
             prompts,
             lessons,
-            name,
+            settings,
             pace,
             mix,
             held_out,
@@ -193,7 +186,7 @@ impl<'a> Training<'a> {
             first_loss: f64::NAN,
         };
         training.first_loss = training.held_out_loss()?;
-        if let Some(saved) = Saved::read_latest(&options.output_dir, &training.settings())? {
+        if let Some(saved) = Saved::read_latest(&options.output_dir, &training.settings)? {
             training.restore(saved)?;
         }
         Ok(training)
@@ -266,23 +259,14 @@ impl<'a> Training<'a> {
         Ok(SftSummary { steps, tokens, first_loss, held_out_loss, interrupted })
     }
 
-    /// The settings that must be equal to continue from a checkpoint.
-    fn settings(&self) -> String {
-        let config = serde_json::to_string(&self.options.config).unwrap_or_default();
-        match self.name.as_str() {
-            "" => format!("seed {}, {config}", self.options.seed),
-            name => format!("{name}, seed {}, {config}", self.options.seed),
-        }
-    }
-
-    fn state(&self) -> State {
-        State { settings: self.settings(), step: self.step, tokens: self.tokens }
+    fn state(&self, losses: Option<[f64; 2]>) -> State {
+        State { settings: self.settings.named.clone().into(), step: self.step, tokens: self.tokens, losses }
     }
 
     fn saved(&self) -> Result<Saved, SftError> {
         let variables = self.policy.trainable().iter();
         Ok(Saved {
-            state: self.state(),
+            state: self.state(None),
             weights: variables.map(|(name, var)| (name.clone(), var.as_detached_tensor())).collect(),
             optimizer: self.optimizer.state()?,
         })

@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 
 use candle_core::Device;
+use serde_json::{Map, json};
 
-use crate::config::SftConfig;
+use crate::config::{ModelConfig, SftConfig};
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::seed::Seed;
+use crate::train::run_dir;
 
 use super::lessons::Lessons;
+use super::saving::{Saved, Settings, check_dir};
+use super::{SftError, SftSummary};
 
 /// The settings of a supervised run.
 #[derive(Debug, Clone)]
@@ -26,6 +30,33 @@ pub struct SftOptions {
     pub at_once: usize,
 }
 
+impl SftOptions {
+    /// Refuses a directory that another process writes to, or with a run of other settings or of another model than `learner`, before
+    /// there is work to lose. Returns what came of the run that is done there already, if there is one.
+    pub fn check_dir(&self, learner: Option<&Learner>) -> Result<Option<SftSummary>, SftError> {
+        check_dir(&self.output_dir)?;
+        drop(run_dir::lock(&self.output_dir)?);
+        Saved::check(&self.output_dir, &self.settings(learner))
+    }
+
+    /// What must be equal to continue from a checkpoint.
+    pub(super) fn settings(&self, learner: Option<&Learner>) -> Settings {
+        let model = learner.map_or_else(|| json!({ "model": "builtin" }), |learner| json!(learner.model));
+        let digest = learner.and_then(|learner| learner.lessons.as_ref()).map(Lessons::digest);
+        let sections = [("sft", json!(self.config)), ("model", model), ("train", json!({ "seed": self.seed.get() }))];
+        let mut named = Map::new();
+        for (section, values) in &sections {
+            let values = values.as_object().into_iter().flatten();
+            named.extend(values.map(|(key, value)| (format!("{section}.{key}"), value.clone())));
+        }
+        named.insert("lessons of --env".into(), json!(digest));
+        let model = learner.map(|learner| format!("{:?}, ", learner.model)).unwrap_or_default();
+        let digest = digest.map(|digest| format!("{digest}, ")).unwrap_or_default();
+        let config = serde_json::to_string(&self.config).unwrap_or_default();
+        Settings { named, unnamed: format!("{model}{digest}seed {}, {config}", self.seed) }
+    }
+}
+
 /// A model to train.
 #[derive(Debug)]
 pub struct Learner {
@@ -35,6 +66,6 @@ pub struct Learner {
     pub prompts: PromptSet,
     /// What it reads of tasks; none for programs of the corpus, as answers to the prompts.
     pub lessons: Option<Lessons>,
-    /// The name of the model and of what it reads. A run is continued only with the same.
-    pub name: String,
+    /// The settings that the model was loaded with. A run is continued only with the same, and the same lessons.
+    pub model: ModelConfig,
 }

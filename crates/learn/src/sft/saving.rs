@@ -2,20 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::SftError;
+use super::{SftError, SftSummary};
+use crate::config::Config;
 use crate::files;
 use crate::policy::Policy;
-use crate::train::run_dir::latest_checkpoint;
+use crate::train::run_dir::{RunDir, step_of};
 
-const PREFIX: &str = "checkpoint-";
+/// The extension of a checkpoint that is not complete; a process that was killed may leave one.
+const PARTIAL: &str = "partial";
 const WEIGHTS: &str = "weights.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const STATE: &str = "state.json";
+/// What a process holds while it writes to a directory; it is left in an empty one that a run was refused in.
+const LOCK: &str = ".lock";
+/// The weights that a run ends with: of a model, or of an adapter.
+const MODELS: [&str; 2] = ["model.safetensors", "adapter_model.safetensors"];
 
 /// The content of a checkpoint.
 pub(super) struct Saved {
@@ -24,68 +31,129 @@ pub(super) struct Saved {
     pub optimizer: BTreeMap<String, Tensor>,
 }
 
+/// What must be equal to continue.
+pub(super) struct Settings {
+    /// Every setting by its key.
+    pub named: Map<String, Value>,
+    /// The same as one text, as earlier versions wrote it.
+    pub unnamed: String,
+}
+
+impl Settings {
+    /// The settings in which a run differs, as `section.key: recorded -> wanted`; nothing is named of one that an earlier
+    /// version began. None if it may be continued.
+    fn differing(&self, recorded: &Value) -> Option<Vec<String>> {
+        let Value::Object(recorded) = recorded else { return (*recorded != self.unnamed).then(Vec::new) };
+        let differing = recorded.iter().filter_map(|(key, found)| {
+            let wanted = self.named.get(key).filter(|wanted| *wanted != found)?;
+            Some(format!("{key}: {found} -> {wanted}"))
+        });
+        Some(differing.collect()).filter(|differing: &Vec<String>| !differing.is_empty())
+    }
+}
+
+/// How far a run is. It is in every checkpoint, and in the directory of the run itself, by which that is known: of step 0
+/// until the model is written.
 #[derive(Serialize, Deserialize)]
 pub(super) struct State {
-    /// The settings that must be equal to continue.
-    pub settings: String,
+    /// The settings that must be equal to continue: an object, or the text of an earlier version.
+    pub settings: Value,
     /// Number of steps done.
     pub step: usize,
     /// Number of tokens so far, including prompts.
     pub tokens: usize,
+    /// The losses of the summary, once the model is written: before the first step and after the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub losses: Option<[f64; 2]>,
 }
 
 impl State {
-    /// Writes it into a checkpoint, or beside the model that is done.
+    /// Writes it into a checkpoint, or into the directory of the run.
     pub(super) fn write(&self, dir: &Path) -> Result<(), SftError> {
         let path = dir.join(STATE);
         let text = serde_json::to_string_pretty(self).map_err(|error| file(&path)(error.into()))?;
         files::write_whole(&path, text.as_bytes()).map_err(file(&path))
     }
 
-    fn read(dir: &Path, settings: &str) -> Result<State, SftError> {
-        let path = dir.join(STATE);
-        let text = fs::read_to_string(&path).map_err(file(&path))?;
-        let state: State = serde_json::from_str(&text).map_err(|error| file(&path)(error.into()))?;
-        match state.settings == settings {
-            true => Ok(state),
-            false => Err(SftError::OtherRun { path: dir.to_owned(), found: state.settings }),
-        }
+    /// None if nothing is in `dir` that a supervised run has written.
+    fn read(dir: &Path) -> Option<State> {
+        serde_json::from_str(&fs::read_to_string(dir.join(STATE)).ok()?).ok()
     }
 }
 
 impl Saved {
     /// Writes a checkpoint below `dir` and removes the earlier ones.
     pub(super) fn write(&self, dir: &Path) -> Result<(), SftError> {
-        let whole = dir.join(format!("{PREFIX}{}", self.state.step));
-        let partial = dir.join(format!("{PREFIX}{}.partial", self.state.step));
+        let whole = dir.join(format!("checkpoint-{}", self.state.step));
+        let partial = whole.with_extension(PARTIAL);
         fs::create_dir_all(&partial).map_err(file(&partial))?;
         write_tensors(&self.weights, &partial.join(WEIGHTS))?;
         write_tensors(&self.optimizer, &partial.join(OPTIMIZER))?;
         self.state.write(&partial)?;
-        rename(&partial, &whole)?;
+        fs::rename(&partial, &whole).map_err(file(&whole))?;
         remove_checkpoints(dir, Some(&whole))
     }
 
-    /// The newest complete checkpoint below `dir`. It must be of a run with the same `settings`, as must a model that is there:
-    /// its files would be mixed with those of another.
-    pub(super) fn read_latest(dir: &Path, settings: &str) -> Result<Option<Saved>, SftError> {
-        if dir.join(STATE).exists() {
-            State::read(dir, settings)?;
+    /// Refuses what a run with other `settings` has left in `dir`, a checkpoint or a model: its files would be mixed with those of
+    /// another. Returns the summary of a run that is done.
+    pub(super) fn check(dir: &Path, settings: &Settings) -> Result<Option<SftSummary>, SftError> {
+        // One that was stopped before its first checkpoint has nothing to lose.
+        let own = State::read(dir).filter(|state| state.step > 0);
+        for state in own.iter().chain(latest_checkpoint(dir).as_ref().map(|(_, state)| state)) {
+            if let Some(differing) = settings.differing(&state.settings) {
+                return Err(SftError::OtherRun { path: dir.to_owned(), differing });
+            }
         }
-        let Some(whole) = latest_checkpoint(dir) else { return Ok(None) };
-        let state = State::read(&whole, settings)?;
+        let is_written = MODELS.iter().any(|name| dir.join(name).exists());
+        Ok(own.filter(|_| is_written).map(|state| {
+            let [first_loss, held_out_loss] = state.losses.unwrap_or([f64::NAN; 2]);
+            SftSummary { steps: state.step, tokens: state.tokens, first_loss, held_out_loss, interrupted: false }
+        }))
+    }
+
+    /// The newest complete checkpoint below `dir`, of a run with the same `settings`.
+    pub(super) fn read_latest(dir: &Path, settings: &Settings) -> Result<Option<Saved>, SftError> {
+        Saved::check(dir, settings)?;
+        let Some((whole, state)) = latest_checkpoint(dir) else { return Ok(None) };
         let weights = read_tensors(&whole.join(WEIGHTS))?;
         let optimizer = read_tensors(&whole.join(OPTIMIZER))?;
         Ok(Some(Saved { state, weights, optimizer }))
     }
 }
 
-/// Removes the checkpoints below `dir`, also incomplete ones, except `kept`.
+/// Refuses a directory with something in it that no supervised run has written, as `train` does. Leaves nothing behind.
+///
+/// # Errors
+/// [`SftError::Foreign`], or [`SftError::Dir`] where nothing can be created.
+pub fn check_dir(dir: &Path) -> Result<(), SftError> {
+    if State::read(dir).is_some() || latest_checkpoint(dir).is_some() {
+        return Ok(());
+    }
+    let mut entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    if entries.any(|entry| entry.file_name() != LOCK) {
+        return Err(SftError::Foreign { path: dir.to_owned() });
+    }
+    let mut config = Config::preset("builtin").expect("a preset");
+    config.train.output_dir = dir.to_owned();
+    Ok(RunDir::check(&config)?)
+}
+
+/// The newest complete checkpoint that a supervised run has written below `dir`.
+fn latest_checkpoint(dir: &Path) -> Option<(PathBuf, State)> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let numbered = entries.filter_map(|path| Some((step_of(&path)?, State::read(&path)?, path)));
+    numbered.max_by_key(|(step, ..)| *step).map(|(_, state, path)| (path, state))
+}
+
+/// Removes the checkpoints below `dir` that a supervised run has written, also incomplete ones, except `kept`.
 pub(super) fn remove_checkpoints(dir: &Path, kept: Option<&Path>) -> Result<(), SftError> {
     for entry in fs::read_dir(dir).map_err(file(dir))? {
-        let entry = entry.map_err(file(dir))?;
-        let path = entry.path();
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) && Some(path.as_path()) != kept {
+        let path = entry.map_err(file(dir))?.path();
+        let is_own = match path.extension() {
+            Some(extension) => extension == PARTIAL && step_of(&path.with_extension("")).is_some(),
+            None => step_of(&path).is_some() && State::read(&path).is_some(),
+        };
+        if is_own && Some(path.as_path()) != kept {
             fs::remove_dir_all(&path).map_err(file(&path))?;
         }
     }
@@ -98,7 +166,7 @@ pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<
     let partial = dir.join("model.partial");
     fs::create_dir_all(&partial).map_err(file(&partial))?;
     policy.save(&partial)?;
-    let path = partial.join("model.safetensors");
+    let path = partial.join(MODELS[0]);
     if format != DType::F32 && path.exists() {
         let narrowed = read_tensors(&path)?.into_iter().map(|(name, tensor)| Ok((name, tensor.to_dtype(format)?)));
         write_tensors(&narrowed.collect::<candle_core::Result<_>>()?, &path)?;
@@ -106,7 +174,8 @@ pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<
     let entries = fs::read_dir(&partial).map_err(file(&partial))?;
     for entry in entries {
         let entry = entry.map_err(file(&partial))?;
-        rename(&entry.path(), &dir.join(entry.file_name()))?;
+        let target = dir.join(entry.file_name());
+        fs::rename(entry.path(), &target).map_err(file(&target))?;
     }
     fs::remove_dir(&partial).map_err(file(&partial))
 }
@@ -119,13 +188,6 @@ fn write_tensors(tensors: &BTreeMap<String, Tensor>, path: &Path) -> Result<(), 
 fn read_tensors(path: &Path) -> Result<BTreeMap<String, Tensor>, SftError> {
     let bytes = fs::read(path).map_err(file(path))?;
     Ok(candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)?.into_iter().collect())
-}
-
-fn rename(from: &Path, to: &Path) -> Result<(), SftError> {
-    if to.is_dir() {
-        fs::remove_dir_all(to).map_err(file(to))?;
-    }
-    fs::rename(from, to).map_err(file(to))
 }
 
 fn file(path: &Path) -> impl FnOnce(std::io::Error) -> SftError {

@@ -1,3 +1,4 @@
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use super::*;
@@ -103,6 +104,115 @@ fn a_directory_takes_one_model_of_one_process() {
     assert!(beside.to_string().contains("another process is writing there"), "{beside}");
 }
 
+/// Writes files into a new directory.
+fn dir_of(files: &[&str]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for name in files {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "precious").unwrap();
+    }
+    dir
+}
+
+#[test]
+fn a_directory_that_no_supervised_run_wrote_is_refused_and_stays_as_it_is() {
+    for files in [
+        &["checkpoint-best/model.safetensors"][..],
+        &["model.safetensors", "config.json"],
+        &["notes.txt"],
+        &["state.json"],
+        &["config.toml", "metrics.jsonl"],
+        &["config.toml", "checkpoint-2/trainer_state.json", "checkpoint-latest"],
+    ] {
+        let dir = dir_of(files);
+        let error = trained(&options(dir.path(), 512), None, &mut go_on).unwrap_err();
+        assert!(matches!(error, SftError::Foreign { .. }), "{files:?}: {error}");
+        assert!(error.to_string().contains("is not empty and holds no run of sft; choose an empty"), "{error}");
+        for name in files {
+            assert_eq!(std::fs::read_to_string(dir.path().join(name)).unwrap(), "precious");
+        }
+    }
+    let dir = dir_of(&["file"]);
+    let error = check_dir(&dir.path().join("file")).unwrap_err();
+    assert!(matches!(&error, SftError::Dir(problem) if problem.is_user()), "{error}");
+    check_dir(&dir.path().join("new")).unwrap();
+    assert!(!dir.path().join("new").exists());
+}
+
+/// Stops a run of five steps after the second.
+fn stopped(dir: &Path) {
+    let stop =
+        |progress: &SftProgress| if progress.step == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    trained(&options(dir, 5 * 512), None, &mut { stop }).unwrap();
+}
+
+#[test]
+fn a_run_removes_no_checkpoint_that_it_did_not_write() {
+    let dir = tempfile::tempdir().unwrap();
+    stopped(dir.path());
+    for name in ["checkpoint-best", "checkpoint-40", "checkpoint-8.partial"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    let finished = trained(&options(dir.path(), 5 * 512), None, &mut go_on).unwrap();
+    assert_eq!(finished.steps, 5);
+    let left = |name: &str| dir.path().join(name).exists();
+    assert!(left("checkpoint-best") && left("checkpoint-40"));
+    assert!(!left("checkpoint-2") && !left("checkpoint-5") && !left("checkpoint-8.partial"));
+}
+
+#[test]
+fn a_run_that_was_killed_before_its_first_checkpoint_goes_on_in_its_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), 512);
+    // As after the first step: observers see it before there is a checkpoint.
+    let killed = AssertUnwindSafe(|| trained(&options, None, &mut |_| panic!("killed")));
+    let killed = std::panic::catch_unwind(killed);
+    assert!(killed.is_err());
+    std::fs::create_dir(dir.path().join("checkpoint-1.partial")).unwrap();
+    let other = SftOptions { seed: Seed::root(6), ..options.clone() };
+    assert_eq!(other.check_dir(None).unwrap(), None, "there is nothing to lose");
+    assert_eq!(trained(&options, None, &mut go_on).unwrap().steps, 1);
+}
+
+#[test]
+fn settings_that_differ_are_named_and_a_run_of_an_earlier_version_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    stopped(dir.path());
+    let same = options(dir.path(), 5 * 512);
+    let other = SftOptions { seed: Seed::root(6), ..options(dir.path(), 4 * 512) };
+    assert_eq!(same.check_dir(None).unwrap(), None);
+    let said = other.check_dir(None).unwrap_err().to_string();
+    assert!(said.contains("other settings: sft.total_tokens: 2560 -> 2048, train.seed: 5 -> 6; choose"), "{said}");
+    // The same as one text, as it was written before.
+    for path in [dir.path().join("state.json"), dir.path().join("checkpoint-2/state.json")] {
+        let mut state: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        state["settings"] = same.settings(None).unnamed.into();
+        std::fs::write(&path, state.to_string()).unwrap();
+    }
+    assert_eq!(same.check_dir(None).unwrap(), None);
+    let said = other.check_dir(None).unwrap_err().to_string();
+    assert!(said.contains("other settings, of an earlier version; choose") && !said.contains('{'), "{said}");
+    assert_eq!(trained(&same, None, &mut go_on).unwrap().steps, 5);
+}
+
+#[test]
+fn a_run_that_is_done_is_known_by_its_model_and_told_with_its_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), 512);
+    let summary = trained(&options, None, &mut go_on).unwrap();
+    assert_eq!(options.check_dir(None).unwrap(), Some(summary.clone()));
+    // An earlier version wrote no losses.
+    let state = dir.path().join("state.json");
+    let mut earlier: serde_json::Value = serde_json::from_slice(&std::fs::read(&state).unwrap()).unwrap();
+    earlier.as_object_mut().unwrap().remove("losses");
+    std::fs::write(&state, earlier.to_string()).unwrap();
+    let told = options.check_dir(None).unwrap().unwrap();
+    assert!(told.steps == summary.steps && told.held_out_loss.is_nan(), "{told:?}");
+    std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
+    assert_eq!(options.check_dir(None).unwrap(), None);
+}
+
 #[test]
 fn splitting_and_what_is_read_once_change_the_loss_by_rounding_only() {
     let dir = tempfile::tempdir().unwrap();
@@ -164,7 +274,7 @@ fn chat_model(dir: &Path, positions: usize) {
 fn learner(model: &crate::config::ModelConfig) -> Learner {
     let policy = Policy::load(model, Seed::root(4), &Device::Cpu).unwrap();
     let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &briefing().unwrap()).unwrap();
-    Learner { policy, prompts, lessons: None, name: format!("{model:?}") }
+    Learner { policy, prompts, lessons: None, model: model.clone() }
 }
 
 fn chat_options(dir: &Path, steps: usize) -> SftOptions {

@@ -34,7 +34,8 @@ const LINE_STEPS: usize = 50;
 /// prompts that training will give it; by default low-rank adapters learn, and a PEFT directory is written, which
 /// `train --model M --adapter DIR` goes on from. With --env TASKS it reads the references of tasks instead, and with
 /// --turns 2 as many conversations in which a program that fails is repaired: references with one token changed, with
-/// what is told of them. A run that was stopped goes on where it was when the same command is given again.
+/// what is told of them. A run that was stopped goes on where it was when the same command is given again, and one that is
+/// done stays as it is.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 sft
@@ -97,6 +98,7 @@ impl SftArgs {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let config = self.source.resolve(&flags, console)?;
         model::check_files("--model", &config)?;
+        sft::check_dir(&self.output_dir).map_err(refused)?;
         let tasks = tasks(&config, console)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = model::device(&config.model.device, console)?;
@@ -113,6 +115,12 @@ impl SftArgs {
             config: config.sft.clone(),
             at_once,
         };
+        if let Some(done) = options.check_dir(learner.as_ref()).map_err(refused)? {
+            let dir = self.output_dir.display();
+            console
+                .print(&format!("{dir} is at step {} already, the last; another --output-dir trains anew", done.steps));
+            return output::print(&self.result(&config, &done, ""));
+        }
         let line_steps = if learner.is_some() { 1 } else { LINE_STEPS };
         let probe = Probe::of(&config, learner.as_ref(), tasks, console)?;
         let before = probe.as_ref().zip(learner.as_ref()).map(|(probe, learner)| probe.plays(&learner.policy));
@@ -134,11 +142,7 @@ impl SftArgs {
             }
             if stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let (summary, policy) = sft::run(&options, learner, &mut observe).map_err(|error| match error {
-            SftError::Dir(problem) if problem.is_user() => CliError::user(problem),
-            SftError::OtherRun { .. } | SftError::NothingFits { .. } | SftError::NoEnd => CliError::user(error),
-            other => CliError::run(other),
-        })?;
+        let (summary, policy) = sft::run(&options, learner, &mut observe).map_err(refused)?;
         drop(bar);
         if summary.interrupted {
             console.print(&format!("stopped at step {}; the same command goes on from there", summary.steps));
@@ -161,8 +165,22 @@ impl SftArgs {
             false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}{}", of_tasks(config)),
         };
         let SftSummary { steps, tokens, first_loss, held_out_loss, .. } = summary;
-        let loss = format!("held-out loss: {first_loss:.4} -> {held_out_loss:.4} nats a token");
-        format!("{}, {tokens} tokens\n{loss}\n{played}{result}\n", counted(*steps, "step"))
+        let loss = match held_out_loss.is_nan() {
+            true => String::new(),
+            false => format!("held-out loss: {first_loss:.4} -> {held_out_loss:.4} nats a token\n"),
+        };
+        format!("{}, {tokens} tokens\n{loss}{played}{result}\n", counted(*steps, "step"))
+    }
+}
+
+/// The user can mend the output directory and the model; every other error fails the run.
+fn refused(error: SftError) -> CliError {
+    match error {
+        SftError::Dir(problem) if problem.is_user() => CliError::user(problem),
+        SftError::Foreign { .. } | SftError::OtherRun { .. } | SftError::NothingFits { .. } | SftError::NoEnd => {
+            CliError::user(error)
+        }
+        other => CliError::run(other),
     }
 }
 
@@ -218,11 +236,7 @@ fn learner(
     let policy = model::policy_shown(config, device, console)?;
     let prompts = model::prompts(config, &policy, tasks.map_or(&Environment::Game2048, Arena::environment))?;
     let lessons = tasks.map(|arena| lessons(config, &policy, &prompts, arena, console)).transpose()?;
-    let name = match &lessons {
-        Some(lessons) => format!("{:?}, {}", config.model, lessons.digest()),
-        None => format!("{:?}", config.model),
-    };
-    Ok(Some(Learner { policy, prompts, lessons, name }))
+    Ok(Some(Learner { policy, prompts, lessons, model: config.model.clone() }))
 }
 
 /// What is read of tasks.

@@ -3,13 +3,13 @@
 use crate::arena::{Arena, Rules};
 use crate::cli::opened::arena;
 use crate::cli::said::CliError;
-use crate::cli::said::table::percent;
 use crate::config::Config;
 use crate::environment::Labels;
 use crate::evaluation::HeldOut;
 use crate::metrics::{Console, EvaluationRecord, Event, Progress};
 use crate::parallel::Peers;
 use crate::plural::counted;
+use crate::plural::percent;
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::reward::Rule;
