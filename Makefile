@@ -29,7 +29,7 @@ train: build ## Train the built-in model, eight games at a time
 # Given again after an interruption, it goes on where it was.
 llm: build $(LLM_DIR)/warm/adapter_config.json ## A language model learns: fetch SmolLM2-135M, warm it up, train it, report
 	$(BIN) train --model $(LLM) --adapter $(LLM_DIR)/warm --output-dir $(LLM_DIR)/run \
-		--steps $(LLM_STEPS) --eval-steps 20 $$(test ! -e $(LLM_DIR)/run/config.toml || echo --resume $(LLM_DIR)/run) $(TRAIN_FLAGS)
+		--steps $(LLM_STEPS) --eval-steps 20 $$(test ! -e $(LLM_DIR)/run/checkpoint-latest || echo --resume $(LLM_DIR)/run) $(TRAIN_FLAGS)
 	$(BIN) report $(LLM_DIR)/run
 
 $(LLM_DIR)/warm/adapter_config.json: | build $(LLM)

@@ -22,6 +22,8 @@ pub struct CardSubject {
     pub license: Option<String>,
     /// Whether it is an adapter, which needs its base model.
     pub is_adapter: bool,
+    /// The rank of the adapter that was trained, if one was.
+    pub rank: Option<u64>,
 }
 
 /// The records of the run that trained the model.
@@ -104,7 +106,7 @@ pub fn card(subject: &CardSubject, training: Option<&Training>) -> String {
                 env!("CARGO_PKG_VERSION")
             ));
             text.push_str(&results(training));
-            text.push_str(&settings(training));
+            text.push_str(&settings(training, subject.rank));
         }
         None => text.push_str(&format!("{what} {base}, exported by grpo-2048 {}.\n\n", env!("CARGO_PKG_VERSION"))),
     }
@@ -209,7 +211,8 @@ fn results(training: &Training) -> String {
     text + "\n"
 }
 
-fn settings(training: &Training) -> String {
+/// `rank`: that of the adapter that was trained, which need not be `model.lora_r`.
+fn settings(training: &Training, rank: Option<u64>) -> String {
     let mut text = format!("## Training\n\n- {}", counted(training.steps, "step"));
     let sizes = (training.number("rollout", "groups"), training.number("rollout", "num_generations"));
     if let (Some(groups), Some(generations)) = sizes {
@@ -229,7 +232,10 @@ fn settings(training: &Training) -> String {
         ("model", "lora_r", "rank of the adapter"),
         ("train", "seed", "seed"),
     ] {
-        let value = training.setting(section, key).filter(|value| key != "lora_r" || value != "0");
+        let value = match key {
+            "lora_r" => rank.map(|rank| rank.to_string()),
+            _ => training.setting(section, key),
+        };
         text.extend(value.map(|value| format!("- {words}: {value}\n")));
     }
     if training.setting("reward", "shuffled").as_deref() == Some("true") {
@@ -276,6 +282,7 @@ mod tests {
             base_id: Some("you/base".into()),
             license: Some("apache-2.0".into()),
             is_adapter: true,
+            rank: Some(4),
         }
     }
 

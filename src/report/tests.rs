@@ -156,9 +156,11 @@ fn a_run_of_which_little_plays_says_what_to_change() {
         view(&run).notes.join("\n")
     };
     let found = note(2.0);
-    for words in
-        ["of 32 completions 6% play, 94% are cut at 128 tokens", "--max-completion-length 256", "sft --model m.gguf"]
-    {
+    for words in [
+        "of 32 completions 6% play, 94% are cut at 128 tokens",
+        "rollout.max_completion_length=256",
+        "sft --model m.gguf",
+    ] {
         assert!(found.contains(words), "{words} in {found}");
     }
     assert!(!note(90.0).contains("completions"), "many play");
@@ -167,7 +169,7 @@ fn a_run_of_which_little_plays_says_what_to_change() {
     fs::write(run.join("config.toml"), format!("[run]\nversion = \"0.1.0\"\n\n{}", toml::to_string(&config).unwrap()))
         .unwrap();
     let found = note(2.0);
-    assert!(found.contains("--max-completion-length 256") && !found.contains("sft"), "{found}");
+    assert!(found.contains("rollout.max_completion_length=256") && !found.contains("sft"), "{found}");
 }
 
 #[test]

@@ -196,6 +196,32 @@ fn score_prints_a_line_a_file_in_order_whatever_the_workers() {
     }
 }
 
+#[test]
+fn answers_that_look_alike_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let far: Vec<i32> = (0..99).collect();
+    let rows = format!(
+        "{}\n{}\n{}\n",
+        r#"{"id": "nan", "prompt": "No number.", "entry_point": "lost", "tests": [{"args": "()", "expected": "float('nan')"}]}"#,
+        serde_json::json!({"id": "near", "prompt": "Root.", "entry_point": "near",
+            "tests": [{"args": "()", "expected": "23.45207879911715"}]}),
+        serde_json::json!({"id": "far", "prompt": "Count.", "entry_point": "far",
+            "tests": [{"args": "()", "expected": format!("{far:?}")}]}),
+    );
+    fs::write(dir.path().join("tasks.jsonl"), rows).unwrap();
+    let program = "def lost():\n    return float('nan')\n\ndef near():\n    return 550 ** 0.5\n\ndef far():\n    return list(range(98)) + [0]\n";
+    fs::write(dir.path().join("both.py"), program).unwrap();
+    let reason = |line: &Value| line["failed"]["reason"].as_str().unwrap().to_owned();
+    let reasons: Vec<String> =
+        score(dir.path(), &["both.py", "--env", "tasks.jsonl", "--json"]).iter().map(reason).collect();
+    assert_eq!(reasons[0], "lost() gave nan, expected nan; nan equals nothing, itself included");
+    assert_eq!(
+        reasons[1],
+        "near() gave 23.452078799117146, expected 23.45207879911715; they agree to 1e-9 (a task may set `tolerance`)"
+    );
+    assert!(reasons[2].ends_with("...; they differ further on"), "{}", reasons[2]);
+}
+
 const TASKS: &str = r#"{"id": "sum", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}]}
 {"id": "double", "prompt": "Double.", "entry_point": "twice", "tests": [{"args": "(3,)", "expected": "6"}, {"args": "(2,)", "expected": "4"}]}
 {"id": "echo", "prompt": "Print the line.", "tests": [{"stdin": "a\n", "stdout": "a\n"}, {"stdin": "b\n", "stdout": "b\n"}]}
@@ -528,7 +554,7 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     assert!(
         words.contains("dropped 1: is no call with literals compared with a literal: `assert other(1) == 3` (2)\n")
     );
-    assert!(words.contains("dropped 1: fields of no known set; there are: EvalPlus"), "{words}");
+    assert!(words.contains("dropped 1: fields of no known set ('instruction'); there are: EvalPlus"), "{words}");
     let written = fs::read_to_string(dir.path().join("mbpp.tasks.jsonl")).unwrap();
     let expected = r#"{"id":"1","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}],"reference":"def add(a, b): return a + b"}"#;
     assert_eq!(written, format!("{expected}\n"));

@@ -87,7 +87,7 @@ fn planted_program((compiled, interpreted): &(&str, &str)) -> String {
 fn items() -> Vec<Item> {
     let bad = PLANTS.iter().map(planted_program).chain(TEXTS.iter().map(|text| (*text).to_owned()));
     let ids = ["last", "sum"].into_iter().cycle();
-    let item = |id: &str, completion: &str| Item { id: id.to_owned(), completion: completion.to_owned() };
+    let item = |id: &str, completion: &str| Item { id: id.into(), completion: completion.to_owned() };
     let bad = bad.zip(ids).flat_map(|(bad, id)| [item(id, &bad), item("last", GOOD), item("last", &bad)]);
     [item("last", GOOD)].into_iter().chain(bad).collect()
 }

@@ -49,7 +49,7 @@ fn calls_are_answered_as_wholes_and_a_mistake_refuses_its_list_alone() {
         json!({ "call": 5, "items": [item("add", "a + b"), item("nope", "a + b")] }),
         json!({ "call": 4, "items": [] }),
         json!({ "call": 6, "requests": null }),
-        json!({ "call": 7, "items": [item("add", "a + b"), { "id": 7, "completion": "" }] }),
+        json!({ "call": 7, "items": [item("add", "a + b"), { "id": 7.5, "completion": "" }] }),
     ];
     let half = r#"{"call": 8, "items": [{"id": "add", "completion": "\ud800"}]}"#;
     let lines: String = calls.iter().map(|call| format!("{call}\n")).chain([format!("{half}\n")]).collect();
@@ -70,9 +70,10 @@ fn calls_are_answered_as_wholes_and_a_mistake_refuses_its_list_alone() {
     assert_eq!(empty, json!({ "call": 4, "judgements": [] }));
     assert_eq!((&refused["call"], &refused["is_input"]), (&json!(5), &json!(true)));
     assert!(refused["error"].as_str().unwrap().starts_with("no task \"nope\" in tasks"), "{refused}");
-    for (answer, call, words) in
-        [(no_item, 7, "invalid type: integer `7`, expected a string; "), (no_text, 8, "hex escape")]
-    {
+    for (answer, call, words) in [
+        (no_item, 7, "invalid type: floating point `7.5`, expected a text or an integer; "),
+        (no_text, 8, "hex escape"),
+    ] {
         assert_eq!((&answer["call"], &answer["is_input"]), (&json!(call), &json!(true)));
         assert!(answer["error"].as_str().unwrap().contains(words), "{answer}");
     }
@@ -700,13 +701,30 @@ fn interrupt(child: &Child) {
 }
 
 #[test]
+fn a_file_of_windows_with_the_integers_of_a_data_set_as_ids_is_judged() {
+    let directory = tempfile::tempdir().unwrap();
+    let task =
+        json!({ "id": 5, "prompt": "Add.", "entry_point": "add", "tests": [{ "args": "(1, 2)", "expected": "3" }] });
+    let item = |id: Value| json!({ "id": id, "completion": "def add(a, b):\n    return a + b" });
+    fs::write(directory.path().join("tasks.jsonl"), task.to_string()).unwrap();
+    let lines = format!("\u{feff}{}\r\n{}\r\n", item(json!(5)), item(json!("5")));
+    fs::write(directory.path().join("items.jsonl"), lines).unwrap();
+    let found = parsed(&judge(directory.path(), &["items.jsonl", "--env", "tasks.jsonl"]).output().unwrap());
+    let ids: Vec<&Value> = found.iter().map(|judgement| &judgement["id"]).collect();
+    assert_eq!(ids, [&json!(5), &json!("5")]);
+    assert!(found.iter().all(|judgement| judgement["passed"] == 1), "{found:?}");
+}
+
+#[test]
 fn only_this_machine_is_served_unless_others_are_allowed() {
     let directory = tempfile::tempdir().unwrap();
     for (arguments, expected) in [
         (&["--serve", "0.0.0.0:0"][..], "error: --serve 0.0.0.0:0: other machines reach 0.0.0.0"),
         (&["--serve", "8080"], "expected HOST:PORT, such as 127.0.0.1:8080"),
         (&["--serve", "127.0.0.1:0", "items.jsonl"], "cannot be used with"),
-        (&["--allow-remote"], "--serve <HOST:PORT>"),
+        (&["--allow-remote"], "--allow-remote: nothing is served to other machines without --serve"),
+        (&["--allow-remote", "items.jsonl"], "hint: add --serve HOST:PORT"),
+        (&["--allow-remote", "--calls"], "hint: add --serve HOST:PORT"),
     ] {
         let output = judge(directory.path(), arguments).output().unwrap();
         let words = String::from_utf8_lossy(&output.stderr);

@@ -122,6 +122,28 @@ fn a_model_is_warmed_up_trained_from_there_and_exported() {
 }
 
 #[test]
+fn a_warm_up_that_is_done_stays_as_it_is_and_other_settings_are_named() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    let warm = |tokens, seed| {
+        let words = ["sft", "--model", "base", "--lora-r", "4", "--output-dir", "warm", "--seed", seed];
+        let set = ["--set", "sft.batch_tokens=1024", "--set", "sft.eval_samples=0", "--total-tokens", tokens];
+        [&words[..], &set].concat()
+    };
+    let first = run(dir, &warm("1024", "0"));
+    let written = || fs::metadata(dir.join("warm/adapter_model.safetensors")).unwrap().modified().unwrap();
+    let before = written();
+    let again = run(dir, &warm("1024", "0"));
+    assert!(again.contains("warm is at step 1 already, the last"), "{again}");
+    let summary = first.split_once("1 step, ").unwrap().1.split_once("train --model").unwrap().0;
+    assert!(summary.contains("held-out loss: ") && again.contains(summary), "{again}");
+    let said = refused(dir, &warm("2048", "3"));
+    assert!(said.contains("sft.total_tokens: 1024 -> 2048") && said.contains("train.seed: 0 -> 3"), "{said}");
+    assert_eq!(written(), before);
+}
+
+#[test]
 fn a_model_that_cannot_be_used_is_refused_before_anything_is_written() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path();
@@ -152,9 +174,11 @@ fn a_model_that_cannot_be_used_is_refused_before_anything_is_written() {
     let bytes = fs::read(&weights).unwrap();
     fs::write(&weights, &bytes[..bytes.len() - 1]).unwrap();
     check(train(&["--model", "chat"]), &["model.safetensors", "bytes are there", "fetch it again"]);
+    fs::remove_file(&weights).unwrap();
     fs::write(dir.join("chat/model.safetensors.index.json"), r#"{"weight_map": {"a": "model-1.safetensors"}}"#)
         .unwrap();
     check(train(&["--model", "chat"]), &["model-1.safetensors", "missing"]);
+    fs::rename(dir.join("chat/model.safetensors.index.json"), &weights).unwrap();
     check(train(&["--model", "chat/model.safetensors"]), &["name the directory"]);
 }
 

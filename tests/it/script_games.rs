@@ -363,6 +363,17 @@ fn a_game_answers_for_the_moves_of_its_reference_players() {
 }
 
 #[test]
+fn a_game_that_fails_before_the_first_move_answers_for_it_without_playing_its_reference_players() {
+    let rules = format!(
+        "REFERENCES = {{1: {:?}}}\ndef reset():\n    while True: pass\ndef step(action):\n    return 0, 1, True\n",
+        returning("0")
+    );
+    let game = game("unbegun", &rules);
+    assert!(mistake(&game).contains("reset() of the game with seed"));
+    assert_eq!(game.usual_actions().get(), None);
+}
+
+#[test]
 fn a_program_that_writes_its_own_values_gives_no_more_than_one() {
     let game = stepping("forged", "return 0, 1, False");
     for forged in ["1, 2", "1], [2", "", "{\"()\": 5}", "{\"int\": \"x\"}", "W", "[1"] {

@@ -1,4 +1,4 @@
-//! `grpo-2048 verify`: rewards are recomputed from what a run keeps.
+//! What a run keeps: rewards are recomputed from it, and pages and tables are made of it.
 
 use std::fs;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::program::{done, refused};
 use crate::runs;
 
 fn verify(dir: &Path, more: &[&str]) -> Output {
@@ -52,6 +53,60 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     let (shown, told) = (String::from_utf8_lossy(&words.stdout), String::from_utf8_lossy(&words.stderr));
     assert!(shown.contains("step 2, completion 1: 0.75 in the log"), "{shown}");
     assert!(told.contains("rewards are not the ones that this run learnt from"), "{told}");
+}
+
+#[test]
+fn completions_that_a_run_learnt_from_and_no_longer_has_are_missing() {
+    let place = tempfile::tempdir().unwrap();
+    let run = place.path().join("run");
+    runs::run(&run, &["--steps", "3"]);
+    let [first, second, third] = [1, 2, 3].map(|step| run.join(format!("completions/step_0000{step}.jsonl")));
+    let text = fs::read_to_string(&second).unwrap();
+    let (lines, _) = text.trim_end().rsplit_once('\n').unwrap();
+    let (_, without_first) = text.split_once('\n').unwrap();
+    let missing = |more: &[&str]| {
+        let output = verify(place.path(), &[&["--json"], more].concat());
+        let steps = certificate(&output)["missing"].as_array().unwrap().clone();
+        (
+            output.status.code(),
+            steps
+                .iter()
+                .map(|one| [&one["step"], &one["completions"]].map(|n| n.as_u64().unwrap()))
+                .collect::<Vec<_>>(),
+        )
+    };
+    for (left, gone) in [(lines, 1), (without_first, 1), ("", 8)] {
+        fs::write(&second, left).unwrap();
+        assert_eq!(missing(&[]), (Some(1), vec![[2, gone]]), "{left}");
+    }
+    fs::remove_file(&second).unwrap();
+    assert_eq!(missing(&[]), (Some(1), vec![[2, 8]]));
+    assert_eq!(missing(&["--every", "2"]), (Some(0), vec![]), "of the steps that were asked for, all are there");
+    let words = verify(place.path(), &[]);
+    let (shown, told) = (String::from_utf8_lossy(&words.stdout), String::from_utf8_lossy(&words.stderr));
+    assert!(shown.contains("16 of 24 rewards of run (3 steps)") && shown.contains("step 2: missing 8 of 8"), "{shown}");
+    assert!(told.contains("8 of 24 completions that this run learnt from are missing"), "{told}");
+
+    // The last steps are known from the metrics, and without these from the step at which the run ended.
+    fs::write(&second, &text).unwrap();
+    fs::remove_file(&third).unwrap();
+    fs::remove_file(run.join("ended")).unwrap();
+    assert_eq!(missing(&[]), (Some(1), vec![[3, 8]]));
+    fs::write(run.join("ended"), "3\n").unwrap();
+    let metrics = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    fs::remove_file(run.join("metrics.jsonl")).unwrap();
+    assert_eq!(missing(&[]), (Some(1), vec![[3, 8]]));
+    fs::remove_file(run.join("ended")).unwrap();
+    assert_eq!(missing(&[]), (Some(0), vec![]));
+
+    // A step that is being made has its file before its line.
+    let begun: String = metrics.split_inclusive('\n').filter(|line| line.starts_with("{\"step\":1,")).collect();
+    fs::write(run.join("metrics.jsonl"), begun).unwrap();
+    assert_eq!(missing(&[]), (Some(0), vec![]));
+    fs::write(run.join("metrics.jsonl"), metrics).unwrap();
+    fs::remove_file(first).unwrap();
+    fs::remove_file(second).unwrap();
+    assert_eq!(missing(&[]), (Some(1), vec![[1, 8], [2, 8], [3, 8]]), "none is left");
 }
 
 #[test]
@@ -114,4 +169,39 @@ fn a_directory_without_completions_is_refused() {
     let output = verify(place.path(), &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("run: no completions were logged"));
+}
+
+#[test]
+fn a_page_and_a_table_of_the_newest_run_replace_no_file_of_it_and_name_lines_that_cannot_be_read() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, run) = (place.path(), place.path().join("runs/train-001"));
+    runs::run(&run, &["--steps", "1"]);
+    let table = |output: &str| done(dir, &["export-completions", "latest", "--output", output]);
+    // A page and a table beside the files of the run are made anew.
+    for _ in 0..2 {
+        done(dir, &["report", "latest"]);
+        assert_eq!(table("runs/train-001/t.csv").stderr, b"");
+    }
+    assert!(run.join("report.html").is_file());
+    let link = dir.join("link.jsonl");
+    std::os::unix::fs::symlink(run.join("metrics.jsonl"), &link).unwrap();
+    for (command, file) in [
+        ("export-completions", "runs/train-001/metrics.jsonl"),
+        ("export-completions", "runs/train-001/completions/step_00001.jsonl"),
+        ("export-completions", "link.jsonl"),
+        ("report", "runs/train-001/config.toml"),
+        ("report", "runs/train-001/checkpoint-1/config.json"),
+    ] {
+        let before = fs::read(dir.join(file)).unwrap();
+        let words = refused(dir, &[command, "latest", "--output", file]);
+        assert!(words.contains(&format!("--output {file}: that is a file of the run itself")), "{words}");
+        assert_eq!(fs::read(dir.join(file)).unwrap(), before);
+    }
+
+    let log = run.join("completions/step_00001.jsonl");
+    fs::write(&log, fs::read_to_string(&log).unwrap().replacen('{', "x{", 1)).unwrap();
+    let damaged = table("t.jsonl");
+    assert_eq!(fs::read_to_string(dir.join("t.jsonl")).unwrap().lines().count(), 7);
+    let told = String::from_utf8(damaged.stderr).unwrap();
+    assert_eq!(told, "warning: runs/train-001/completions/step_00001.jsonl: 1 line left out: unreadable\n");
 }

@@ -70,7 +70,7 @@ assert "an id of type NoneType" in refusal(TypeError, lambda: judge.reward([RIGH
 assert "half of a surrogate pair, '\\ud800' at character 1" in refusal(ValueError, lambda: judge.reward(["x\ud800"], ["add"]))
 assert "an id with half of a surrogate pair" in refusal(ValueError, lambda: judge.reward([RIGHT], ["\udcff"]))
 # What the module does not look at, the judge refuses for that call alone.
-assert "invalid type: integer `7`" in refusal(ValueError, lambda: judge._judging.ask(items=[{"id": 7, "completion": ""}]))
+assert "invalid type: floating point `7.5`" in refusal(ValueError, lambda: judge._judging.ask(items=[{"id": 7.5, "completion": ""}]))
 assert judge.reward([RIGHT], ["add"]) == [1.0]
 assert "nowhere.jsonl" in refusal(ValueError, lambda: Judge(env="nowhere.jsonl"))
 assert "did you mean `tests`?" in refusal(ValueError, lambda: Judge(settings={"reward.test": "all"}))

@@ -1,6 +1,11 @@
-//! Numbers of things in words.
+//! Numbers of things in words, and shares of them.
 
 /// `1 game`, `2 games`: so many of what one is called `what`.
 pub fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// A share from 0 to 1 as whole percent. Halves go up, as on the page of a run.
+pub fn percent(share: f64) -> String {
+    format!("{}%", (100.0 * share).round())
 }

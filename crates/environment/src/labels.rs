@@ -1,5 +1,7 @@
 //! Names of an environment's figures, and the format of its scores.
 
+use grpo_base::plural::percent;
+
 /// The kind of environment, for wording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Labels {
@@ -72,7 +74,7 @@ impl Labels {
     /// Formats a score.
     pub fn written(self, score: f64) -> String {
         match self {
-            Labels::Tests => format!("{:.0}%", 100.0 * score),
+            Labels::Tests => percent(score),
             Labels::Game if score.abs() < 10.0 => format!("{score:.2}"),
             Labels::Game if score.abs() < 100.0 => format!("{score:.1}"),
             Labels::Board | Labels::Game => format!("{score:.0}"),
@@ -96,6 +98,6 @@ mod tests {
             ["0.50", "-9.25", "47.3", "2310"]
         );
         assert_eq!([47.34, 2310.4].map(|score| Labels::Board.written(score)), ["47", "2310"]);
-        assert_eq!([0.0, 0.625, 1.0].map(|share| Labels::Tests.written(share)), ["0%", "62%", "100%"]);
+        assert_eq!([0.0, 0.625, 1.0].map(|share| Labels::Tests.written(share)), ["0%", "63%", "100%"]);
     }
 }

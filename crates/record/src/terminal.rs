@@ -9,7 +9,7 @@ use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::headline::{duration, headline};
 use super::phase::Phase;
 use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
-use crate::plural::counted;
+use crate::plural::{counted, percent};
 use grpo_environment::{Labels, Verdict};
 
 /// Columns of the line of a step above the bar.
@@ -117,10 +117,10 @@ impl TerminalSink {
         self.pace = Some(pace);
         let left = duration(pace * self.max_steps.saturating_sub(record.step) as f64);
         let numbers = format!(
-            "reward {:.3}  {} {:.0}%  {} {}",
+            "reward {:.3}  {} {}  {} {}",
             record.reward,
             self.labels.succeeds(),
-            100.0 * record.succeeded(),
+            percent(record.succeeded()),
             if self.labels == Labels::Tests { "tests" } else { self.labels.score() },
             self.labels.written(record.score()),
         );
@@ -150,11 +150,11 @@ impl TerminalSink {
             None => String::new(),
         };
         self.console.print(&format!(
-            "held out, after step {}: {} {}{interval}, {:.0}% of {} {}{}, reward {:.3}",
+            "held out, after step {}: {} {}{interval}, {} of {} {}{}, reward {:.3}",
             record.step,
             self.labels.score(),
             self.labels.written(record.score()),
-            100.0 * record.succeeded(),
+            percent(record.succeeded()),
             counted(record.samples, "program"),
             self.labels.succeed(),
             self.tile(", best tile ", record.max_tile.unwrap_or(0)),
@@ -251,8 +251,7 @@ fn settling(done: usize, total: usize) -> String {
 
 /// Shares of completions that have succeeded by each turn, if there are several.
 fn by_turn(record: &StepRecord) -> String {
-    let shares: Vec<String> =
-        record.succeeded_by_turn().into_iter().map(|share| format!("{:.0}%", 100.0 * share)).collect();
+    let shares: Vec<String> = record.succeeded_by_turn().into_iter().map(percent).collect();
     if shares.is_empty() { String::new() } else { format!("by turn {}", shares.join(" ")) }
 }
 

@@ -83,7 +83,7 @@ impl SourceArgs {
         if let Some(path) = &self.config {
             CliError::refuse_special(format_args!("--config {}", path.display()), path)?;
             let text = std::fs::read_to_string(path)
-                .map_err(|error| unread(&format!("--config {}: {error}", path.display()), path))?;
+                .map_err(|error| unread(format!("--config {}: {error}", path.display()), path))?;
             let origin = path.display().to_string();
             match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
                 true => layers.trl(&origin, &text)?,
@@ -112,9 +112,9 @@ impl SourceArgs {
 }
 
 /// The error of a file that cannot be read: a file of nearly its name, or how to get one.
-fn unread(message: &str, path: &Path) -> CliError {
-    let hint = near::path_hint(path).unwrap_or_else(|| format!("`grpo-2048 config > {}` writes one", path.display()));
-    CliError::user_hint(message, hint)
+fn unread(message: String, path: &Path) -> CliError {
+    let write = || (!path.exists()).then(|| format!("`grpo-2048 config > {}` writes one", path.display()));
+    CliError::User { message, hint: near::path_hint(path).or_else(write) }
 }
 
 /// A file of YAML that is not called so gets a hint. A word and a colon at the start of a line are never TOML.

@@ -16,7 +16,7 @@ use crate::metrics::Console;
 /// defaults, its own comment follows the general one. With --config or --set: what would be in force, and where it comes from.
 #[derive(Debug, Args)]
 #[command(after_help = "Presets:
-  builtin   the built-in model, in about twenty minutes on two cores
+  builtin   the built-in model, in half an hour on two cores
   demo      the built-in model for a look, in about two minutes
   search    the built-in model with five seconds a game, for players that look further ahead
   llm       any language model, with LoRA

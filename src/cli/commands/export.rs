@@ -110,6 +110,7 @@ impl ExportArgs {
         check_vacant(&self.output_dir)?;
         let Source { config, run, base } = self.source(console)?;
         model::check_files("--model", &config)?;
+        model::warn_of_another_base(&config, console);
         let origin = Origin::of(&base);
         if let Some(repo) = &self.push {
             policy::check_push(repo).map_err(push_error)?;
@@ -133,7 +134,7 @@ impl ExportArgs {
         let exported = exported.map_err(|error| model::model_error("--model", &config, error))?;
         drop(wait);
         let training = run.map(|(run, steps)| Training::read(&run, steps)).transpose().map_err(report_error)?;
-        let text = card(&self.subject(origin), training.as_ref());
+        let text = card(&self.subject(origin, &config), training.as_ref());
         std::fs::write(partial.path().join(CARD), text).map_err(CliError::run)?;
         let names = names(partial.path()).map_err(CliError::run)?;
         if self.output_dir.is_dir() {
@@ -168,7 +169,7 @@ impl ExportArgs {
         }
     }
 
-    fn subject(&self, origin: Origin) -> CardSubject {
+    fn subject(&self, origin: Origin, config: &Config) -> CardSubject {
         let directory = || self.output_dir.file_name().map(|name| name.to_string_lossy().into_owned());
         CardSubject {
             name: self.push.as_ref().map(HubRepo::to_string).or_else(directory).unwrap_or_default(),
@@ -176,6 +177,7 @@ impl ExportArgs {
             base_id: origin.hub_id,
             license: origin.license,
             is_adapter: !self.merge,
+            rank: model::rank_of(Path::new(&config.model.adapter)),
         }
     }
 

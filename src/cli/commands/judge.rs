@@ -29,9 +29,9 @@ const AFTER_REQUESTS: &str = "stopping after the requests at hand; Ctrl-C again 
 ///
 /// Each line is {"id": "...", "completion": "..."}: the task (in a game, any name) and what a policy wrote, as text or as a
 /// list of messages with "content". Each line out is
-/// {"id", "reward", "verdict", "passed", "tests", "score", "fuel", "parts", "reason"}, in the order of the input, as soon
-/// as it and all before it are judged; input may be endless. A line that is no item ends it with exit code 2; it never
-/// earns a reward. Rewards depend on the completion, the environment and the settings alone.
+/// {"id", "reward", "verdict", "passed", "tests", "score", "fuel", "parts", "reason", "feedback"}, in the order of the
+/// input, as soon as it and all before it are judged; input may be endless. A line that is no item ends it with exit code
+/// 2; it never earns a reward. Rewards depend on the completion, the environment and the settings alone.
 ///
 /// With --serve the same is answered over HTTP: POST /judge takes an item or a list of them. POST /run_code and
 /// POST /run_jupyter take the requests of SandboxFusion, such as verl's, and run Python on a standard input, or the cells of
@@ -65,7 +65,7 @@ pub struct JudgeArgs {
     #[arg(long, conflicts_with_all = ["file", "serve"], help_heading = "Serving")]
     calls: bool,
     /// Let other machines ask as well
-    #[arg(long, requires = "serve", help_heading = "Serving")]
+    #[arg(long, help_heading = "Serving")]
     allow_remote: bool,
     /// Append each program that compiled code runs otherwise than CPython, which judges it, with both answers
     #[arg(long, value_name = "FILE", help_heading = "Judging", value_parser = text_path())]
@@ -78,6 +78,13 @@ pub struct JudgeArgs {
 
 impl JudgeArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
+        // Clap lets it pass, because the file has a default and conflicts with --serve.
+        if self.allow_remote && self.serve.is_none() {
+            return Err(CliError::user_hint(
+                "--allow-remote: nothing is served to other machines without --serve",
+                "add --serve HOST:PORT, or leave --allow-remote out",
+            ));
+        }
         let mut flags = self.flags.clone();
         flags.add("games", Some(self.games.unwrap_or(arena::GAMES)));
         let config = self.source.resolve(&flags, console)?;

@@ -114,7 +114,7 @@ impl Cli {
             Commands::Report(args) => args.run(console),
             Commands::Tasks(args) => args.run(console),
             Commands::Export(args) => args.run(console),
-            Commands::ExportCompletions(args) => args.run(),
+            Commands::ExportCompletions(args) => args.run(console),
             Commands::Check(args) => return args.run(console),
             Commands::Verify(args) => args.run(console),
             Commands::Doctor(args) => args.run(console, commit),

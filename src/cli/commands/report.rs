@@ -6,13 +6,30 @@ use std::process::{Command, Stdio};
 use clap::Args;
 
 use crate::cli::opened::interrupt;
-use crate::cli::opened::runs::report_error;
+use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
-use crate::metrics::Console;
+use crate::metrics::{Console, LAUNCHES_FILE, METRICS_FILE};
 use crate::report::{Follower, Refresh, RunReader, RunView, html};
+use crate::train::run_dir::{BEST, COMPLETIONS, DIFFERENCES, HALL_OF_FAME, REPLAYS};
 
 /// Name of the page in the directory of a single run.
 const PAGE: &str = "report.html";
+/// What a run consists of, with its checkpoints; people put pages and tables of their own beside it.
+const OWN: [&str; 13] = [
+    COMPLETIONS,
+    REPLAYS,
+    DIFFERENCES,
+    METRICS_FILE,
+    LAUNCHES_FILE,
+    HALL_OF_FAME,
+    BEST,
+    "config.toml",
+    "ended",
+    "elites.json",
+    "gpu.csv",
+    "tensorboard",
+    ".lock",
+];
 
 /// Show runs as one self-contained HTML page
 ///
@@ -27,7 +44,7 @@ const PAGE: &str = "report.html";
   grpo-2048 report runs/train-001 runs/train-002   compares; writes report.html here
   grpo-2048 report runs/train-001 --follow --open  in the browser, as the run writes")]
 pub struct ReportArgs {
-    /// Directories that runs write to
+    /// Directories that runs write to, or "latest"
     #[arg(value_name = "DIR", required = true)]
     runs: Vec<PathBuf>,
     /// Where to write the page
@@ -45,14 +62,18 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
-    pub fn run(self, console: &Console) -> Result<(), CliError> {
+    pub fn run(mut self, console: &Console) -> Result<(), CliError> {
+        for run in &mut self.runs {
+            *run = runs::named("report", run)?;
+        }
         let mut readers = RunReader::open_all(&self.runs).map_err(report_error)?;
         if self.follow {
             return self.serve(readers, console);
         }
+        let path = self.output_path();
+        self.runs.iter().try_for_each(|run| refuse_part(run, &path))?;
         let runs: Vec<RunView> =
             readers.iter_mut().map(RunReader::read_whole).collect::<Result<_, _>>().map_err(report_error)?;
-        let path = self.output_path();
         let page = html(&runs, Refresh::Never);
         output::write_file(format!("--output {}", path.display()), &path, page.as_bytes())?;
         for (run, note) in runs.iter().flat_map(|run| run.notes.iter().map(move |note| (run, note))) {
@@ -81,6 +102,19 @@ impl ReportArgs {
             open(&address)?;
         }
         follower.serve(&stop).map_err(report_error)
+    }
+}
+
+/// Refuses an `--output` over a file that `run` consists of.
+pub fn refuse_part(run: &Path, output: &Path) -> Result<(), CliError> {
+    let (Ok(run), Ok(target)) = (run.canonicalize(), output.canonicalize()) else { return Ok(()) };
+    let part = target.strip_prefix(run).ok().and_then(|part| part.iter().next()?.to_str());
+    match part.is_some_and(|part| OWN.contains(&part) || part.starts_with("checkpoint-")) {
+        true => Err(CliError::user_hint(
+            format!("--output {}: that is a file of the run itself", output.display()),
+            "name another file",
+        )),
+        false => Ok(()),
     }
 }
 

@@ -1,10 +1,12 @@
 //! `grpo-2048 verify`: were the rewards of this run the ones that its programs earn?
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::arena::{Arena, Evaluation, Rules};
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
@@ -13,7 +15,7 @@ use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::Case;
-use crate::metrics::{Console, shortest};
+use crate::metrics::{Console, METRICS_FILE, shortest};
 use crate::plural::counted;
 use crate::program::Program;
 use crate::report::{LoggedCompletion, LoggedTurn, completion_files, parse_completions};
@@ -22,14 +24,17 @@ use crate::seed::Seed;
 use crate::train::Combined;
 use crate::train::scoring::step_boards;
 
-/// Differences that are printed.
+/// Differences that are printed, and steps with missing completions.
 const SHOWN: usize = 10;
+/// The file with the step at which a run ended.
+const ENDED: &str = "ended";
 
 /// Judge all completions of a run again and compare the rewards with those that it learnt from
 ///
 /// A reward follows from the completion, the settings and the boards of its step, never from the machine. So anybody with
 /// the directory of a run and its environment can find out whether its rewards were earned. A run that was resumed with
-/// other settings, or whose tasks have changed since, differs.
+/// other settings, or whose tasks have changed since, differs. Completions that a step learnt from and that are no longer
+/// there are missing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 verify runs/train-001                         every reward of the run
@@ -38,7 +43,7 @@ const SHOWN: usize = 10;
 
 Exit codes:
   0  all rewards are the same
-  1  some are not, or the check itself failed
+  1  some are not, completions are missing, or the check itself failed
   2  wrong input")]
 pub struct VerifyArgs {
     #[command(flatten)]
@@ -76,6 +81,16 @@ struct Certificate {
     #[serde(skip_serializing_if = "Option::is_none")]
     numpy_interpreter_sha256: Option<&'static str>,
     differences: Vec<Difference>,
+    missing: Vec<Missing>,
+}
+
+/// A step that learnt from more completions than are in the log.
+#[derive(Serialize)]
+struct Missing {
+    step: usize,
+    /// How many are not there.
+    completions: usize,
+    of: usize,
 }
 
 /// A completion whose reward or evaluation is another than in the log.
@@ -89,17 +104,21 @@ struct Difference {
     evaluation: bool,
 }
 
-/// Completions whose rewards cannot be confirmed, by their number.
+/// Rewards that cannot be confirmed: how many, and of how many.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} of {1} rewards are not the ones that this run learnt from")]
-struct Unconfirmed(usize, usize);
+enum Unconfirmed {
+    #[error("{0} of {1} rewards are not the ones that this run learnt from")]
+    Differing(usize, usize),
+    #[error("{0} of {1} completions that this run learnt from are missing, and so are their rewards")]
+    Missing(usize, usize),
+}
 
 impl VerifyArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let run = runs::named("verify", &self.run)?;
         runs::require_directory("verify", &run)?;
-        let files: Vec<(usize, PathBuf)> = completion_files(&run).into_iter().step_by(self.every as usize).collect();
-        if files.is_empty() {
+        let steps: Vec<(usize, Option<PathBuf>)> = steps(&run).into_iter().step_by(self.every as usize).collect();
+        if steps.is_empty() {
             let words = format!("{}: no completions were logged", run.display());
             return Err(CliError::user_hint(words, "name the directory of a run, such as runs/train-001"));
         }
@@ -113,15 +132,30 @@ impl VerifyArgs {
             config: &config,
             console,
         }
-        .of(&run, &files)?;
+        .of(&run, &steps)?;
         certificate.numpy_interpreter_sha256 = sandbox.has_opened_numpy().then_some(grpo_sandbox::NUMPY_SHA256);
         match self.json {
             true => output::json(&certificate)?,
             false => output::print(&certificate.text())?,
         }
-        let (equal, all) = (certificate.equal, certificate.completions);
-        if equal == all { Ok(()) } else { Err(CliError::run(Unconfirmed(all - equal, all))) }
+        match (certificate.differences.len(), certificate.missing()) {
+            (0, 0) => Ok(()),
+            (0, missing) => Err(CliError::run(Unconfirmed::Missing(missing, certificate.completions + missing))),
+            (differing, _) => Err(CliError::run(Unconfirmed::Differing(differing, certificate.completions))),
+        }
     }
+}
+
+/// Every step that the run made, with the file of its completions, if it is there. A step that is being made may have its
+/// file already.
+fn steps(run: &Path) -> BTreeMap<usize, Option<PathBuf>> {
+    let text = |name: &str| String::from_utf8_lossy(&fs::read(run.join(name)).unwrap_or_default()).into_owned();
+    let recorded = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?["step"].as_u64()? as usize);
+    // The metrics are read before the files are listed, because a step writes its line after its file.
+    let last = text(METRICS_FILE).lines().filter_map(recorded).chain(text(ENDED).trim().parse().ok()).max();
+    let mut steps: BTreeMap<_, _> = (1..=last.unwrap_or(0)).map(|step| (step, None)).collect();
+    steps.extend(completion_files(run).into_iter().map(|(step, path)| (step, Some(path))));
+    steps
 }
 
 /// What judges the completions of a run.
@@ -143,18 +177,14 @@ struct Rejudged {
 }
 
 impl Verification<'_> {
-    fn of(&self, run: &Path, files: &[(usize, PathBuf)]) -> Result<Certificate, CliError> {
-        let count = self.console.count(files.len(), "steps");
-        let (mut logs, mut completions, mut differences) = (blake3::Hasher::new(), 0, Vec::new());
-        for (done, (step, path)) in files.iter().enumerate() {
+    fn of(&self, run: &Path, steps: &[(usize, Option<PathBuf>)]) -> Result<Certificate, CliError> {
+        let count = self.console.count(steps.len(), "steps");
+        let (mut logs, mut completions) = (blake3::Hasher::new(), 0);
+        let (mut differences, mut missing) = (Vec::new(), Vec::new());
+        for (done, (step, path)) in steps.iter().enumerate() {
             count.show(done, "");
-            let bytes = fs::read(path).map_err(CliError::run)?;
-            logs.update(&bytes);
-            let (logged, unreadable) = parse_completions(path, &bytes).map_err(report_error)?;
-            if unreadable > 0 {
-                let words = format!("{}: {} cannot be read", path.display(), counted(unreadable, "line"));
-                return Err(CliError::user(words));
-            }
+            let logged = path.as_ref().map_or(Ok(Vec::new()), |path| logged(path, &mut logs))?;
+            missing.extend(self.missing(*step, &logged));
             self.require_parts(*step, &logged)?;
             completions += logged.len();
             differences.extend(self.step(*step, &logged)?);
@@ -163,7 +193,7 @@ impl Verification<'_> {
         Ok(Certificate {
             run: run.display().to_string(),
             env: self.config.environment.env.clone(),
-            steps: files.len(),
+            steps: steps.len(),
             completions,
             equal: completions - differences.len(),
             completions_blake3: logs.finalize().to_hex().to_string(),
@@ -171,7 +201,15 @@ impl Verification<'_> {
             interpreter_sha256: grpo_sandbox::SHA256,
             numpy_interpreter_sha256: None,
             differences,
+            missing,
         })
+    }
+
+    /// None if the log has every completion of the step.
+    fn missing(&self, step: usize, logged: &[LoggedCompletion]) -> Option<Missing> {
+        let of = self.config.completions_per_step();
+        let there: BTreeSet<usize> = logged.iter().map(|one| one.index).filter(|index| *index < of).collect();
+        (there.len() < of).then_some(Missing { step, completions: of - there.len(), of })
     }
 
     /// Refuses rewards with a part that no setting gives: a program of the user's own added it, and it alone can say what
@@ -257,6 +295,18 @@ impl Verification<'_> {
     }
 }
 
+/// The completions in the file `path`, whose bytes `logs` takes in.
+fn logged(path: &Path, logs: &mut blake3::Hasher) -> Result<Vec<LoggedCompletion>, CliError> {
+    let bytes = fs::read(path).map_err(CliError::run)?;
+    logs.update(&bytes);
+    match parse_completions(path, &bytes).map_err(report_error)? {
+        (logged, 0) => Ok(logged),
+        (_, unreadable) => {
+            Err(CliError::user(format!("{}: {} cannot be read", path.display(), counted(unreadable, "line"))))
+        }
+    }
+}
+
 /// One turn, as the log tells it.
 struct Written<'a> {
     completion: &'a str,
@@ -277,6 +327,11 @@ fn written(logged: &LoggedCompletion) -> Vec<Written<'_>> {
 }
 
 impl Certificate {
+    /// Completions that are not there.
+    fn missing(&self) -> usize {
+        self.missing.iter().map(|step| step.completions).sum()
+    }
+
     fn text(&self) -> String {
         let Certificate { run, equal, completions, completions_blake3, interpreter_sha256, .. } = self;
         let steps = counted(self.steps, "step");
@@ -284,10 +339,14 @@ impl Certificate {
             "{equal} of {} rewards of {run} ({steps}) recomputed, equal\n\
              completions  blake3 {completions_blake3}\n\
              judged by    grpo-2048 {}, interpreter sha256 {interpreter_sha256}\n",
-            completions, self.grpo_2048
+            completions + self.missing(),
+            self.grpo_2048
         );
         if let Some(numpy) = self.numpy_interpreter_sha256 {
             text.push_str(&format!("             and with numpy, sha256 {numpy}\n"));
+        }
+        for Missing { step, completions, of } in self.missing.iter().take(SHOWN) {
+            text.push_str(&format!("step {step}: missing {completions} of {of} completions\n"));
         }
         for one in self.differences.iter().take(SHOWN) {
             let why = if one.evaluation { "its evaluation differs" } else { "its evaluation is the same" };

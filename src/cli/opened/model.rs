@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
+use super::runs;
 use crate::cli::said::{CliError, near};
 use crate::config::{Config, ModelConfig};
 use crate::environment::Environment;
@@ -47,6 +48,21 @@ pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
 /// user named the model with `flag`.
 pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
     let ModelConfig { model, adapter, .. } = &config.model;
+    if model.is_empty() {
+        return Err(CliError::user_hint(
+            format!("{flag} is empty"),
+            "expected `builtin`, a directory, a .gguf file or owner/name of the Hub",
+        ));
+    }
+    if let Some(checkpoint) = run_dir::latest_checkpoint(Path::new(model)).filter(|_| runs::is_run(Path::new(model))) {
+        let checkpoint = checkpoint.display();
+        return Err(CliError::user_hint(
+            format!("{flag} {model}: is the directory of a run, not a model"),
+            format!(
+                "its newest checkpoint is {checkpoint}: {flag} {checkpoint}, or --adapter {model} where adapters were trained"
+            ),
+        ));
+    }
     let gguf = model.ends_with(".gguf").then(|| PathBuf::from(model));
     let adapter = (!adapter.is_empty()).then(|| Path::new(adapter).join(ADAPTER_CONFIG));
     for path in gguf.into_iter().chain(adapter) {
@@ -76,17 +92,20 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
             let adapter = Path::new(&config.model.adapter);
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
             let hint = hint.or_else(|| adapter_hint(adapter));
-            let base = base_of(adapter).filter(|base| *base != config.model.model);
+            let base = base_of(adapter).filter(|base| !is_same(base, &config.model.model));
             let hint = hint.or_else(|| base.as_ref().map(|base| format!("say --model {base}")));
             let message = match &other {
                 // Tensors of another model say nothing to who took the wrong one.
-                PolicyError::WrongShape { .. } | PolicyError::MissingTensor { .. } if base.is_some() => {
+                PolicyError::AdapterTensors { .. } if base.is_some() => {
                     format!(
                         "--adapter {}: belongs to {}; found {flag} {}",
                         adapter.display(),
                         base.unwrap_or_default(),
                         config.model.model
                     )
+                }
+                PolicyError::Adapter { message } | PolicyError::AdapterTensors { message } => {
+                    format!("--adapter {}: {message}", adapter.display())
                 }
                 PolicyError::File { path, .. } if !adapter.as_os_str().is_empty() && path.starts_with(adapter) => {
                     format!("--adapter {}: {other}", adapter.display())
@@ -107,9 +126,34 @@ fn named_once(model: &str, error: &str) -> String {
 
 /// The model that the adapter in `dir` was trained on, as the adapter names it.
 fn base_of(dir: &Path) -> Option<String> {
+    Some(adapter_setting(dir, "base_model_name_or_path")?.as_str()?.to_owned())
+}
+
+/// Says that an adapter was trained on another model: its factors may fit all the same, and their numbers mean nothing.
+pub fn warn_of_another_base(config: &Config, console: &Console) {
+    let (model, adapter) = (&config.model.model, &config.model.adapter);
+    // A copy of a model has its name, wherever it lies.
+    let name = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
+    let other = |base: &String| !is_same(base, model) && name(base) != name(model);
+    if let Some(base) = base_of(Path::new(adapter)).filter(other) {
+        console.warn(&format!("--adapter {adapter}: was trained on {base}, and is put on {model}"));
+    }
+}
+
+/// The rank of the adapter in `dir`.
+pub fn rank_of(dir: &Path) -> Option<u64> {
+    adapter_setting(dir, "r")?.as_u64()
+}
+
+fn adapter_setting(dir: &Path, key: &str) -> Option<serde_json::Value> {
     let text = std::fs::read_to_string(dir.join(ADAPTER_CONFIG)).ok()?;
-    let settings: serde_json::Value = serde_json::from_str(&text).ok()?;
-    Some(settings.get("base_model_name_or_path")?.as_str()?.to_owned())
+    serde_json::from_str::<serde_json::Value>(&text).ok()?.get(key).cloned()
+}
+
+/// Whether two names of models are one, or one place.
+fn is_same(one: &str, other: &str) -> bool {
+    let place = |name: &str| std::fs::canonicalize(name).ok();
+    one == other || place(one).is_some_and(|found| Some(found) == place(other))
 }
 
 /// A hint where `dir` holds no adapter.
@@ -125,6 +169,7 @@ fn adapter_hint(dir: &Path) -> Option<String> {
 
 /// The same, with a message while the model is loaded, and one about it afterwards.
 pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Result<Policy, CliError> {
+    warn_of_another_base(config, console);
     let name = &config.model.model;
     if name == "builtin" {
         return policy(config, device);
@@ -134,10 +179,14 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
     drop(wait);
     let adapter = match config.model.adapter.as_str() {
         "" => String::new(),
-        adapter => match loaded.dropout() {
-            0.0 => format!(", with the adapter {adapter}"),
-            dropout => format!(", with the adapter {adapter} (lora_dropout {dropout})"),
-        },
+        adapter => {
+            let rank = loaded.rank().unwrap_or_default();
+            let dropout = match loaded.dropout() {
+                0.0 => String::new(),
+                dropout => format!(", lora_dropout {dropout}"),
+            };
+            format!(", with the adapter {adapter} (rank {rank}{dropout})")
+        }
     };
     let format = match (loaded.packed_bytes(), loaded.decoder().precision()) {
         (Some(bytes), _) => format!(" in {}", megabytes(bytes)),
@@ -216,7 +265,7 @@ mod tests {
         config.model.model = "builtin".into();
         config.model.adapter = dir.path().display().to_string();
         let told = |config: &Config| {
-            let error = PolicyError::WrongShape { name: "q_proj".into(), found: vec![2], expected: vec![3] };
+            let error = PolicyError::AdapterTensors { message: "`q_proj` has shape [2]".into() };
             let CliError::User { message, hint } = model_error("--model", config, error) else { panic!("a user's") };
             (message, hint.unwrap_or_default())
         };
@@ -227,7 +276,14 @@ mod tests {
         assert!(message.ends_with(": belongs to models/smollm2.gguf; found --model builtin"), "{message}");
         assert_eq!(hint, "say --model models/smollm2.gguf");
         config.model.model = "models/smollm2.gguf".into();
-        assert!(told(&config).0.contains("has shape [2]"), "its own model");
+        let adapter = dir.path().display();
+        let fault = format!("--adapter {adapter}: `q_proj` has shape [2]");
+        assert_eq!(told(&config).0, fault, "its own model");
+        let here = dir.path().canonicalize().unwrap();
+        let base = serde_json::json!({"peft_type": "LORA", "base_model_name_or_path": here});
+        std::fs::write(dir.path().join(ADAPTER_CONFIG), base.to_string()).unwrap();
+        config.model.model = format!("{adapter}/.");
+        assert_eq!(told(&config).0, fault, "the same place by another name");
     }
 
     #[test]

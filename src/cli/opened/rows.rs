@@ -52,7 +52,10 @@ pub fn suite_names() -> impl TypedValueParser<Value = Suite> {
 /// The rows of a file as tasks of `suite`; a file without any is refused, by the `flag` that names it.
 pub fn of_suite(flag: &str, suite: Suite, path: &Path) -> Result<SuiteRows, CliError> {
     let mut all = Vec::new();
-    each(path, |row| all.push(row))?;
+    each(path, |row| all.push(row)).map_err(|error| match error {
+        CliError::User { message, hint } => CliError::User { message: format!("{flag}{message}"), hint },
+        other => other,
+    })?;
     let found = suite.convert(&all);
     match found.tasks {
         0 => Err(none(format_args!("{flag}{}", path.display()), all.len(), &found.left_out)),

@@ -6,9 +6,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::near;
+use crate::arena::ArenaError;
 use crate::config::ConfigError;
 use crate::files;
+use crate::judge::JudgeError;
 use crate::metrics::visible;
+use crate::sft::SftError;
+use crate::train::TrainError;
 
 /// Exit code of a run that its guard stopped.
 const STOPPED: u8 = 3;
@@ -84,9 +88,12 @@ impl CliError {
         Ok(())
     }
 
-    /// The machine's or the program's fault.
+    /// The machine's or the program's fault, unless what could not be tried is the user's own game or task.
     pub fn run(error: impl Error + Send + Sync + 'static) -> CliError {
-        CliError::Run(Box::new(error))
+        match untried(&error) {
+            Some(ArenaError::Environment { .. }) => CliError::user(error),
+            _ => CliError::Run(Box::new(error)),
+        }
     }
 
     pub fn code(&self) -> u8 {
@@ -143,6 +150,16 @@ fn shown(message: &str) -> String {
     message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
+/// Why programs could not be tried, if that is what ended a command.
+fn untried<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ArenaError> {
+    match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+        (Some(TrainError::Arena(arena)), ..)
+        | (_, Some(SftError::Arena(arena)), _)
+        | (.., Some(JudgeError::Arena(arena))) => Some(arena),
+        _ => error.downcast_ref(),
+    }
+}
+
 /// An error with its causes. A cause that the message contains already is left out.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
@@ -168,6 +185,23 @@ mod tests {
         let CliError::User { message, hint } = error.into() else { panic!("the user's mistake") };
         assert!(message.contains("unknown key `rollout.num_generation`"), "{message}");
         assert_eq!(hint.as_deref(), Some("did you mean `num_generations`?"));
+    }
+
+    #[test]
+    fn a_game_that_fails_is_the_users_to_mend_wherever_it_is_found_out() {
+        let broken =
+            || ArenaError::Environment { completion: 3, game: "dice.py".into(), message: "step raised".into() };
+        let found = [
+            CliError::run(broken()),
+            CliError::run(TrainError::from(broken())),
+            CliError::run(JudgeError::from(broken())),
+        ];
+        for error in found.into_iter().chain([CliError::run(SftError::from(broken()))]) {
+            assert_eq!((error.code(), error.to_string().as_str()), (2, "dice.py: step raised"));
+        }
+        let ours = || ArenaError::Panicked { completion: 3, message: "index".into() };
+        assert_eq!(CliError::run(ours()).code(), 1);
+        assert_eq!(CliError::run(TrainError::from(ours())).code(), 1);
     }
 
     #[test]

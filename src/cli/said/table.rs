@@ -6,11 +6,6 @@ use crate::metrics;
 /// Stands where a number would mean nothing.
 pub const NOTHING: &str = "-";
 
-/// A share from 0 to 1 as whole percent.
-pub fn percent(share: f64) -> String {
-    format!("{:.0}%", 100.0 * share)
-}
-
 /// The rows, as wide as the terminal is; the first one is the head, the first column names.
 pub fn aligned(rows: &[Vec<String>]) -> String {
     metrics::aligned(rows, 1, output::columns())

@@ -18,7 +18,7 @@ const SHOWN_MAX: usize = 60;
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// A file that cannot be read.
-    #[error("{path}: cannot read the game")]
+    #[error("{path}: cannot read the game: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },
     /// A file that is not text, or too large.
     #[error("{path}: {found}; expected Python in UTF-8, at most {SOURCE_BYTES_MAX} bytes of it")]

@@ -6,14 +6,20 @@ use crate::program;
 
 /// Exceptions of Python and its library that are under others, after the one above them. What is not here is under
 /// `Exception` alone.
-const BELOW: [(&str, &str); 38] = [
+const BELOW: [(&str, &str); 46] = [
     ("ArithmeticError", "DecimalException FloatingPointError OverflowError ZeroDivisionError"),
     ("AttributeError", "FrozenInstanceError"),
+    ("BadOptionError", "AmbiguousOptionError"),
     ("BaseException", "BaseExceptionGroup GeneratorExit KeyboardInterrupt SystemExit"),
     ("BaseExceptionGroup", "ExceptionGroup"),
     ("ConnectionError", "BrokenPipeError ConnectionAbortedError ConnectionRefusedError ConnectionResetError"),
     ("DecimalException", "Clamped DivisionByZero FloatOperation Inexact InvalidOperation Rounded Subnormal"),
     ("EOFError", "IncompleteReadError"),
+    // That of configparser.
+    (
+        "Error",
+        "DuplicateOptionError DuplicateSectionError InterpolationError NoOptionError NoSectionError ParsingError",
+    ),
     ("Exception", "ExceptionGroup"),
     ("ImportError", "ModuleNotFoundError ZipImportError"),
     ("IndentationError", "TabError"),
@@ -23,6 +29,8 @@ const BELOW: [(&str, &str); 38] = [
     ("InvalidOperation", "ConversionSyntax DivisionImpossible DivisionUndefined InvalidContext"),
     ("KeyError", "ZoneInfoNotFoundError"),
     ("LookupError", "IndexError KeyError"),
+    ("MessageError", "CharsetError HeaderWriteError MessageParseError MultipartConversionError"),
+    ("MessageParseError", "BoundaryError HeaderParseError"),
     ("ModuleNotFoundError", "PackageNotFoundError"),
     ("NameError", "UnboundLocalError"),
     (
@@ -31,14 +39,18 @@ const BELOW: [(&str, &str); 38] = [
          InterruptedError IsADirectoryError NotADirectoryError PermissionError ProcessLookupError TimeoutError URLError \
          UnsupportedOperation gaierror herror",
     ),
-    ("ParsingError", "MissingSectionHeaderError"),
+    ("OptParseError", "BadOptionError OptionError OptionValueError"),
+    ("OptionError", "OptionConflictError"),
+    ("ParsingError", "MissingSectionHeaderError MultilineContinuationError"),
     ("PickleError", "PicklingError UnpicklingError"),
     ("Rounded", "Overflow Underflow"),
     ("RuntimeError", "BrokenBarrierError BrokenExecutor NotImplementedError PythonFinalizationError RecursionError"),
     ("RuntimeWarning", "InvalidTZPathWarning"),
+    ("SAXException", "SAXNotRecognizedException SAXNotSupportedException SAXParseException"),
     ("SubprocessError", "CalledProcessError TimeoutExpired"),
     ("Subnormal", "Underflow"),
     ("SyntaxError", "IndentationError ParseError"),
+    ("TarError", "CompressionError ExtractError FilterError HeaderError StreamError"),
     ("TypeError", "FloatOperation"),
     ("URLError", "ContentTooShortError HTTPError"),
     ("UnicodeError", "UnicodeDecodeError UnicodeEncodeError UnicodeTranslateError"),
@@ -166,6 +178,11 @@ mod tests {
             ("ExceptionGroup", "Exception"),
             ("PatternError", "error"),
             ("Mine", "Exception"),
+            ("NoSectionError", "Error"),
+            ("MultilineContinuationError", "ParsingError"),
+            ("SAXParseException", "SAXException"),
+            ("OptionConflictError", "OptParseError"),
+            ("ReadError", "Exception"),
         ] {
             assert!(is_a(raised, expected), "{raised} is a {expected}");
         }

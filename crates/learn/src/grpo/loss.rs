@@ -97,7 +97,10 @@ pub fn surrogate(tokens: &Tokens, config: &GrpoConfig) -> Result<Surrogate> {
 /// Source: Schulman et al. 2017, eq. 7, negated so that lower is better; Yu et al. 2025 for two clips; INTELLECT-2
 /// (2505.07291) for `delta`.
 fn clipped(ratio: &Tensor, advantage: &Tensor, config: &GrpoConfig) -> Result<Surrogate> {
-    let clipped = ratio.clamp(1.0 - config.epsilon, 1.0 + config.epsilon_high)?;
+    let (low, high) = (1.0 - config.epsilon, 1.0 + config.epsilon_high);
+    // A ratio at a bound keeps its whole gradient, as in PyTorch's clamp; candle's halves it, on the policy where a clip is 0.
+    let within = (ratio.ge(low)? * ratio.le(high)?)?;
+    let clipped = within.where_cond(ratio, &ratio.detach().clamp(low, high)?)?;
     let whole = (ratio * advantage)?;
     let bounded = match config.delta {
         0.0 => whole.clone(),

@@ -93,8 +93,12 @@ fn i8_one_update_a_rollout_is_the_policy_gradient() {
     }
     let expected = gradients(&loss, policy.trainable()).unwrap();
     let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
-    let (_, found) = loss_and_gradients(&policy, &sampled.batch(&config()));
-    assert_close(&found, &expected, 1e-4);
+    // On the policy the ratio is 1, also where that is a bound of the clip.
+    for (epsilon, epsilon_high) in [(0.2, 0.28), (0.0, 0.28), (0.2, 0.0), (0.0, 0.0)] {
+        let config = GrpoConfig { epsilon, epsilon_high, ..config() };
+        let (_, found) = loss_and_gradients(&policy, &sampled.batch(&config));
+        assert_close(&found, &expected, 1e-4);
+    }
 }
 
 /// Completions as a server would return them, with log-probabilities that are off by half a nat in alternating

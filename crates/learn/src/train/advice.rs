@@ -51,9 +51,10 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String
     }
     let (longest, model) = (config.rollout.max_completion_length, config.model.model.as_str());
     if counts.share(Verdict::Cut) >= MANY_CUT {
-        advice.push(format!("longer completions: --max-completion-length {}", 2 * longest));
+        advice.push(format!("longer completions: --set rollout.max_completion_length={}", 2 * longest));
     }
-    if model == "builtin" {
+    // Every weight is trained of the built-in model alone, also where a checkpoint of it is named.
+    if model == "builtin" || config.model.lora_r == 0 {
         return advice;
     }
     if succeeded < HARDLY_ANY && config.model.adapter.is_empty() && labels == Labels::Board {
@@ -63,10 +64,10 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String
         ));
     }
     if config.rollout.temperature > COOLER {
-        advice.push(format!("fewer slips: --temperature {COOLER}"));
+        advice.push(format!("fewer slips: --set rollout.temperature={COOLER}"));
     }
     if succeeded < HARDLY_ANY && labels == Labels::Tests {
-        advice.push("easier tasks among the first, a larger --num-generations, or --set reward.tests=share".into());
+        advice.push("easier tasks among the first, more completions a prompt (rollout.num_generations), or --set reward.tests=share".into());
     }
     advice
 }
@@ -93,10 +94,10 @@ mod tests {
         let found = told_of(&counts(1, 4, 27), &config, Labels::Board);
         for words in [
             "84% are cut",
-            "--max-completion-length 256",
+            "rollout.max_completion_length=256",
             "sft --model m.gguf",
             "--adapter runs/warm",
-            "--temperature 0.7",
+            "rollout.temperature=0.7",
         ] {
             assert!(found.contains(words), "{words} in {found}");
         }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::arena::Evaluation;
-use crate::config::{RewardConfig, ScaleRewards, TurnsReward};
+use crate::config::{GrpoConfig, RewardConfig, TurnsReward};
+use crate::groups::Groups;
 use crate::grpo;
 use crate::metrics::{Event, GamePlayed, Period, Player};
 use crate::program::{Program, Rejection};
@@ -162,9 +163,12 @@ fn discounted_parts(rewards: &[&Reward], most: usize, gamma: f64) -> Vec<(&'stat
     names.map(|name| (name, discounted(rewards, 0, most, gamma, |reward| of(reward, name)) as f32)).collect()
 }
 
-/// Whether all rewards of a group count as equal, so that there is nothing to learn from it.
-pub fn is_tied(group: &[Episode], scale: ScaleRewards) -> bool {
-    grpo::is_tied(&group.iter().flat_map(|episode| episode.returns.iter().copied()).collect::<Vec<_>>(), scale)
+/// Whether all rewards of a group that are learnt from count as equal, so that there is nothing to learn.
+pub fn is_tied(group: &[Episode], config: &GrpoConfig) -> bool {
+    let firsts = Groups::new(group.len(), group.iter().map(|episode| episode.returns[0]).collect());
+    let learnt = grpo::learnt_from(&firsts, config);
+    let returns: Vec<f32> = learnt.items().iter().flat_map(|place| group[*place].returns.iter().copied()).collect();
+    grpo::is_tied(&returns, config.scale_rewards)
 }
 
 /// Wall-clock time of sampling and scoring.

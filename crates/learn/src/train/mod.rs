@@ -316,7 +316,7 @@ impl Run<'_> {
         let saved = progress.dir.checkpoints();
         let good = collapse.last_good(saved.iter().map(|(step, _)| *step));
         let last_good = saved.into_iter().find(|(step, _)| Some(*step) == good).map(|(_, path)| path);
-        Stopped { collapse, last_good, adapters: self.config.model.lora_r > 0 }
+        Stopped { collapse, last_good, adapters: self.policy.rank().is_some() }
     }
 
     /// Ranks the hall of fame, by held-out games where the settings ask for them, writes it, and returns the summary of the run.

@@ -24,7 +24,7 @@ pub fn of_episodes(step: usize, sampled: &Sampled, environment: &Environment, co
     let share = |holds: &dyn Fn(&Episode) -> bool| items.iter().filter(|episode| holds(episode)).count() as f64 / count;
     let lengths: Vec<usize> = items.iter().map(Episode::sampled_tokens).collect();
     let tokens: usize = lengths.iter().sum();
-    let tied = episodes.iter().filter(|group| is_tied(group, config.grpo.scale_rewards)).count();
+    let tied = episodes.iter().filter(|group| is_tied(group, &config.grpo)).count();
     let parsed: Vec<[u8; 32]> =
         items.iter().filter_map(|episode| episode.answer().program.as_ref().ok()).map(Program::digest).collect();
     let unique = parsed.iter().collect::<BTreeSet<_>>().len();

@@ -6,7 +6,7 @@
 //! Source: dynamic sampling in Yu et al. 2025, with a bounded number of rounds. A group that stays tied remains in the
 //! step and is counted in its metrics.
 
-use crate::config::ScaleRewards;
+use crate::config::GrpoConfig;
 use crate::groups::Groups;
 use crate::metrics::Event;
 use crate::rollout::{CompletionId, GroupRequest};
@@ -55,9 +55,9 @@ impl Sampled {
     }
 
     /// Indices of the tied groups.
-    fn tied(&self, scale: ScaleRewards) -> Vec<usize> {
+    fn tied(&self, config: &GrpoConfig) -> Vec<usize> {
         let groups = self.episodes.iter().enumerate();
-        groups.filter(|(_, group)| is_tied(group, scale)).map(|(group, _)| group).collect()
+        groups.filter(|(_, group)| is_tied(group, config)).map(|(group, _)| group).collect()
     }
 
     /// Replaces the groups with the indices `groups` by those of `anew`.
@@ -92,7 +92,7 @@ impl Stage<'_> {
         let (episodes, timing) = self.finish(begun.in_play, &requests, inputs.draw(), observer)?;
         let mut sampled = Sampled::new(&requests, episodes, timing, lag);
         for round in 0..rounds {
-            let tied = sampled.tied(self.config.grpo.scale_rewards);
+            let tied = sampled.tied(&self.config.grpo);
             if tied.is_empty() {
                 break;
             }
@@ -146,16 +146,26 @@ mod tests {
     #[test]
     fn groups_sampled_anew_take_the_place_of_those_that_were_tied() {
         let first = sampled(&[0.5, 0.5, 0.1, 0.2, 0.3, 0.3], 10);
-        assert_eq!(first.tied(ScaleRewards::Group), [0, 2]);
+        let config = Config::preset("builtin").unwrap().grpo;
+        let config = GrpoConfig { learn_from_best: 0, learn_from_worst: 0, ..config };
+        assert_eq!(first.tied(&config), [0, 2]);
         assert!(first.is_off_policy() && first.policy_lag() == 1.0);
         let anew = Sampled { lags: vec![0; 2], ..sampled(&[0.6, 0.7, 0.4, 0.4], 100) };
         let second = first.replace(&[0, 2], anew);
         assert!(second.is_off_policy() && second.policy_lag() == 1.0 / 3.0);
         let rewards: Vec<f32> = second.episodes.items().iter().map(|episode| episode.reward.value).collect();
         assert_eq!(rewards, [0.6, 0.7, 0.1, 0.2, 0.4, 0.4]);
-        assert_eq!(
-            (second.tied(ScaleRewards::Group), second.resampled, second.completion_tokens),
-            (vec![2], 2, 6 * 10 + 4 * 100)
-        );
+        assert_eq!((second.tied(&config), second.resampled, second.completion_tokens), (vec![2], 2, 6 * 10 + 4 * 100));
+    }
+
+    #[test]
+    fn a_group_is_tied_if_those_are_equal_that_are_learnt_from() {
+        let episodes = [0.5, 0.1, 0.5, 0.5, 0.1, 0.2].map(|reward| episode(reward, 10));
+        let config = Config::preset("builtin").unwrap().grpo;
+        let tied = |best, worst| {
+            is_tied(&episodes, &GrpoConfig { learn_from_best: best, learn_from_worst: worst, ..config.clone() })
+        };
+        assert!(tied(3, 0) && tied(0, 2), "0.5 three times, 0.1 twice");
+        assert!(!tied(4, 0) && !tied(0, 3) && !tied(1, 1) && !tied(0, 0));
     }
 }

@@ -14,16 +14,17 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::files::{self, PARTIAL};
+use crate::metrics::METRICS_FILE;
 
 mod checkpoints;
 mod recorded;
 
-use checkpoints::{checkpoints, numbered};
+use checkpoints::{CHECKPOINT, checkpoints, numbered};
 pub use checkpoints::{latest_checkpoint, newest_good, step_of, steps_done};
 pub use error::RunDirError;
 use recorded::CONFIG;
 pub use recorded::recorded_text;
-use recorded::{FREE_KEYS, config_text, config_text_over, differences, recorded};
+use recorded::{FREE_KEYS, WRITTEN, config_text, config_text_over, differences, recorded};
 
 /// The directory for runs without `--output-dir`, each in its own numbered directory.
 pub const RUNS: &str = "runs";
@@ -88,6 +89,9 @@ impl RunDir {
         creatable(path)?;
         let found = || path.to_owned();
         if path.join(CONFIG).exists() {
+            if has_nothing_yet(path)? {
+                return lock(path).map(drop);
+            }
             let differing = differences(&recorded(path)?, config, &["train.output_dir", "train.board_salt"]);
             return Err(RunDirError::Occupied { path: found(), differing });
         }
@@ -106,18 +110,31 @@ impl RunDir {
         };
         RunDir::vacant(&path, config)?;
         let dir = RunDir::lock(path)?;
+        dir.sweep()?;
+        // Of a run that ended before its first checkpoint: the evaluation of a model that nothing was learnt by.
+        let measured = dir.path.join(METRICS_FILE);
+        match fs::remove_file(&measured) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(RunDirError::io(&measured)(error)),
+            _ => (),
+        }
         let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
         dir.write_whole(CONFIG, config_text(config, about).as_bytes())?;
         Ok(dir)
     }
 
+    /// Refuses a run that was begun with settings that may not change.
+    pub fn check_settings(path: &Path, config: &Config) -> Result<(), RunDirError> {
+        let differing = differences(&recorded(path)?, config, FREE_KEYS);
+        match differing.is_empty() {
+            true => Ok(()),
+            false => Err(RunDirError::Differs { path: path.to_owned(), differing }),
+        }
+    }
+
     /// Locks the directory of a run that continues and finds its newest checkpoint that is not damaged. Newer ones are
     /// renamed: `checkpoint-7` becomes `checkpoint-7.damaged`.
     pub fn reopen(path: &Path, config: &Config) -> Result<Reopened, RunDirError> {
-        let differing = differences(&recorded(path)?, config, FREE_KEYS);
-        if !differing.is_empty() {
-            return Err(RunDirError::Differs { path: path.to_owned(), differing });
-        }
+        RunDir::check_settings(path, config)?;
         let (good, damaged) = newest_good(path);
         let mut notices: Vec<String> =
             damaged.iter().map(|(path, reason)| format!("{}: {reason}", path.display())).collect();
@@ -313,13 +330,23 @@ pub fn next_free(runs: &Path, kind: &str) -> Result<PathBuf, RunDirError> {
 /// Refuses a path below something that is no directory, or where nothing can be created. It creates a directory to find
 /// out, because permissions do not tell whether a file system is full or read-only.
 fn creatable(path: &Path) -> Result<(), RunDirError> {
-    let place = path.ancestors().find(|place| place.exists()).unwrap_or(Path::new("."));
+    // A link to nowhere is in the way, though it does not exist.
+    let place = path.ancestors().find(|place| place.exists() || place.is_symlink()).unwrap_or(Path::new("."));
     if !place.is_dir() {
         return Err(RunDirError::NoDirectory { path: place.to_owned() });
     }
     let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(place).and_then(tempfile::TempDir::close);
     // Its kind alone: the words would name the directory that was tried.
     made.map_err(|error| RunDirError::NotWritable { path: place.to_owned(), source: error.kind().into() })
+}
+
+/// Whether a run ended before its first checkpoint and step: there is nothing to go on with, and nothing to lose.
+fn has_nothing_yet(path: &Path) -> Result<bool, RunDirError> {
+    let is_ours = fs::read_to_string(path.join(CONFIG)).is_ok_and(|text| text.starts_with(WRITTEN));
+    let mut entries = fs::read_dir(path).map_err(RunDirError::io(path))?.flatten();
+    let has_steps = |folder: &str| fs::read_dir(path.join(folder)).is_ok_and(|mut files| files.next().is_some());
+    let has_checkpoint = entries.any(|entry| entry.file_name().to_string_lossy().starts_with(CHECKPOINT));
+    Ok(is_ours && !has_checkpoint && !STEP_FOLDERS.into_iter().any(has_steps))
 }
 
 fn is_empty(path: &Path) -> Result<bool, RunDirError> {

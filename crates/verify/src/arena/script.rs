@@ -11,8 +11,10 @@
 mod seats;
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, HostError, Limits, Sandbox, Session, Unloaded};
+use parking_lot::Mutex;
 
 use super::Rules;
 use super::play::{GameError, Play, Unplayed};
@@ -69,14 +71,19 @@ fn answers_for(sandbox: &Sandbox, game: &ScriptGame, actions: Option<&BTreeSet<S
         return Ok(true);
     }
     let Some(actions) = actions else { return Ok(false) };
-    let usual = match game.usual_actions().get() {
-        Some(usual) => usual,
-        None => {
-            let found = found_usual(sandbox, game)?;
-            game.usual_actions().get_or_init(|| found)
-        }
-    };
-    Ok(actions.is_subset(usual))
+    // What fails before the first move needs no reference player, each of which might hang as long.
+    Ok(actions.is_empty() || actions.is_subset(found_once(game.usual_actions(), || found_usual(sandbox, game))?))
+}
+
+/// What `cell` holds, or what `find` finds for it. Where several workers ask, one finds it and the others wait.
+fn found_once<T, E>(cell: &OnceLock<T>, find: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+    static FINDING: Mutex<()> = Mutex::new(());
+    let _turn = FINDING.lock();
+    if let Some(found) = cell.get() {
+        return Ok(found);
+    }
+    let found = find()?;
+    Ok(cell.get_or_init(|| found))
 }
 
 /// Every action of a game of each reference player.
@@ -105,6 +112,9 @@ fn found_usual(sandbox: &Sandbox, game: &ScriptGame) -> Result<BTreeSet<String>,
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
     use grpo_sandbox::TierChoice;
 
     use super::*;
@@ -117,6 +127,20 @@ mod tests {
     const GAME: &str = "\"\"\"Say 1.\"\"\"\nENTRY, SCALE, MOVES = 'say(seen)', 3, 3\nclass Rules:\n    left = 3\n\
         def reset():\n    global rules\n    rules = Rules()\n    return [1]\n\
         def step(action):\n    rules.left -= 1\n    return [1], action, rules.left == 0\n";
+
+    #[test]
+    fn what_several_workers_ask_for_is_found_by_one_of_them_and_again_only_after_a_failure() {
+        let (cell, finds) = (OnceLock::new(), AtomicUsize::new(0));
+        assert_eq!(found_once(&cell, || Err(7)), Err(7));
+        let find = || {
+            std::thread::sleep(Duration::from_millis(20));
+            Ok::<_, u32>(finds.fetch_add(1, Ordering::SeqCst))
+        };
+        std::thread::scope(|scope| {
+            (0..4).for_each(|_| drop(scope.spawn(|| assert_eq!(found_once(&cell, find), Ok(&0)))));
+        });
+        assert_eq!(finds.into_inner(), 1);
+    }
 
     #[test]
     fn the_rules_of_a_game_leave_the_tier_and_only_its_player_is_told_of() {

@@ -14,11 +14,13 @@ use super::play::{Play, Unplayed, ending};
 use super::solver::{Answered, Solver};
 use super::{FUEL_PER_SECOND, Rules};
 use crate::environment::tasks::{Answer, Kind, Task, Tasks};
-use crate::environment::{Case, Ending, FailedTest, Outcome, TestsTrace, Trace, Value};
+use crate::environment::{Case, Ending, Equality, FailedTest, Outcome, TestsTrace, Trace, Value};
 use crate::program::Program;
 
 /// Characters of a value that a reason shows.
 const SHOWN: usize = 80;
+/// What stands for what is cut.
+const CUT: &str = "...";
 
 /// Tries a program on task number `number`. What passes compiled is tried in the interpreter where `rules` ask for it.
 pub(super) fn solve(
@@ -141,8 +143,21 @@ impl Tally {
 }
 
 fn wrong(task: &Task, test: usize, answer: &Answer) -> String {
-    let expected = task.tests[test].expected.as_ref().map(shown).unwrap_or_default();
-    format!("{} gave {}, expected {expected}", asked(task, test), shown(answer))
+    let wanted = task.tests[test].expected.as_ref();
+    let (gave, expected) = (shown(answer), wanted.map(shown).unwrap_or_default());
+    let why = match gave == expected {
+        _ if is_near(answer, wanted) => "; they agree to 1e-9 (a task may set `tolerance`)",
+        true if gave.contains("nan") => "; nan equals nothing, itself included",
+        true if gave.ends_with(CUT) => "; they differ further on",
+        _ => "",
+    };
+    format!("{} gave {gave}, expected {expected}{why}", asked(task, test))
+}
+
+/// Whether an answer differs from what is expected in the last digits of floats alone, as mathematical libraries do.
+fn is_near(answer: &Answer, expected: Option<&Answer>) -> bool {
+    let near = Equality { tolerance: 1e-9, ..Equality::PYTHON };
+    matches!((answer, expected), (Answer::Value(a), Some(Answer::Value(b))) if a.equals(b, &near) && a != b)
 }
 
 /// What a test asks, as a person would write it.
@@ -167,7 +182,7 @@ fn shown(answer: &Answer) -> String {
 
 fn cut(text: &str) -> String {
     let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
-    if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
+    if end < text.len() { format!("{}{CUT}", &text[..end]) } else { text.to_owned() }
 }
 
 impl Rules {

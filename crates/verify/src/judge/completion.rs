@@ -18,10 +18,6 @@ impl<'de> Visitor<'de> for Completion {
         Ok(text.to_owned())
     }
 
-    fn visit_string<E>(self, text: String) -> Result<String, E> {
-        Ok(text)
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<String, A::Error> {
         let mut text = String::new();
         while let Some(Message(content)) = messages.next_element()? {

@@ -14,6 +14,9 @@ use super::{COMPLETION_BYTES_MAX, Item, Judge, JudgeError, Judgement, Pending};
 /// Bytes of the longest line: a completion, with room for JSON's escapes.
 pub const ITEM_BYTES_MAX: usize = 8 << 20;
 
+/// What some editors and tables write before the first line.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Most items that are judged at once: several batches of a trainer. Each holds a program of at most 64 KiB.
 const AHEAD: usize = 512;
 
@@ -127,8 +130,9 @@ impl<R: Read> Lines<R> {
                     format!("longer than {ITEM_BYTES_MAX} bytes; a completion may have {COMPLETION_BYTES_MAX}");
                 return Err(self.wrong(reason));
             }
+            let line = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| self.line == 1).unwrap_or(&line);
             if !line.trim_ascii().is_empty() {
-                return item(&line).map(Some).map_err(|reason| self.wrong(reason));
+                return item(line).map(Some).map_err(|reason| self.wrong(reason));
             }
         }
     }

@@ -7,12 +7,14 @@
 
 mod calls;
 mod completion;
+mod id;
 mod lines;
 pub mod server;
 #[cfg(test)]
 mod tests;
 
 pub use calls::judge_calls;
+pub use id::Id;
 pub use lines::{ITEM_BYTES_MAX, LinesError, judge_lines};
 
 use std::collections::BTreeMap;
@@ -21,6 +23,7 @@ use std::io::Write;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 
 use crate::arena::{Arena, ArenaError, Evaluation, Scoring};
 use crate::config::{Feedback, RewardConfig, nearest};
@@ -38,7 +41,7 @@ pub const COMPLETION_BYTES_MAX: usize = 4 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Item {
     /// The task that it answers. In a game any name will do; the judgement repeats it.
-    pub id: String,
+    pub id: Id,
     /// The policy's text, with a program somewhere in it; also read from a list of messages.
     #[serde(deserialize_with = "completion::text")]
     pub completion: String,
@@ -48,7 +51,7 @@ pub struct Item {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
     /// Name of the item.
-    pub id: String,
+    pub id: Id,
     pub reward: f32,
     /// What came of the completion.
     pub verdict: Verdict,
@@ -139,7 +142,7 @@ impl Judge {
         let programs = entries.iter().map(|entry| (entry.program.clone(), entry.cases.as_slice()));
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?;
         let judged = items.iter().zip(entries.iter().zip(&evaluations));
-        Ok(judged.map(|(item, (entry, evaluation))| self.judgement(&item.id, entry, evaluation)).collect())
+        Ok(judged.map(|(item, (entry, evaluation))| self.judgement(item.id.clone(), entry, evaluation)).collect())
     }
 
     /// Starts to judge one item beside others; items of lower turns are played first.
@@ -153,23 +156,26 @@ impl Judge {
     /// Waits for a judgement.
     fn finish(&self, pending: Pending) -> Result<Judgement, JudgeError> {
         let evaluations = pending.scoring.finish(&mut |_, _| ())?;
-        Ok(self.judgement(&pending.id, &pending.entry, &evaluations[&0]))
+        Ok(self.judgement(pending.id, &pending.entry, &evaluations[&0]))
     }
 
     fn entry(&self, item: &Item) -> Result<Entry, JudgeError> {
         let bytes = item.completion.len();
         if bytes > COMPLETION_BYTES_MAX {
-            return Err(JudgeError::TooLong { id: item.id.clone(), bytes });
+            return Err(JudgeError::TooLong { id: item.id.to_string(), bytes });
         }
         let cases = match self.arena.environment().has_tests() {
-            true => vec![*self.tasks.get(&item.id).ok_or_else(|| self.unknown(&item.id))?],
+            true => {
+                let name = item.id.to_string();
+                vec![*self.tasks.get(&name).ok_or_else(|| self.unknown(name))?]
+            }
             false => self.games.iter().map(|&seed| seed.into()).collect(),
         };
         Ok(Entry { program: self.arena.program(&item.completion, cases[0]), cases })
     }
 
-    fn unknown(&self, id: &str) -> JudgeError {
-        let near = nearest(id, self.tasks.keys().map(String::as_str));
+    fn unknown(&self, id: String) -> JudgeError {
+        let near = nearest(&id, self.tasks.keys().map(String::as_str));
         let hint = match (near, self.tasks.keys().next()) {
             (Some(near), _) => format!("did you mean {near:?}?"),
             (None, Some(first)) => match self.tasks.len() {
@@ -178,15 +184,15 @@ impl Judge {
             },
             (None, None) => "it has none".to_owned(),
         };
-        JudgeError::UnknownTask { id: id.to_owned(), environment: self.arena.environment().name().to_owned(), hint }
+        JudgeError::UnknownTask { id, environment: self.arena.environment().name().to_owned(), hint }
     }
 
-    fn judgement(&self, id: &str, Entry { program, cases }: &Entry, evaluation: &Evaluation) -> Judgement {
+    fn judgement(&self, id: Id, Entry { program, cases }: &Entry, evaluation: &Evaluation) -> Judgement {
         let reward = self.rule.score(Judged { evaluation, tokens: None, program: program.as_ref().ok() });
         let tests = self.tests(cases, evaluation);
-        self.keep_difference(id, evaluation);
+        self.keep_difference(&id, evaluation);
         Judgement {
-            id: id.to_owned(),
+            id,
             reward: reward.value,
             verdict: evaluation.verdict(false),
             passed: tests.iter().map(|tests| tests.passed).sum(),
@@ -199,10 +205,10 @@ impl Judge {
         }
     }
 
-    fn keep_difference(&self, id: &str, evaluation: &Evaluation) {
+    fn keep_difference(&self, id: &Id, evaluation: &Evaluation) {
         let (Some(file), Some(difference)) = (&self.differences, &evaluation.usage.difference) else { return };
         let mut line = difference.to_json();
-        line["id"] = id.into();
+        line["id"] = json!(id);
         // The reward is right all the same.
         if let Err(error) = file.lock().write_all(format!("{line}\n").as_bytes()) {
             tracing::error!("a difference between the sandbox's tiers is not kept: {error}");
@@ -233,7 +239,7 @@ struct Entry {
 
 /// An item that is being judged. Dropping it cancels the games that have not started.
 struct Pending {
-    id: String,
+    id: Id,
     entry: Entry,
     scoring: Scoring,
 }

@@ -94,7 +94,7 @@ fn answers_come_in_the_order_of_the_lines_whoever_plays() {
     ended.unwrap();
     assert_eq!(inline.iter().map(|answer| answer.score).collect::<Vec<_>>(), points.map(f64::from));
     assert_eq!(
-        inline.iter().map(|answer| answer.id.clone()).collect::<Vec<_>>(),
+        inline.iter().map(|answer| answer.id.to_string()).collect::<Vec<_>>(),
         ["0", "1", "2", "3", "4", "5", "6", "7"]
     );
     for workers in [1, 2, 8] {
@@ -110,7 +110,7 @@ fn a_line_is_answered_before_the_next_one_comes() {
         let mut ids = Vec::new();
         let mut next = Some(trainer);
         judge_lines(&judge(workers), input, "stdin", &mut |judgement| {
-            ids.push(judgement.id.clone());
+            ids.push(judgement.id.to_string());
             // The second line is written only when the first has been answered, and then there are no more.
             next.take().map_or(Ok(()), |mut trainer| trainer.write_all(line("second", 5).as_bytes()))
         })
@@ -151,13 +151,35 @@ fn endless_input_is_read_no_further_than_is_judged_at_once() {
 }
 
 #[test]
+fn an_id_may_be_an_integer_and_is_answered_as_it_came() {
+    let ids = ["3", "-1", "18446744073709551615", "\"3\""];
+    let input = ids.map(|id| format!("{{\"id\": {id}, \"completion\": \"\"}}\n")).concat();
+    let (given, ended) = answers(0, text(input));
+    ended.unwrap();
+    assert_eq!(given.iter().map(|answer| serde_json::to_string(&answer.id).unwrap()).collect::<Vec<_>>(), ids);
+    assert_eq!(given[0].id.to_string(), given[3].id.to_string(), "both name the same task");
+}
+
+#[test]
+fn a_byte_order_mark_is_taken_before_the_first_line_alone() {
+    for before in ["\u{feff}", "\u{feff}\r\n"] {
+        let (given, ended) = answers(0, text([before, &line("a", 1)].concat()));
+        ended.unwrap();
+        assert_eq!(given.len(), 1, "{before:?}");
+    }
+    let (given, ended) = answers(0, text([&line("a", 1), "\u{feff}", &line("b", 1)].concat()));
+    assert_eq!((given.len(), ended.is_err()), (1, true));
+}
+
+#[test]
 fn a_line_that_is_no_item_is_named_after_all_before_it_are_answered_and_earns_nothing() {
     let long = format!("{{\"id\": \"a\", \"completion\": \"{}\"}}\n", "x".repeat(10 << 20));
     let large = format!("{{\"id\": \"a\", \"completion\": \"{}\"}}\n", "x".repeat(5 << 20));
     let cases = [
         ("nonsense\n", "expected ident at column 2; expected {\"id\": \"...\", \"completion\": \"...\"}"),
         ("{\"id\": \"a\"}\n", "missing field `completion`; expected {"),
-        ("{\"id\": 7, \"completion\": \"\"}\n", "invalid type: integer `7`, expected a string; expected {"),
+        ("{\"id\": 7.5, \"completion\": \"\"}\n", "floating point `7.5`, expected a text or an integer; expected {"),
+        ("{\"id\": [7], \"completion\": \"\"}\n", "invalid type: sequence, expected a text or an integer; expected {"),
         ("{\"id\": \"a\", \"completion\": \"\"", "expected `,` or `}` at column 29; expected {"),
         ("{\"id\": \"a\", \"completion\": \"\u{1}\"}\n", "control character"),
         (long.as_str(), "longer than 8388608 bytes; a completion may have 4194304"),
@@ -166,7 +188,7 @@ fn a_line_that_is_no_item_is_named_after_all_before_it_are_answered_and_earns_no
     for (wrong, expected) in cases {
         let input = [&line("a", 9000), "\n  \n", &line("b", 1), wrong, &line("c", 1)].concat();
         let (given, ended) = answers(2, text(input));
-        assert_eq!(given.iter().map(|answer| answer.id.as_str()).collect::<Vec<_>>(), ["a", "b"], "{expected}");
+        assert_eq!(given.iter().map(|answer| answer.id.to_string()).collect::<Vec<_>>(), ["a", "b"], "{expected}");
         let error = ended.unwrap_err().to_string();
         assert!(error.starts_with("stdin:5: "), "{error}");
         assert!(error.contains(expected), "{error}");

@@ -19,6 +19,9 @@ pub fn disk(output_dir: &Path) -> Finding {
     let Some(existing) = absolute.ancestors().find(|path| path.exists()) else {
         return Finding::problem("disk", format!("{}: no such place", wanted.display()), advice);
     };
+    if !existing.is_dir() {
+        return Finding::problem("disk", format!("{}: is no directory", existing.display()), advice);
+    }
     match rustix::fs::statvfs(existing) {
         Ok(status) => {
             let free = status.f_bavail * status.f_frsize;

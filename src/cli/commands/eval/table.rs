@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::report::{EvalReport, Games};
 use super::verdicts;
-use crate::cli::said::table::{NOTHING, aligned, percent};
+use crate::cli::said::table::{NOTHING, aligned};
 use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
-use crate::plural::counted;
+use crate::plural::{counted, percent};
 
 /// A best of n is shown with its interval where there are at least so many times n samples.
 const SURE_SHARE: usize = 4;

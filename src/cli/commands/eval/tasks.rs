@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::report::summarised;
 use super::suite::SuiteFacts;
 use super::verdicts::{self, ToldVerdicts};
-use crate::cli::said::table::{NOTHING, aligned, percent};
+use crate::cli::said::table::{NOTHING, aligned};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, SURE_TASKS, Sample, TaskSummary, TasksSummary};
 use crate::metrics::remarked;
-use crate::plural::counted;
+use crate::plural::{counted, percent};
 
 /// Tasks that a table has room for.
 const TASKS_SHOWN: usize = 20;

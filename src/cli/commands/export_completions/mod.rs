@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Map, Value};
 
-use crate::cli::opened::runs::report_error;
+use crate::cli::commands::report::refuse_part;
+use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
+use crate::metrics::Console;
 use crate::plural::counted;
 use crate::report::{RunReader, completion_files, read_completions};
 
@@ -33,7 +35,7 @@ In Python:
   pandas.read_parquet(\"t.parquet\")
   polars.read_parquet(\"t.parquet\")")]
 pub struct ExportCompletionsArgs {
-    /// Directory that the run writes to
+    /// Directory that the run writes to, or "latest"
     #[arg(value_name = "RUN")]
     run: PathBuf,
     /// Where to write; .parquet, .csv or .jsonl
@@ -54,18 +56,24 @@ enum TextFormat {
 }
 
 impl ExportCompletionsArgs {
-    pub fn run(self) -> Result<(), CliError> {
+    pub fn run(self, console: &Console) -> Result<(), CliError> {
         let format = format_of(&self.output)?;
-        RunReader::open(&self.run).map_err(report_error)?;
-        let files = completion_files(&self.run);
+        let run = runs::named("export-completions", &self.run)?;
+        RunReader::open(&run).map_err(report_error)?;
+        refuse_part(&run, &self.output)?;
+        let files = completion_files(&run);
         if files.is_empty() {
-            let words = format!("{}: no completions were logged", self.run.display());
+            let words = format!("{}: no completions were logged", run.display());
             return Err(CliError::user_hint(words, "a run writes completions/step_00001.jsonl after its first step"));
         }
         // All files are read for their columns first: a resumed run may have had other parts in its reward.
         let mut parts = BTreeSet::new();
         for (_, path) in &files {
-            let (logged, _) = read_completions(path).map_err(report_error)?;
+            let (logged, unreadable) = read_completions(path).map_err(report_error)?;
+            if unreadable > 0 {
+                let lines = counted(unreadable, "line");
+                console.print(&format!("warning: {}: {lines} left out: unreadable", path.display()));
+            }
             parts.extend(logged.iter().flat_map(|one| one.reward_parts.keys().cloned()));
         }
         let columns = columns(&parts);

@@ -46,14 +46,6 @@ fn played(arena: &Arena, program: &Program, cases: &Vec<Case>) -> Result<String,
         Err(ArenaError::Host { source: HostError::LeftTier(reason), .. }) => {
             Ok(format!("compiled, but given up for the interpreter while it runs: {reason}"))
         }
-        Err(error) => Err(stopped(error)),
-    }
-}
-
-/// Why programs could not be tried: by a mistake in the user's game or task, which is wrong input, or by the machine.
-pub(super) fn stopped(error: ArenaError) -> CliError {
-    match error {
-        ArenaError::Environment { .. } => CliError::user(error),
-        other => CliError::run(other),
+        Err(error) => Err(CliError::run(error)),
     }
 }

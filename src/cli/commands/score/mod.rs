@@ -143,7 +143,7 @@ impl Bench<'_> {
             done += 1;
             count.show(done, "");
         };
-        self.arena.evaluate_all(programs.iter().cloned(), &mut on_evaluated).map_err(explain::stopped)
+        self.arena.evaluate_all(programs.iter().cloned(), &mut on_evaluated).map_err(CliError::run)
     }
 
     /// The programs with their boards, for `--explain`.

@@ -8,8 +8,8 @@ use crate::parallel::Peers;
 use crate::plural::counted;
 use crate::train::{Forecast, Rehearsal, Run, Seconds, divided};
 
-/// Measures a little of the run, and prints its configuration, memory and time.
-pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, console: &Console) -> Result<(), CliError> {
+/// Measures a little of the run, of which `done` steps are done, and prints its configuration, memory and time.
+pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, done: usize, console: &Console) -> Result<(), CliError> {
     let config = run.config;
     let trained = run.policy.trainable().values().map(|var| var.elem_count()).sum();
     let plays = !run.arena.environment().has_tests();
@@ -31,20 +31,23 @@ pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, console: &Console) -
         "{}\n# {plan}\n{limit}{notice}{}\n{}\n# the run could start; it would be written to {place}, and nothing has been\n",
         effective(config, layers),
         divided::forecast(config, plan.division, trained, peers),
-        time(config, &forecast, plays)
+        time(config, &forecast, done, plays)
     ))
 }
 
 /// Seconds of a step and of the run, how they were measured, and how exact they are.
-fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
+fn time(config: &Config, forecast: &Forecast, done: usize, plays: bool) -> String {
     let (rollout, train) = (&config.rollout, &config.train);
     let (step, whole) = (forecast.step(), forecast.tokens == rollout.max_completion_length);
+    let left = train.max_steps.saturating_sub(done);
+    // One before the first step, and one at the end.
+    let ends = if done == 0 { 2 } else { 1 };
     let evaluations = match (train.eval_samples, train.eval_steps) {
         (0, _) => 0,
-        (_, 0) => 2,
-        (_, every) => 2 + (train.max_steps - 1) / every,
+        (_, 0) => ends,
+        (_, every) => ends + ((train.max_steps - 1) / every).saturating_sub(done / every),
     };
-    let all = step.times(train.max_steps as f64).plus(forecast.evaluate.times(evaluations as f64));
+    let all = step.times(left as f64).plus(forecast.evaluate.times(evaluations as f64));
     let range = |seconds: Seconds, words: fn(f64) -> String| match (words(seconds.now), words(seconds.most)) {
         (now, most) if whole && now == most => now,
         (now, most) if whole => format!("{now} to {most}"),
@@ -57,7 +60,7 @@ fn time(config: &Config, forecast: &Forecast, plays: bool) -> String {
         "# time: {a_step} a step (sampling {sampling}, update {update}); {} and {} {in_all}\n\
          # measured on this machine with this model in {}: {} of at most {}, of which {ended:.0}% ended, \
          and an update on {} of them\n",
-        counted(train.max_steps, "step"),
+        counted(left, "step"),
         counted(evaluations, "evaluation"),
         seconds(forecast.probe_s),
         counted(config.completions_per_step(), "completion"),
@@ -104,7 +107,7 @@ mod tests {
         let mut config = Config::preset("builtin").unwrap();
         (config.train.max_steps, config.train.eval_steps) = (100, 40);
         // 100 x (2 + 1) + 4 x 5 = 320 s; 100 x (3 + 4) + 4 x 8 = 732 s. Evaluations after 0, 40, 80 and 100 steps.
-        let text = time(&config, &forecast(config.rollout.max_completion_length), true);
+        let text = time(&config, &forecast(config.rollout.max_completion_length), 0, true);
         let expected = "# time: 3.0 s to 7.0 s a step (sampling 2.0 s to 3.0 s, update 1.0 s to 4.0 s); 100 steps and 4 \
                         evaluations 5:20 to 12:12\n";
         assert!(text.starts_with(expected), "{text}");
@@ -113,7 +116,7 @@ mod tests {
         );
         // 128 games of a second on 8 workers.
         assert!(text.contains("games: at most 16 s of fuel"), "{text}");
-        let text = time(&config, &forecast(64), false);
+        let text = time(&config, &forecast(64), 0, false);
         assert!(text.contains("at most 7.0 s a step") && text.contains("evaluations at most 12:12"), "{text}");
         assert!(!text.contains("fuel"), "{text}");
     }
@@ -123,8 +126,11 @@ mod tests {
         let mut config = Config::preset("builtin").unwrap();
         for (samples, every, steps, expected) in [(96, 0, 10, 2), (0, 5, 10, 0), (96, 5, 10, 3), (96, 5, 11, 4)] {
             (config.train.eval_samples, config.train.eval_steps, config.train.max_steps) = (samples, every, steps);
-            let text = time(&config, &forecast(256), true);
+            let text = time(&config, &forecast(256), 0, true);
             assert!(text.contains(&format!("{steps} steps and {expected} evaluations")), "{every} of {steps}: {text}");
         }
+        // Of 11 steps 7 are done: evaluations after the steps 10 and 11.
+        let text = time(&config, &forecast(256), 7, true);
+        assert!(text.contains("4 steps and 2 evaluations"), "{text}");
     }
 }

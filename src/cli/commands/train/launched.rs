@@ -16,7 +16,7 @@ use crate::metrics::{
 };
 use crate::policy::{self, Device};
 use crate::train::Run;
-use crate::train::run_dir::Reopened;
+use crate::train::run_dir::{self, Reopened};
 
 /// What the command line says about a run, besides its configuration.
 pub(super) struct Launched<'a> {
@@ -54,8 +54,10 @@ impl Launched<'_> {
         let measure = |record: &StepRecord| gpu.borrow_mut().measure(record);
         let mut recorder = Recorder { sinks, stop: run.stop, failure: None };
         let log = format!("rank-{}.log", peers.rank());
+        let mut written_to = None;
         let mut observer = |event: Event<'_>| {
             if let Event::RunStarted(header) = event {
+                written_to = Some(header.output_dir.clone());
                 let _ = console.log_to(&header.output_dir.join(&log));
                 gpu.borrow_mut().begin(header);
             }
@@ -73,6 +75,13 @@ impl Launched<'_> {
             traced.report(trace, console);
         }
         let noted = launches.ended(launch::end(&ended));
+        let kept = written_to.filter(|_| ended.is_err() && peers.leads());
+        if let Some(dir) = kept
+            && let Some(checkpoint) = run_dir::latest_checkpoint(&dir)
+        {
+            let (checkpoint, dir) = (checkpoint.display(), dir.display());
+            console.print(&format!("{checkpoint} is kept; once what failed is mended, `train --resume {dir}` goes on"));
+        }
         let summary = ended.map_err(train_error)?;
         noted.map_err(CliError::run)?;
         if let Some(failure) = failure {

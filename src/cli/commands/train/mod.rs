@@ -210,6 +210,7 @@ impl TrainArgs {
         }
         if stop.load(Ordering::SeqCst) {
             // There is nothing trained yet that a checkpoint could keep.
+            console.print("interrupted before the first step: nothing has been written");
             return Err(CliError::Interrupted);
         }
         let alone = Peers::alone();
@@ -226,7 +227,7 @@ impl TrainArgs {
             measure: &|_| BTreeMap::new(),
         };
         if self.run.dry_run {
-            return dry_run::report(run, peers, &layers, console);
+            return dry_run::report(run, peers, &layers, done, console);
         }
         if !arena.environment().has_tests() {
             boards::tell(&layers, console);
@@ -250,7 +251,10 @@ impl TrainArgs {
         let checked = match resumed {
             _ if !peers.leads() => Ok(None),
             // Reopening locks the run and sets damaged checkpoints aside.
-            Some(run) if self.run.dry_run => return runs::Trained::open("--resume", run, console).map(|_| None),
+            Some(run) if self.run.dry_run => {
+                let open = |()| runs::Trained::open("--resume", run, console).map(|_| None);
+                return RunDir::check_settings(run, config).map_err(|error| train_error(error.into())).and_then(open);
+            }
             Some(run) => RunDir::reopen(run, config).map(Some),
             None => RunDir::check(config).map(|()| None),
         };

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::said::CliError;
-use crate::cli::said::table::percent;
 use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
-use crate::plural::counted;
+use crate::plural::{counted, percent};
 use crate::stats;
 use crate::train::hall_of_fame::Member;
 use crate::train::run_dir::BEST;
@@ -28,14 +27,13 @@ const STYLES_SHOWN: usize = 12;
 /// The summary of a run as text. `elapsed` is what this process took.
 pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
     let mut text = String::new();
-    if let Some(last) = summary.steps.last() {
-        let how = match (&summary.stopped, summary.interrupted) {
-            (Some(_), _) => "stopped by the guard after",
-            (None, true) => "interrupted after",
-            (None, false) => "done:",
-        };
-        text.push_str(&format!("\n{how} step {}, {}\n\n", last.step, duration(elapsed.as_secs_f64())));
-    }
+    let last = summary.steps.last().map_or(0, |last| last.step);
+    let how = match (&summary.stopped, summary.interrupted) {
+        (Some(_), _) => "stopped by the guard after",
+        (None, true) => "interrupted after",
+        (None, false) => "done:",
+    };
+    text.push_str(&format!("\n{how} step {last}, {}\n\n", duration(elapsed.as_secs_f64())));
     if summary.control {
         text.push_str("CONTROL: rewards were shuffled inside each step; a difference below is chance\n\n");
     }

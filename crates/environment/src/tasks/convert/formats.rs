@@ -37,6 +37,9 @@ const FORMATS: [Format; 14] = [
     Format { name: "KodCode", fields: &["question", "solution", "test_code"], convert: kod_code },
 ];
 
+/// Fields of a row that a message names.
+const FOUND_MAX: usize = 12;
+
 /// Fields of CRUXEval, whose rows are asked for an output, or for an input where that is asked for by name.
 const CRUX_EVAL: [&str; 3] = ["code", "input", "output"];
 
@@ -59,10 +62,14 @@ impl Format {
     }
 }
 
-/// The message for a row of no supported format.
-pub(super) fn unknown() -> String {
+/// The message for a row of no supported format, with the names of its first fields.
+pub(super) fn unknown(row: &Row) -> String {
+    let mut found: Vec<String> = row.0.pairs().iter().map(|(name, _)| name.to_string()).take(FOUND_MAX + 1).collect();
+    if let Some(more) = found.get_mut(FOUND_MAX) {
+        *more = "...".to_owned();
+    }
     let known = FORMATS.iter().map(|format| format!("{} ({})", format.name, format.fields.join(", ")));
-    format!("fields of no known set; there are: {}", known.collect::<Vec<_>>().join("; "))
+    format!("fields of no known set ({}); there are: {}", found.join(", "), known.collect::<Vec<_>>().join("; "))
 }
 
 fn human_eval(row: &Row) -> Result<Draft, String> {
@@ -100,9 +107,16 @@ fn mbpp(row: &Row) -> Result<Draft, String> {
     let code = row.need("code")?;
     let mut source = String::new();
     for key in ["test_list", "challenge_test_list"] {
-        let Some(Value::List(tests)) = row.get(key) else { continue };
+        let tests = match row.get(key) {
+            Some(Value::List(tests)) => tests.as_slice(),
+            Some(other) => return Err(format!("a {} in `{key}`; expected a list of asserts", other.kind())),
+            None => &[],
+        };
         let tests = tests.iter().filter_map(|test| if let Value::Str(test) = test { Some(test.trim()) } else { None });
         tests.for_each(|test| source.push_str(&format!("{test}\n")));
+    }
+    if source.trim().is_empty() {
+        return Err("no text in `test_list`; expected a list of asserts".into());
     }
     let setup = match row.get("test_imports") {
         Some(Value::List(lines)) => lines

@@ -69,7 +69,7 @@ impl Converter {
         };
         let row = Row(dict);
         let Some(format) = formats::of(&row) else {
-            return Err(Dropped { id: row.id().unwrap_or(number), why: formats::unknown() });
+            return Err(Dropped { id: row.id().unwrap_or(number), why: formats::unknown(&row) });
         };
         self.convert_by(format, row)
     }

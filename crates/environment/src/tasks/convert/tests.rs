@@ -58,6 +58,20 @@ fn mbpp_rows_are_asserts_about_a_function_of_the_code() {
 }
 
 #[test]
+fn an_mbpp_row_without_a_list_of_asserts_is_told_so() {
+    let why = |tests: serde_json::Value| {
+        let row = json!({"task_id": 7, "text": "t", "code": "def f(a): return a", "test_list": tests, "challenge_test_list": []});
+        let Dropped { id, why } = converted(row).unwrap_err();
+        assert_eq!(id, "7");
+        why
+    };
+    for empty in [json!([]), json!([" "]), json!([1])] {
+        assert_eq!(why(empty), "no text in `test_list`; expected a list of asserts");
+    }
+    assert_eq!(why(json!("assert f(1) == 1")), "a str in `test_list`; expected a list of asserts");
+}
+
+#[test]
 fn objects_of_a_class_of_the_code_do_not_cross() {
     let row = json!({"task_id": 8, "text": "t", "code": "class Node: pass\ndef f(n): return 1", "test_setup_code": "root = Node()",
         "test_list": ["assert f(root) == 1"]});
@@ -259,7 +273,10 @@ fn kod_code_rows_are_functions_of_asserts() {
 #[test]
 fn a_row_of_no_known_set_is_told_which_there_are_and_ids_stay_apart() {
     let unknown = why(json!({"instruction": "x", "output": "y"}));
-    assert!(unknown.starts_with("fields of no known set; there are: EvalPlus (entry_point, base_input"), "{unknown}");
+    let expected = "fields of no known set ('instruction', 'output'); there are: EvalPlus (entry_point, base_input";
+    assert!(unknown.starts_with(expected), "{unknown}");
+    let many = why((0..20).map(|number| (format!("f{number}"), json!(1))).collect());
+    assert!(many.contains("'f10', 'f11', ...); there are: "), "{many}");
     let mut converter = Converter::default();
     let row = Value::from_plain_json(
         r#"{"question": "q", "input_output": {"inputs": ["1"], "outputs": ["1"]}, "id": "a\nb"}"#,

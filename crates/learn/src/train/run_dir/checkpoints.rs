@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::sums;
 
+/// What the name of a checkpoint begins with, before the number of its step.
+pub(super) const CHECKPOINT: &str = "checkpoint-";
+
 /// The step of a run's newest checkpoint that is not damaged; 0 without one.
 pub fn steps_done(run: &Path) -> usize {
     newest_good(run).0.as_deref().and_then(step_of).unwrap_or(0)
@@ -12,7 +15,7 @@ pub fn steps_done(run: &Path) -> usize {
 
 /// The step that a checkpoint is named after.
 pub fn step_of(checkpoint: &Path) -> Option<usize> {
-    checkpoint.file_name()?.to_str()?.strip_prefix("checkpoint-")?.parse().ok()
+    checkpoint.file_name()?.to_str()?.strip_prefix(CHECKPOINT)?.parse().ok()
 }
 
 /// The newest checkpoint that is not damaged, and the newer ones with what is wrong with each.
@@ -35,7 +38,7 @@ pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
 
 /// Step and directory of each checkpoint, oldest first.
 pub(super) fn checkpoints(run: &Path) -> Vec<(usize, PathBuf)> {
-    numbered(run, "checkpoint-")
+    numbered(run, CHECKPOINT)
 }
 
 /// Directories of `parent` whose name is `prefix` and a number, by number.

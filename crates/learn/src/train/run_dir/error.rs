@@ -28,8 +28,13 @@ pub enum RunDirError {
     #[error("--output-dir {path}: {source}; choose a directory that can be written to")]
     NotWritable { path: PathBuf, source: io::Error },
     /// There is no checkpoint to resume from.
-    #[error("--resume {path}: no complete checkpoint there; start without --resume")]
+    #[error(
+        "--resume {path}: no complete checkpoint there; start anew without --resume, in another directory if this one holds steps"
+    )]
     NothingToResume { path: PathBuf },
+    /// It is the directory of no run.
+    #[error("{path}: is no run: config.toml, in which a run records its settings, is missing")]
+    NoRun { path: PathBuf },
     /// The requested configuration differs from the recorded one in settings that may not change.
     #[error("--resume {path}: the run was started with other settings: {differing}; drop them, or start a new run", differing = differing.join(", "))]
     Differs {
@@ -44,7 +49,7 @@ pub enum RunDirError {
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
     Gone { path: PathBuf },
     /// Another process holds the lock.
-    #[error("--output-dir {path}: another process is writing there")]
+    #[error("{path}: another process is writing there")]
     Locked { path: PathBuf },
     /// The recorded configuration cannot be read.
     #[error("{path}: the recorded configuration cannot be read: {source}")]

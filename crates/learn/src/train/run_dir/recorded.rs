@@ -9,6 +9,8 @@ use super::error::RunDirError;
 
 /// The resolved configuration, with a table `[run]` of versions.
 pub(super) const CONFIG: &str = "config.toml";
+/// What it begins with.
+pub(super) const WRITTEN: &str = "# Written by grpo-2048";
 use crate::config::{Config, Layers};
 
 /// Sections whose settings may change when a run continues, because no step depends on them.
@@ -43,9 +45,7 @@ pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
     let path = run.join(CONFIG);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(RunDirError::NothingToResume { path: run.to_owned() })
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(RunDirError::NoRun { path: run.to_owned() }),
         Err(source) => Err(RunDirError::Io { path, source }),
     }
 }
@@ -61,7 +61,7 @@ pub(super) fn recorded(run: &Path) -> Result<Config, RunDirError> {
 pub(super) fn config_text(config: &Config, about: toml::Table) -> String {
     let run = toml::Table::from_iter([("run".to_owned(), toml::Value::Table(about))]);
     let body = toml::to_string(&anchored(config)).expect("a configuration is TOML");
-    format!("# Written by grpo-2048; `--config` on this file repeats the run.\n\n{run}\n{body}")
+    format!("{WRITTEN}; `--config` on this file and another --output-dir repeat the run.\n\n{run}\n{body}")
 }
 
 /// The text for a run that continues with `config`. It keeps the recorded name of the directory, and the table `[run]`

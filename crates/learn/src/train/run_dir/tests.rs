@@ -31,13 +31,47 @@ fn the_checkpoint_from_before_the_trouble_stays() {
 fn a_directory_with_a_run_is_refused_and_differences_are_named() {
     let root = tempfile::tempdir().unwrap();
     let mut config = config(&root.path().join("run"));
-    drop(RunDir::create(&config, &[]).unwrap());
+    let dir = RunDir::create(&config, &[]).unwrap();
+    dir.write_whole_dir("checkpoint-0", state).unwrap();
+    drop(dir);
     assert!(
         matches!(RunDir::create(&config, &[]), Err(RunDirError::Occupied { differing, .. }) if differing.is_empty())
     );
     config.rollout.groups = 3;
     let message = RunDir::create(&config, &[]).unwrap_err().to_string();
     assert!(message.contains("rollout.groups: 8 -> 3") && message.contains("--resume"), "{message}");
+}
+
+#[test]
+fn a_run_that_ended_before_its_first_checkpoint_is_begun_anew() {
+    let root = tempfile::tempdir().unwrap();
+    let mut config = config(&root.path().join("run"));
+    let path = config.train.output_dir.clone();
+    let dir = RunDir::create(&config, &[]).unwrap();
+    assert!(matches!(RunDir::check(&config), Err(RunDirError::Locked { .. })), "it may be about to write one");
+    fs::write(path.join(METRICS_FILE), "{\"step\":0}\n").unwrap();
+    drop(dir);
+    assert!(matches!(RunDir::reopen(&path, &config), Err(RunDirError::NothingToResume { .. })));
+    config.rollout.groups = 3;
+    RunDir::check(&config).unwrap();
+    drop(RunDir::create(&config, &[]).unwrap());
+    assert!(!path.join(METRICS_FILE).exists(), "the evaluation of the run before it");
+    assert_eq!(recorded(&path).unwrap().rollout.groups, 3);
+    let written = fs::read_to_string(path.join(CONFIG)).unwrap();
+    fs::write(path.join(CONFIG), written.replacen("# Written", "# Kept", 1)).unwrap();
+    assert!(matches!(RunDir::check(&config), Err(RunDirError::Occupied { .. })), "the user's own configuration");
+    fs::write(path.join(CONFIG), written).unwrap();
+    fs::create_dir(path.join(COMPLETIONS)).unwrap();
+    fs::write(path.join(step_file(COMPLETIONS, 1)), "").unwrap();
+    assert!(matches!(RunDir::check(&config), Err(RunDirError::Occupied { .. })), "a step is something to lose");
+}
+
+#[test]
+fn a_link_to_nowhere_is_no_place_for_a_run() {
+    let root = tempfile::tempdir().unwrap();
+    let link = root.path().join("link");
+    std::os::unix::fs::symlink(root.path().join("nowhere"), &link).unwrap();
+    assert!(matches!(RunDir::check(&config(&link)), Err(RunDirError::NoDirectory { .. })));
 }
 
 #[test]
