@@ -95,9 +95,11 @@ class Conversation:
 
 
 def _id(id):
-    """The name of a task."""
+    """The name of a task. Rows of data sets have integers."""
+    if type(id) is int:
+        return id
     if not isinstance(id, str):
-        raise TypeError(f"an id of type {type(id).__name__}: expected a str, the name of a task")
+        raise TypeError(f"an id of type {type(id).__name__}: expected a str or an int, the name of a task")
     return _sendable(id, "an id")
 
 

@@ -25,8 +25,10 @@ import types
 
 import chance
 import library
+import sizes
 import streams
 import system
+import threads
 import values
 
 # The name of the file that a program's lines are counted in.
@@ -107,7 +109,14 @@ def _raised(error):
 
 
 def _find(name):
-    """What a name stands for that is not one of the program's own: `Class.method` is the method of a fresh object."""
+    """What a name stands for that is not one of the program's own: `Class.method` is the method of a fresh object.
+
+    Behind a space is a name whose arguments have bytearrays in them.
+    """
+    if name[:1] == " ":
+        name = name[1:]
+        found = _names[name] if name in _names else _find(name)
+        return lambda *arguments: found(*map(values.with_bytearrays, arguments))
     owner, _, method = name.partition(".")
     if not method or owner not in _names:
         raise NameError(f"no function `{name}`")
@@ -139,6 +148,7 @@ class WitWorld(wit_world.WitWorld):
         # Not at snapshot time: componentize-py itself still calls os.unsetenv after this module has run.
         sys.addaudithook(_audit)
         global _code
+        sizes.suit(source)
         try:
             _code = compile(source, PROGRAM, "exec", dont_inherit=True)
         except SyntaxError as error:

@@ -31,8 +31,8 @@ cp -r compile_library.py refused.py snapshot.py replacements wit "$work/library"
 "$work/venv/bin/pip" install --quiet --no-deps --no-compile --require-hashes --target "$work/library/packages" -r packages.txt
 componentize "$work/library" compile_library "$work/library.wasm"
 
-cp -r app.py chance.py clock.py library.py refused.py snapshot.py streams.py system.py values.py wit "$work/library/library.bin" \
-    "$work/guest"
+cp -r app.py chance.py clock.py library.py refused.py sizes.py snapshot.py streams.py system.py threads.py values.py wit \
+    "$work/library/library.bin" "$work/guest"
 componentize "$work/guest" app "$work/program.wasm"
 
 python3 stack.py "$work/program.wasm"

@@ -68,6 +68,31 @@ def _select(readable, writable, exceptional, timeout=None, /):
     return [], [], []
 
 
+def _formatted(form, at=None, /):
+    at = _localtime() if at is None else at
+    if not _is_plain(form):
+        form = _DIRECTIVE.sub(lambda found: _part(*found.group(0, 1, 2, 3), at).replace("%", "%%"), form)
+    return _strftime(form, at)
+
+
+def _part(directive, flags, width, name, at):
+    """What glibc makes of a directive. The library in here makes nothing at all of a text with one that it lacks."""
+    if not name or name not in _NUMBERS + _TEXTS:
+        return directive
+    # Empty is the zone alone, of a time that names none.
+    text = _strftime("%" + {"k": "H", "l": "I", "P": "p"}.get(name, name), at) or "UTC"
+    if name in _NUMBERS:
+        spaces = "-" in flags or "_" in flags or name in "ekl" and "0" not in flags
+        width = int(width) if width else 0 if "-" in flags else len(text)
+        text = (text.strip().lstrip("0") or "0").rjust(width, " " if spaces else "0")
+    elif width:
+        text = text.rjust(int(width), "0" if "0" in flags else " ")
+    if name == "P" or "#" in flags and name in "pZ":
+        return text.lower()
+    return text.upper() if "^" in flags or "#" in flags and name in "aAbBh" else text
+
+
+_NUMBERS, _TEXTS = "CdeGgHIjklmMSuUVwWyY", "aAbBcDFhnpPrRstTxXzZ%"
 _localtime, _asctime, _strftime = _now_unless(time.localtime), time.asctime, time.strftime
 _replaced = {
     "time": lambda: 1.7e9 + _read() / 1000,
@@ -78,7 +103,7 @@ _replaced = {
     "gmtime": _now_unless(time.gmtime),
     "ctime": _now_unless(time.ctime),
     "asctime": lambda at=None, /: _asctime(_localtime() if at is None else at),
-    "strftime": lambda form, at=None, /: _strftime(form, _localtime() if at is None else at),
+    "strftime": _formatted,
     "get_clock_info": _clock_info,
     "clock_gettime": _clock_gettime,
     "clock_gettime_ns": _clock_gettime_ns,
@@ -124,14 +149,29 @@ def _utcnow(cls):
 
 _replace_methods(datetime.datetime, now=classmethod(_now), utcnow=classmethod(_utcnow))
 
-# Only now, so that it keeps the functions above.
+# Only now, so that they keep the functions above.
 import queue
+import re
+
+_DIRECTIVE = re.compile(r"%([-_0^#]*)(\d*)[EO]?(.?)", re.DOTALL)
+# A text that the library in here makes the same of.
+_is_plain = re.compile(r"(?:[^%]++|%[-_0]?[EO]?[aAbBcCdDeFgGhHIjmMnprRsStTuUVwWxXyYz%])*+").fullmatch
+
+# A RuntimeError to programs, which threads tell from others.
+Deadlock = type("RuntimeError", (RuntimeError,), {"__module__": "builtins"})
+
+
+def wait_in_vain(timeout=None):
+    """Nobody else will end this wait: it lasts as long as it may, and one that may last for ever is an error."""
+    if timeout is None:
+        raise Deadlock("a deadlock: no other thread will release this lock")
+    wait(max(timeout, 0))
+
 
 _try = _thread.lock.acquire
 
 
 def _acquire(self, blocking=True, timeout=-1):
-    """No other thread will release a lock that is held: what waits for it with a timeout waits that long."""
     if timeout != -1:
         if not blocking:
             raise ValueError("can't specify a timeout for a non-blocking call")
@@ -143,9 +183,7 @@ def _acquire(self, blocking=True, timeout=-1):
         return True
     if not blocking:
         return False
-    if timeout == -1:
-        raise RuntimeError("a deadlock: no other thread will release this lock")
-    wait(timeout)
+    wait_in_vain(None if timeout == -1 else timeout)
     return False
 
 

@@ -38,6 +38,8 @@ def without_world(source):
     source = re.sub(r"^(import os, urllib.parse), urllib.request$", r"\1", source, flags=re.MULTILINE)
     # `Timer.autorange` counts loops until they take 0.2 s, and here they take the one reading of the clock.
     source = source.replace("if time_taken >= 0.2:", "if time_taken > 0:")
+    # Handed to C, whose sizes have 32 bits (`sizes.py`).
+    source = source.replace("self.read(sys.maxsize)", f"self.read({sys.maxsize})")
     return re.sub(r"^from socketserver import ", "from _no_world import ", source, flags=re.MULTILINE)
 
 

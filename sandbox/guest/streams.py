@@ -8,7 +8,6 @@ import errno
 import io
 import os
 import sys
-import threading
 
 # Most that a program may print, in bytes: as much as may cross to the host.
 OUTPUT_MAX = 1 << 20
@@ -115,23 +114,10 @@ def _leave(status=0, /):
     raise SystemExit(status)
 
 
-def _start(thread):
-    """A thread is run at once, to its end: programs start one for its stack."""
-    thread._started.set()
-    try:
-        thread.run()
-    except SystemExit:
-        pass
-
-
 builtins.input = _read_line
 builtins.open = io.open = _open
 builtins.exit = builtins.quit = sys.exit
 os.read, os.write, os.isatty, os._exit = _read, _write, lambda _: False, _leave
 os.stat = os.lstat = os.fstat = _status
 sys.stderr = sys.__stderr__ = _text(_Nowhere(2), "w", "backslashreplace")
-threading.Thread.start = _start
-threading.Thread.join = lambda thread, timeout=None: None
-threading.Thread.is_alive = lambda thread: False
-threading.stack_size = lambda size=0: 0
 connect(b"", _Nowhere(1))

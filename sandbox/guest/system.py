@@ -7,6 +7,7 @@ import faulthandler
 import os
 import posix
 import signal
+import sys
 
 
 def _refused(name):
@@ -26,8 +27,11 @@ for _module in (os, posix):
     for _name in ("abort", "readlink"):
         setattr(_module, _name, _refused(f"os.{_name}"))
     _module.close = staticmethod(_close)
+    # There is nothing to be read, written or run.
+    _module.access = staticmethod(lambda path, mode, **_: False)
     # None is a terminal.
     _module.device_encoding = staticmethod(lambda _descriptor, /: None)
 signal.raise_signal = _refused("signal.raise_signal")
-# It would be written where a program's error output goes, which nobody reads.
+# They would be written where a program's error output goes, which nobody reads.
 faulthandler.dump_traceback = staticmethod(lambda *_, **__: None)
+sys._debugmallocstats = staticmethod(lambda: None)

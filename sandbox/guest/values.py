@@ -1,10 +1,10 @@
 """The values of a program as JSON, for its host. Arguments come the other way in the interpreter's own format, `marshal`.
 
 None, bool, int within 64 bits, finite float, str, list, and dict with keys of str cross as JSON has them. What JSON has
-not is an object with one key, its tag: `{"()": [..]}` a tuple, `{"set": [..]}` a set or frozenset, `{"bytes": "hex"}`,
-`{"complex": [re, im]}`, `{"int": "digits"}`, `{"float": "nan"}`, `{"{}": [[key, value], ..]}` any other dict. A value of
-a subclass crosses as one of its base; everything else does not cross. No method of a value is called, and what a
-program could still do here is to lie about its own value.
+not is an object with one key, its tag: `{"()": [..]}` a tuple, `{"set": [..]}`, `{"frozenset": [..]}`, `{"bytes": "hex"}`,
+`{"complex": [re, im]}`, `{"int": "digits"}`, `{"float": "nan"}`, `{"{}": [[key, value], ..]}` any other dict;
+`{"bytearray": "hex"}` is an argument alone. A value of a subclass crosses as one of its base; everything else does not
+cross. No method of a value is called, and what a program could still do here is to lie about its own value.
 """
 
 import json.encoder
@@ -19,7 +19,7 @@ _ITEMS_MAX = TEXT_MAX // 2
 # More bits than this have more digits than may cross.
 _BITS_MAX = 3 * TEXT_MAX
 
-_TAGS = frozenset(("()", "set", "bytes", "complex", "int", "float", "{}"))
+_TAGS = frozenset(("()", "set", "frozenset", "bytes", "bytearray", "complex", "int", "float", "{}"))
 quote = json.encoder.c_encode_basestring
 _WORDS = {None: "null", True: "true", False: "false"}
 _CONSTANTS = {"inf": '{"float":"inf"}', "-inf": '{"float":"-inf"}', "nan": '{"float":"nan"}'}
@@ -93,6 +93,10 @@ def _set(value, depth):
     return '{"set":' + _items(value, depth) + "}"
 
 
+def _frozenset(value, depth):
+    return '{"frozenset":' + _items(value, depth) + "}"
+
+
 def _dict(value, depth):
     if depth == 0 or len(value) > _ITEMS_MAX:
         raise _too_much(value)
@@ -104,7 +108,7 @@ def _dict(value, depth):
 
 
 _WRITE = {
-    int: _int, float: _float, str: _str, list: _items, tuple: _tuple, dict: _dict, set: _set, frozenset: _set,
+    int: _int, float: _float, str: _str, list: _items, tuple: _tuple, dict: _dict, set: _set, frozenset: _frozenset,
     bytes: _bytes, complex: _complex, bool: lambda value, _: _WORDS[value], type(None): lambda *_: "null",
 }  # fmt: skip
 
@@ -138,3 +142,15 @@ def write(value):
     if size > TEXT_MAX:
         raise BadValue(f"value of {size} bytes")
     return text
+
+
+def with_bytearrays(value):
+    """An argument with its bytearrays: `marshal` has none, so they come as pairs of an ellipsis and bytes."""
+    kind = type(value)
+    if kind is tuple and value[:1] == (...,):
+        return bytearray(value[1])
+    if kind is list or kind is tuple:
+        return kind(map(with_bytearrays, value))
+    if kind is dict:
+        return {key: with_bytearrays(item) for key, item in value.items()}
+    return value

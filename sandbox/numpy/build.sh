@@ -87,8 +87,8 @@ find "$memory/compiled" -name '*.so' -delete
 cp -r guest/compile_numpy.py "$guest/wit" "$memory/compiled"
 componentize "$memory/compiled" compile_numpy "$work/compiled.wasm"
 
-cp -r "$guest"/{app.py,chance.py,clock.py,library.py,refused.py,snapshot.py,streams.py,system.py,values.py,wit} guest/with_numpy.py \
-    "$memory/library/library.bin" "$memory/compiled/numpy" "$memory/guest"
+cp -r "$guest"/{app.py,chance.py,clock.py,library.py,refused.py,sizes.py,snapshot.py,streams.py,system.py,threads.py,values.py,wit} \
+    guest/with_numpy.py "$memory/library/library.bin" "$memory/compiled/numpy" "$memory/guest"
 (cd "$memory/package" && find . -name '*.so' | LC_ALL=C sort | tee "$work/modules" | tar -cf - -T - | tar -xf - -C "$memory/guest/numpy")
 (cd "$memory/package" && xargs sha256sum < "$work/modules") > "$work/modules.sha256"
 if [ "${1:-}" = --new-modules ]; then

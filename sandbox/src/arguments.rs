@@ -1,21 +1,37 @@
 //! Converts arguments from JSON with tags to the interpreter's own format, which costs a tenth of the fuel to read.
 //!
-//! The format is version 2 of Python's `marshal`: a type byte, a length where the type has one, then the content.
+//! The format is version 2 of Python's `marshal`: a type byte, a length where the type has one, then the content. It has no
+//! bytearrays: the guest makes them of pairs of an ellipsis and bytes, where it is told that there are some.
 
 use serde_json::{Map, Number, Value};
 
 /// Bits of a digit of a long integer in `marshal`.
 const DIGIT_BITS: u32 = 15;
 
+/// The arguments of a call.
+pub(crate) struct Marshalled {
+    pub(crate) list: Vec<u8>,
+    /// Whether the guest has to look for bytearrays.
+    pub(crate) has_bytearrays: bool,
+}
+
 /// Converts a JSON array to a marshalled list. The error says what is wrong with the array.
-pub(crate) fn marshal(arguments: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn marshal(arguments: &str) -> Result<Marshalled, String> {
     let value: Value = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
     if !value.is_array() {
         return Err("no array".into());
     }
-    let mut out = Vec::with_capacity(4 * arguments.len());
-    write(&value, Sets::Mutable, &mut out)?;
-    Ok(out)
+    let mut list = Vec::with_capacity(4 * arguments.len());
+    write(&value, Sets::Mutable, &mut list)?;
+    Ok(Marshalled { list, has_bytearrays: has_bytearrays(&value) })
+}
+
+fn has_bytearrays(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_bytearrays),
+        Value::Object(fields) => fields.iter().any(|(key, value)| key == "bytearray" || has_bytearrays(value)),
+        _ => false,
+    }
 }
 
 /// How a set is written: as a key or inside a set it must be a frozenset.
@@ -72,10 +88,8 @@ fn write_tagged(tag: &str, content: &Value, sets: Sets, out: &mut Vec<u8>) -> Re
     let text = || content.as_str().ok_or_else(wrong);
     match tag {
         "()" => write_items(b'(', items()?, sets, out)?,
-        "set" => match sets {
-            Sets::Mutable => write_items(b'<', items()?, Sets::Frozen, out)?,
-            Sets::Frozen => write_items(b'>', items()?, Sets::Frozen, out)?,
-        },
+        "set" if matches!(sets, Sets::Mutable) => write_items(b'<', items()?, Sets::Frozen, out)?,
+        "set" | "frozenset" => write_items(b'>', items()?, Sets::Frozen, out)?,
         "{}" => {
             out.push(b'{');
             for pair in items()? {
@@ -86,6 +100,13 @@ fn write_tagged(tag: &str, content: &Value, sets: Sets, out: &mut Vec<u8>) -> Re
             out.push(b'0');
         }
         "bytes" => write_bytes(b's', &bytes(text()?).ok_or_else(wrong)?, out),
+        "bytearray" if matches!(sets, Sets::Frozen) => return Err(wrong()),
+        "bytearray" => {
+            out.push(b'(');
+            write_length(2, out);
+            out.push(b'.');
+            write_bytes(b's', &bytes(text()?).ok_or_else(wrong)?, out);
+        }
         "int" => write_long(text()?, out).ok_or_else(wrong)?,
         "float" => write_float(b'g', &[text()?.parse().map_err(|_| wrong())?], out),
         "complex" => match items()?.as_slice() {

@@ -105,8 +105,10 @@ impl Interpreted {
             return Err(Failure::Program(Fault::spent()));
         }
         let arguments = marshal(arguments).map_err(HostError::Arguments)?;
+        let function = format!("{}{function}", if arguments.has_bytearrays { " " } else { "" });
         let (call, before) = (self.call, self.fuel_used);
-        let answer = self.ask::<_, Told<String>>(&call, (function, arguments.as_slice()), self.limits.call_fuel);
+        let asked = (function.as_str(), arguments.list.as_slice());
+        let answer = self.ask::<_, Told<String>>(&call, asked, self.limits.call_fuel);
         self.calls.add(self.fuel_used - before);
         match answer {
             Ok(Ok(value)) => checked(value),

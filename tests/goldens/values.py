@@ -20,7 +20,8 @@ float('inf') float('-inf') float("nan") inf nan math.inf math.pi math.e float(3)
 '' "" 'a' "it's" 'say_"x"' '\\'"' '\\n\\t\\r\\\\' '\\x00\\x1f\\x7f' '\\xe9' 'é' '\\u2028' '\\u200b' '\\xa0' '\\xad' '日本' '😀' '\\U0001f600'
 '\\u0301' 'e\\u0301' '\\ue000' '\\U000e0001' '\\N{BULLET}' r'\\d' u'x' 'a''b' '''x''' "\\ufffd" '�'
 b'' b'abc' b'\\x00\\xff' b"it's" b'\\'"' b'a'b'b' bytes([1,2]) bytearray(b'x') bytes()
-[] [1] [1,2,] [1,[2,[3]]] () (1,) (1,2) ((1,),()) (1) {} {1:2} {'a':1,'b':[]} {1:'a',True:'b',1.0:'c'} {(1,2):3} {'set':1}
+bytearray() bytearray([7])+b'a' b'a'+bytearray(b'b') 2*bytearray(b'ab') bytes(bytearray(b'x')) [bytearray(b'x')] {'bytearray':'78'}
+[] [1] [1,2,] [1,[2,[3]]] () (1,) (1,2) ((1,),()) (1) {} {1:2} {'a':1,'b':[]} {1:'a',True:'b',1.0:'c'} {(1,2):3} {'set':1} {'frozenset':[1]}
 {'()':[1]} {'{}':[]} {'int':'5'} {'a':1,'set':2} {None:None} {1.5:'x',b'k':'y'}
 {1} {1,True,1.0} {3,1,2} set() frozenset() set([1,2,2]) frozenset({1}) {frozenset({1}),frozenset()} {(1,2),(0,5)} {'b','a'} {1,'a'}
 {None} set('aab') list('abc') tuple([1,2]) list((1,)) tuple() list() dict() list(range(5)) tuple(range(1,10,3)) set(range(5,0,-1))
@@ -42,14 +43,14 @@ def tagged(value):
     if kind is complex:
         return {"complex": [tagged(value.real), tagged(value.imag)]}
     if kind in (bytes, bytearray):
-        return {"bytes": bytes(value).hex()}
+        return {kind.__name__: bytes(value).hex()}
     if kind is list:
         return [tagged(item) for item in value]
     if kind is tuple:
         return {"()": [tagged(item) for item in value]}
     if kind in (set, frozenset):
-        return {"set": sorted((tagged(item) for item in value), key=repr)}
-    tags = ("()", "set", "bytes", "complex", "int", "float", "{}")
+        return {kind.__name__: sorted((tagged(item) for item in value), key=repr)}
+    tags = ("()", "set", "frozenset", "bytes", "bytearray", "complex", "int", "float", "{}")
     if all(type(key) is str for key in value) and not (len(value) == 1 and next(iter(value)) in tags):
         return {key: tagged(item) for key, item in value.items()}
     return {"{}": [[tagged(key), tagged(item)] for key, item in value.items()]}
@@ -57,7 +58,7 @@ def tagged(value):
 
 def is_stable(value):
     """Whether `repr` writes it in an order that is the same everywhere, and as an instance of its base."""
-    return not isinstance(value, (set, frozenset, bytearray))
+    return not isinstance(value, (set, frozenset))
 
 
 def runs(codes):

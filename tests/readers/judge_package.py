@@ -65,7 +65,8 @@ assert "expected an id for each" in refusal(ValueError, lambda: judge.judge([RIG
 assert "a completion of 5242880 bytes" in refusal(ValueError, lambda: judge.judge(["x" * (5 << 20)], ["add"]))
 assert "a completion of type int" in refusal(TypeError, lambda: judge.judge([3], ["add"]))
 assert "expected a column `id`" in refusal(TypeError, lambda: judge.reward([RIGHT]))
-assert "an id of type int: expected a str" in refusal(TypeError, lambda: judge.reward([RIGHT], [7]))
+assert "an id of type float: expected a str or an int" in refusal(TypeError, lambda: judge.reward([RIGHT], [7.5]))
+assert "7" in refusal(ValueError, lambda: judge.reward([RIGHT], [7])), "no task has that name"
 assert "an id of type NoneType" in refusal(TypeError, lambda: judge.reward([RIGHT], [None]))
 assert "half of a surrogate pair, '\\ud800' at character 1" in refusal(ValueError, lambda: judge.reward(["x\ud800"], ["add"]))
 assert "an id with half of a surrogate pair" in refusal(ValueError, lambda: judge.reward([RIGHT], ["\udcff"]))

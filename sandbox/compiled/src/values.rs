@@ -9,7 +9,7 @@ const TEXT_MAX: usize = 1 << 20;
 const DEPTH_MAX: usize = 40;
 
 /// What an object of one field is a tag for.
-const TAGS: [&[u8]; 7] = [b"()", b"set", b"bytes", b"complex", b"int", b"float", b"{}"];
+const TAGS: [&[u8]; 9] = [b"()", b"set", b"frozenset", b"bytes", b"bytearray", b"complex", b"int", b"float", b"{}"];
 
 /// What a key is that stands for a place from which something was deleted.
 const DELETED: i64 = 27;

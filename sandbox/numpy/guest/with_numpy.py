@@ -17,10 +17,13 @@ for _module in pkgutil.walk_packages(numpy.__path__, "numpy."):
 import app
 # isort: on
 import gc
+import random
 import sys
+import tempfile
 
 import chance
 import refused
+import sizes
 import values
 from app import WitWorld
 
@@ -29,6 +32,10 @@ refused.REFUSED.update(
     dict.fromkeys(("numpy.distutils", "numpy.f2py", "numpy.ctypeslib"), _NO_COMPILER)
     | {"numpy.tests": "nothing is installed, built or documented in here"}
 )
+
+# Both were there before what they keep was replaced.
+tempfile._Random = random.Random
+numpy._core.arrayprint.sys = numpy._core.strings.sys = sizes.NARROW
 
 _seed_python = chance.seed
 

@@ -85,7 +85,7 @@ fn the_artifact_was_built_from_these_sources() {
         assert_eq!(found, expected, "{name} has changed; run `make guest` and commit the artifact");
         checked += 1;
     }
-    assert_eq!(checked, 21, "files of sandbox/guest");
+    assert_eq!(checked, 23, "files of sandbox/guest");
 }
 
 #[test]
@@ -98,5 +98,5 @@ fn the_artifact_with_numpy_was_built_from_these_sources() {
             sha2::Sha256::digest(fs::read(root.join(name)).unwrap()).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(found, expected, "{name} has changed; run `make numpy-guest` and commit the artifact");
     }
-    assert!(recorded.lines().count() >= 31, "files of sandbox/numpy and sandbox/guest");
+    assert!(recorded.lines().count() >= 33, "files of sandbox/numpy and sandbox/guest");
 }

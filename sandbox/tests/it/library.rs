@@ -123,6 +123,32 @@ fn what_a_system_would_do_is_a_named_exception_and_not_the_end_of_the_program() 
     let expected =
         ["os.abort", "os.abort", "os.readlink", "signal.raise_signal"].map(|name| format!("{refused}{name}\n"));
     assert_eq!(printed(source), expected.concat() + "OSError [Errno 9] Bad file descriptor\nNone None None\n");
+    let nothing = "import os, posix, sys, tempfile\nprint(os.access('x', os.R_OK), posix.access(path='/', mode=os.F_OK), sys._debugmallocstats())\n\
+                   try:\n    tempfile.TemporaryFile()\nexcept FileNotFoundError as error:\n    print(str(error)[11:])\n";
+    for last in ["", "# numpy\n"] {
+        let found = printed(&format!("{nothing}{last}"));
+        assert!(found.starts_with("False False None\nNo usable temporary directory found"), "{found}");
+    }
+}
+
+#[test]
+fn times_are_written_as_glibc_writes_them() {
+    let written = |form: &str| {
+        printed(&format!("import datetime\nprint(datetime.datetime(2024, 3, 5, 15, 7).strftime({form:?}), end='')"))
+    };
+    for (form, expected) in [
+        ("%d %b, %l:%M %P", "05 Mar,  3:07 pm"),
+        ("%d: 100%", "05: 100%"),
+        ("%^a %^B %#p %#h", "TUE MARCH pm MAR"),
+        ("%k|%-k|%0l|%-l|%3k", "15|15|03|3| 15"),
+        ("%-d/%-m %_H %5d %-5d|%10a|%12F", "5/3 15 00005     5|       Tue|  2024-03-05"),
+        ("%q %+ %5q %%k %%%k %é %", "%q %+ %5q %k %15 %é %"),
+        ("%Ey %Od %f %y%%", "24 05 000000 24%"),
+    ] {
+        assert_eq!(written(form), expected, "{form}");
+    }
+    let of_tuples = "import time\nt = time.struct_time((2024, 3, 5, 15, 7, 9, 1, 65, 0))\nprint(time.strftime('%l%Z|%n%t|%c', t), time.strftime('%k'))";
+    assert_eq!(printed(of_tuples), " 3UTC|\n\t|Tue Mar  5 15:07:09 2024 22\n");
 }
 
 #[test]

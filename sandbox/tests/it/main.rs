@@ -8,4 +8,6 @@ mod numpy;
 mod page;
 mod promises;
 mod scripts;
+mod sizes;
+mod threads;
 mod values;

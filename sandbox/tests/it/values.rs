@@ -78,7 +78,8 @@ fn what_json_has_not_crosses_with_a_tag() {
         ("(1, (2,))", r#"{"()":[1,{"()":[2]}]}"#),
         ("()", r#"{"()":[]}"#),
         ("{3}", r#"{"set":[3]}"#),
-        ("frozenset((3,))", r#"{"set":[3]}"#),
+        ("frozenset((3,))", r#"{"frozenset":[3]}"#),
+        ("{frozenset((3,))}", r#"{"set":[{"frozenset":[3]}]}"#),
         ("b'\\x00\\xff'", r#"{"bytes":"00ff"}"#),
         ("1 + 2j", r#"{"complex":[1.0,2.0]}"#),
         ("complex('nan-infj')", r#"{"complex":[{"float":"nan"},{"float":"-inf"}]}"#),
@@ -89,6 +90,8 @@ fn what_json_has_not_crosses_with_a_tag() {
         ("{1: 2, 'a': None}", r#"{"{}":[[1,2],["a",null]]}"#),
         ("{(1, 2): 3}", r#"{"{}":[[{"()":[1,2]},3]]}"#),
         ("{'set': [1]}", r#"{"{}":[["set",[1]]]}"#),
+        ("{'frozenset': [1]}", r#"{"{}":[["frozenset",[1]]]}"#),
+        ("{'bytearray': '00'}", r#"{"{}":[["bytearray","00"]]}"#),
         ("{'()': 1, 'x': 2}", r#"{"()":1,"x":2}"#),
     ] {
         assert_eq!(of(expression), expected, "{expression}");
@@ -123,6 +126,7 @@ fn everything_else_is_a_fault_that_names_its_type() {
         ("[1, object()]", "object"),
         ("{'a': (1, {2: range(3)})}", "range"),
         ("deque([1])", "deque"),
+        ("bytearray(1)", "bytearray"),
         ("f", "function"),
         ("(x for x in [])", "generator"),
         ("'\\ud800'", "str that is not text"),
@@ -166,12 +170,46 @@ fn arguments_cross_as_values_do() {
         r#"[null,true,false,0,-1,2147483647,2147483648,-2147483649,9223372036854775807,-9223372036854775808]"#,
         r#"[1.0,-0.0,1e+300,{"float":"nan"},{"float":"-inf"}]"#,
         r#"["","é\n\"\u0000",[[],[[1]]]]"#,
-        r#"[{"()":[]},{"()":[1,{"()":[2]}]},{"set":[]},{"set":[{"set":[1]}]},{"bytes":""},{"bytes":"00ff7f"}]"#,
+        r#"[{"()":[]},{"()":[1,{"()":[2]}]},{"set":[]},{"set":[{"frozenset":[1]}]},{"bytes":""},{"bytes":"00ff7f"}]"#,
+        r#"[{"frozenset":[]},{"frozenset":[{"()":[1,{"frozenset":[2]}]}]}]"#,
         r#"[{"complex":[1.0,-2.5]},{"complex":[{"float":"nan"},0.0]}]"#,
         r#"[{"int":"9223372036854775808"},{"int":"-123456789012345678901234567890"}]"#,
-        r#"[{},{"a":1,"set":2},{"{}":[["set",[1]]]},{"{}":[[1,2],[{"()":[1,{"set":[3]}]},null]]}]"#,
+        r#"[{},{"a":1,"set":2},{"{}":[["set",[1]]]},{"{}":[[1,2],[{"()":[1,{"frozenset":[3]}]},null]]}]"#,
     ] {
         assert_eq!(value(echo, arguments), arguments);
+    }
+}
+
+#[test]
+fn a_set_where_it_has_to_be_hashable_is_a_frozenset() {
+    let source = "def f(a, b):\n    return [type(x).__name__ for x in (*a, *b, a)]\n";
+    assert_eq!(
+        value(source, r#"[{"set":[{"set":[1]}]},{"{}":[[{"set":[1]},2]]}]"#),
+        r#"["frozenset","frozenset","set"]"#
+    );
+}
+
+#[test]
+fn frozensets_and_bytearrays_reach_a_program_as_what_they_are_in_every_tier() {
+    let source = "def f(groups, data, more):\n    data.append(5)\n    more['a'][1][0] += 1\n    \
+                  return [len(set(groups)), bytes(data), bytes(more['a'][1]), more['a'][0], type(more['b']).__name__]\n\
+                  class A:\n    def g(self, data):\n        return data.pop()\n";
+    let arguments = r#"[[{"frozenset":[1]},{"frozenset":[1]},{"frozenset":[2]}],{"bytearray":"61"},{"a":{"()":["bytearray",{"bytearray":"00"}]},"b":{"bytes":""}}]"#;
+    for tier in [TierChoice::Auto, TierChoice::Interpreter] {
+        let mut session = sandbox().with_tiers(tier, 1).load(source, 0, &LIMITS).unwrap();
+        for _ in 0..2 {
+            let answer = session.call("f", arguments).unwrap();
+            assert_eq!(answer, r#"[2,{"bytes":"6105"},{"bytes":"01"},"bytearray","bytes"]"#);
+        }
+        assert_eq!(session.call("A.g", r#"[{"bytearray":"0007"}]"#).unwrap(), "7");
+        let missing = session.call("h", r#"[{"bytearray":""}]"#).unwrap_err().to_string();
+        assert_eq!(missing, "NameError: no function `h`");
+    }
+    // What compiled code gives up is asked of the interpreter.
+    let compiled = "def f(x):\n    return len(x)\n";
+    assert!(sandbox().outside(compiled).unwrap().is_none());
+    for argument in [r#"[{"frozenset":[1,2]}]"#, r#"[{"bytearray":"0001"}]"#] {
+        assert_eq!(value(compiled, argument), "2");
     }
 }
 
@@ -186,9 +224,18 @@ fn arguments_of_any_length_cross() {
 
 #[test]
 fn arguments_that_are_no_values_are_the_caller_s_fault() {
-    for arguments in
-        ["", "1", "{}", "[1", r#"[{"set":1}]"#, r#"[{"int":"1x"}]"#, r#"[{"{}":[[1]]}]"#, r#"[{"bytes":"0"}]"#]
-    {
+    for arguments in [
+        "",
+        "1",
+        "{}",
+        "[1",
+        r#"[{"set":1}]"#,
+        r#"[{"int":"1x"}]"#,
+        r#"[{"{}":[[1]]}]"#,
+        r#"[{"bytes":"0"}]"#,
+        r#"[{"bytearray":1}]"#,
+        r#"[{"set":[{"bytearray":"00"}]}]"#,
+    ] {
         let mut session = sandbox().load("def f(*_):\n    return 1\n", 0, &LIMITS).unwrap();
         let failure = session.call("f", arguments).unwrap_err();
         assert!(matches!(failure, Failure::Host(HostError::Arguments(_))), "{arguments}: {failure}");

@@ -65,7 +65,7 @@ fn plain(value: &Value) -> Option<Json> {
             items.iter().map(plain).collect::<Option<Vec<_>>>().map(Json::Array)
         }
         Value::Dict(dict) => object(dict),
-        Value::Complex { .. } | Value::Bytes(_) | Value::Set(_) => None,
+        Value::Complex { .. } | Value::Bytes(_) | Value::ByteArray(_) | Value::Set(_) => None,
     }
 }
 

@@ -46,7 +46,12 @@ pub(super) fn binary(
         (Operator::Add, Value::List(a), Value::List(b)) => Ok(Some(Value::List([a, b].concat()))),
         (Operator::Add, Value::Tuple(a), Value::Tuple(b)) => Ok(Some(Value::Tuple([a, b].concat()))),
         (Operator::Add, Value::Str(a), Value::Str(b)) => Ok(Some(Value::Str(a + &b))),
-        (Operator::Add, Value::Bytes(a), Value::Bytes(b)) => Ok(Some(Value::Bytes([a, b].concat()))),
+        (Operator::Add, Value::Bytes(a), Value::Bytes(b) | Value::ByteArray(b)) => {
+            Ok(Some(Value::Bytes([a, b].concat())))
+        }
+        (Operator::Add, Value::ByteArray(a), Value::Bytes(b) | Value::ByteArray(b)) => {
+            Ok(Some(Value::ByteArray([a, b].concat())))
+        }
         (Operator::Mult, Value::Int(times), sequence) if !is_number(&sequence) => repeated(sequence, &times, allowance),
         (Operator::Mult, sequence, Value::Int(times)) if !is_number(&sequence) => repeated(sequence, &times, allowance),
         (_, Value::Int(a), Value::Int(b)) => whole(operator, &a, &b),
@@ -67,6 +72,7 @@ fn repeated(sequence: Value, times: &Int, allowance: &mut Allowance) -> Result<O
         Value::Tuple(items) => Some(Value::Tuple(vec![items; times].concat())),
         Value::Str(text) => Some(Value::Str(text.repeat(times))),
         Value::Bytes(bytes) => Some(Value::Bytes(bytes.repeat(times))),
+        Value::ByteArray(bytes) => Some(Value::ByteArray(bytes.repeat(times))),
         _ => None,
     })
 }
@@ -75,9 +81,9 @@ fn repeated(sequence: Value, times: &Int, allowance: &mut Allowance) -> Result<O
 fn weight(value: &Value) -> usize {
     let inside = match value {
         Value::Str(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
+        Value::Bytes(bytes) | Value::ByteArray(bytes) => bytes.len(),
         Value::List(items) | Value::Tuple(items) => items.iter().map(weight).sum(),
-        Value::Set(set) => set.0.iter().map(weight).sum(),
+        Value::Set(set) => set.items.iter().map(weight).sum(),
         Value::Dict(dict) => dict.0.iter().map(|(key, value)| weight(key) + weight(value)).sum(),
         _ => 1,
     };

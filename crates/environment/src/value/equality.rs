@@ -48,12 +48,12 @@ impl Value {
         match (self, expected) {
             (Value::None, Value::None) => true,
             (Value::Str(a), Value::Str(b)) => a == b,
-            (Value::Bytes(a), Value::Bytes(b)) => a == b,
+            (Value::Bytes(a) | Value::ByteArray(a), Value::Bytes(b) | Value::ByteArray(b)) => a == b,
             (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => all(a, b),
             (Value::List(a), Value::Tuple(b)) | (Value::Tuple(a), Value::List(b)) => {
                 equality.tuples_are_lists && all(a, b)
             }
-            (Value::Set(a), Value::Set(b)) => all(&a.0, &b.0),
+            (Value::Set(a), Value::Set(b)) => all(&a.items, &b.items),
             (Value::Dict(a), Value::Dict(b)) => {
                 let same = |(a, b): (&Pair, &Pair)| a.0.equals(&b.0, equality) && a.1.equals(&b.1, equality);
                 a.0.len() == b.0.len() && by_key(&a.0).into_iter().zip(by_key(&b.0)).all(same)
@@ -69,9 +69,9 @@ impl Value {
     pub(super) fn order(&self, other: &Value) -> Ordering {
         match (self, other) {
             (Value::Str(a), Value::Str(b)) => a.cmp(b),
-            (Value::Bytes(a), Value::Bytes(b)) => a.cmp(b),
+            (Value::Bytes(a) | Value::ByteArray(a), Value::Bytes(b) | Value::ByteArray(b)) => a.cmp(b),
             (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => order_all(a, b),
-            (Value::Set(a), Value::Set(b)) => order_all(&a.0, &b.0),
+            (Value::Set(a), Value::Set(b)) => order_all(&a.items, &b.items),
             (Value::Dict(a), Value::Dict(b)) => {
                 let pairs = by_key(&a.0).into_iter().zip(by_key(&b.0));
                 let mut orders = pairs.map(|(a, b)| a.0.order(&b.0).then_with(|| a.1.order(&b.1)));
@@ -91,7 +91,7 @@ impl Value {
             Value::None => 0,
             Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Complex { .. } => 1,
             Value::Str(_) => 2,
-            Value::Bytes(_) => 3,
+            Value::Bytes(_) | Value::ByteArray(_) => 3,
             Value::Tuple(_) => 4,
             Value::Set(_) => 5,
             Value::List(_) => 6,

@@ -3,7 +3,8 @@
 //! | value | written as |
 //! |---|---|
 //! | None, bool, str, list, int of 64 bits, finite float | what JSON has; a float always with a point or an exponent |
-//! | tuple, set, bytes, complex | `{"()": [..]}`, `{"set": [..]}`, `{"bytes": "hex"}`, `{"complex": [re, im]}` |
+//! | tuple, set, frozenset | `{"()": [..]}`, `{"set": [..]}`, `{"frozenset": [..]}` |
+//! | bytes, bytearray, complex | `{"bytes": "hex"}`, `{"bytearray": "hex"}`, `{"complex": [re, im]}` |
 //! | other ints and floats | `{"int": "123.."}`, `{"float": "nan"}`, `"inf"`, `"-inf"` |
 //! | dict | an object, or `{"{}": [[key, value], ..]}` where a key is no str or the only one looks like a tag |
 
@@ -12,7 +13,7 @@ use std::fmt::Write;
 use super::repr::float_repr;
 use super::{DEPTH_MAX, Dict, Int, Value, ValueError};
 
-const TAGS: [&str; 7] = ["()", "set", "bytes", "complex", "int", "float", "{}"];
+const TAGS: [&str; 9] = ["()", "set", "frozenset", "bytes", "bytearray", "complex", "int", "float", "{}"];
 
 /// Brackets in brackets, at most: a dict with tags takes three levels for one of its own.
 const LEVELS_MAX: usize = 3 * DEPTH_MAX;
@@ -57,8 +58,8 @@ impl Value {
                 text.push_str("]}");
             }
             Value::Str(words) => write_str(words, text),
-            Value::Bytes(bytes) => {
-                text.push_str("{\"bytes\": \"");
+            Value::Bytes(bytes) | Value::ByteArray(bytes) => {
+                _ = write!(text, "{{\"{}\": \"", self.kind());
                 bytes.iter().for_each(|byte| _ = write!(text, "{byte:02x}"));
                 text.push_str("\"}");
             }
@@ -69,8 +70,8 @@ impl Value {
                 text.push('}');
             }
             Value::Set(set) => {
-                text.push_str("{\"set\": ");
-                write_list(&set.0, text);
+                _ = write!(text, "{{\"{}\": ", self.kind());
+                write_list(&set.items, text);
                 text.push('}');
             }
             Value::Dict(dict) => write_dict(&dict.0, text),
@@ -334,7 +335,9 @@ fn tagged(tag: &str, content: Value) -> Result<Option<Value>, ValueError> {
     Ok(match (tag, content) {
         ("()", Value::List(items)) => Some(Value::Tuple(items)),
         ("set", Value::List(items)) => Some(Value::set(items)?),
+        ("frozenset", Value::List(items)) => Some(Value::frozenset(items)?),
         ("bytes", Value::Str(digits)) => bytes(&digits).map(Value::Bytes),
+        ("bytearray", Value::Str(digits)) => bytes(&digits).map(Value::ByteArray),
         ("int", Value::Str(digits)) => is_decimal(&digits).then(|| Value::Int(Int::from_answer(&digits))),
         ("float", Value::Str(name)) => match name.as_str() {
             "nan" => Some(Value::Float(f64::NAN)),

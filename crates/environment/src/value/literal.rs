@@ -96,7 +96,7 @@ impl Reader<'_> {
             }
             ("set" | "frozenset" | "list" | "tuple", [of]) => match self.value(of, depth)? {
                 Value::List(items) | Value::Tuple(items) => items,
-                Value::Set(set) if !matches!(name.id.as_str(), "list" | "tuple") => set.0,
+                Value::Set(set) if !matches!(name.id.as_str(), "list" | "tuple") => set.items,
                 Value::Str(text) => text.chars().map(|one| Value::Str(one.into())).collect(),
                 _ => return Ok(None),
             },
@@ -110,6 +110,7 @@ impl Reader<'_> {
             "list" => Value::List(items),
             "tuple" => Value::Tuple(items),
             "dict" => Value::dict(Vec::new())?,
+            "frozenset" => Value::frozenset(items)?,
             _ => Value::set(items)?,
         }))
     }
@@ -205,10 +206,14 @@ fn converted(kind: &str, values: &[Value]) -> Result<Option<Value>, ValueError> 
         ("int", [Value::Int(int)]) => Some(Value::Int(int.clone())),
         ("int", [Value::Str(text)]) => Some(Value::Int(Int::from_decimal(text.trim())?)),
         ("complex", [re, im]) => float(re).zip(float(im)).map(|(re, im)| Value::Complex { re, im }),
-        ("bytes" | "bytearray", []) => Some(Value::Bytes(Vec::new())),
-        ("bytes" | "bytearray", [Value::Bytes(bytes)]) => Some(Value::Bytes(bytes.clone())),
-        ("bytes" | "bytearray", [Value::List(items)]) => {
-            items.iter().map(byte).collect::<Option<_>>().map(Value::Bytes)
+        ("bytes" | "bytearray", values) => {
+            let bytes = match values {
+                [] => Some(Vec::new()),
+                [Value::Bytes(bytes) | Value::ByteArray(bytes)] => Some(bytes.clone()),
+                [Value::List(items)] => items.iter().map(byte).collect(),
+                _ => None,
+            };
+            bytes.map(if kind == "bytes" { Value::Bytes } else { Value::ByteArray })
         }
         _ => None,
     })

@@ -39,13 +39,15 @@ pub enum Value {
     },
     /// Text without lone surrogates.
     Str(String),
-    /// `bytes`, `bytearray`
+    /// `bytes`
     Bytes(Vec<u8>),
+    /// `bytearray`, which equals the `bytes` of the same content.
+    ByteArray(Vec<u8>),
     /// In its order.
     List(Vec<Value>),
     /// In its order.
     Tuple(Vec<Value>),
-    /// `set` and `frozenset`, which are equal in Python too.
+    /// `set` and `frozenset`, which are equal where their values are.
     Set(Set),
     /// In the order of insertion, which does not count.
     Dict(Dict),
@@ -53,7 +55,10 @@ pub enum Value {
 
 /// Distinct hashable values, in an order that equal sets share.
 #[derive(Debug, Clone)]
-pub struct Set(Vec<Value>);
+pub struct Set {
+    items: Vec<Value>,
+    is_frozen: bool,
+}
 
 /// Pairs with distinct hashable keys.
 #[derive(Debug, Clone)]
@@ -65,7 +70,13 @@ impl Value {
         items.iter().try_for_each(hashable)?;
         items.sort_by(Value::order);
         items.dedup_by(|later, first| later == first);
-        Ok(Value::Set(Set(items)))
+        Ok(Value::Set(Set { items, is_frozen: false }))
+    }
+
+    /// The frozenset of these values.
+    pub fn frozenset(items: Vec<Value>) -> Result<Value, ValueError> {
+        let Value::Set(set) = Value::set(items)? else { unreachable!("made as a set") };
+        Ok(Value::Set(Set { is_frozen: true, ..set }))
     }
 
     /// The dict of these pairs. Of equal keys the first stays, with the last value.
@@ -93,7 +104,7 @@ impl Value {
     pub fn depth(&self) -> usize {
         let deepest = |depths: &mut dyn Iterator<Item = usize>| 1 + depths.max().unwrap_or(0);
         match self {
-            Value::List(items) | Value::Tuple(items) | Value::Set(Set(items)) => {
+            Value::List(items) | Value::Tuple(items) | Value::Set(Set { items, .. }) => {
                 deepest(&mut items.iter().map(Value::depth))
             }
             Value::Dict(Dict(pairs)) => deepest(&mut pairs.iter().map(|(key, value)| key.depth().max(value.depth()))),
@@ -111,8 +122,10 @@ impl Value {
             Value::Complex { .. } => "complex",
             Value::Str(_) => "str",
             Value::Bytes(_) => "bytes",
+            Value::ByteArray(_) => "bytearray",
             Value::List(_) => "list",
             Value::Tuple(_) => "tuple",
+            Value::Set(Set { is_frozen: true, .. }) => "frozenset",
             Value::Set(_) => "set",
             Value::Dict(_) => "dict",
         }
@@ -122,7 +135,7 @@ impl Value {
 impl Set {
     /// The values.
     pub fn items(&self) -> &[Value] {
-        &self.0
+        &self.items
     }
 }
 
@@ -140,7 +153,7 @@ impl Dict {
 
 fn hashable(value: &Value) -> Result<(), ValueError> {
     match value {
-        Value::List(_) | Value::Dict(_) => Err(ValueError::Unhashable { kind: value.kind() }),
+        Value::List(_) | Value::Dict(_) | Value::ByteArray(_) => Err(ValueError::Unhashable { kind: value.kind() }),
         Value::Tuple(items) => items.iter().try_for_each(hashable),
         _ => Ok(()),
     }

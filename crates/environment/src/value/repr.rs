@@ -49,13 +49,18 @@ impl Display for Written<'_> {
             Value::Complex { re, im } => formatter.write_str(&complex_repr(*re, *im)),
             Value::Str(text) => write_str(formatter, text),
             Value::Bytes(bytes) => write_bytes(formatter, bytes),
+            Value::ByteArray(bytes) => {
+                formatter.write_str("bytearray(")?;
+                write_bytes(formatter, bytes)?;
+                formatter.write_char(')')
+            }
             Value::List(items) => self.write_items(formatter, "[", items, "]"),
             Value::Tuple(items) => self.write_items(formatter, "(", items, if items.len() == 1 { ",)" } else { ")" }),
-            Value::Set(set) => match (self.place, set.0.is_empty()) {
-                (Place::Anywhere, true) => formatter.write_str("set()"),
-                (Place::Hashed, true) => formatter.write_str("frozenset()"),
-                (Place::Anywhere, false) => self.hashed().write_items(formatter, "{", &set.0, "}"),
-                (Place::Hashed, false) => self.write_items(formatter, "frozenset({", &set.0, "})"),
+            Value::Set(set) => match (set.is_frozen || self.place == Place::Hashed, set.items.is_empty()) {
+                (false, true) => formatter.write_str("set()"),
+                (true, true) => formatter.write_str("frozenset()"),
+                (false, false) => self.hashed().write_items(formatter, "{", &set.items, "}"),
+                (true, false) => self.hashed().write_items(formatter, "frozenset({", &set.items, "})"),
             },
             Value::Dict(dict) => {
                 formatter.write_char('{')?;

@@ -333,6 +333,7 @@ fn any_value() -> impl Strategy<Value = Value> {
         (any::<f64>(), any::<f64>()).prop_map(|(re, im)| Value::Complex { re, im }),
         any::<String>().prop_map(Value::Str),
         any::<Vec<u8>>().prop_map(Value::Bytes),
+        any::<Vec<u8>>().prop_map(Value::ByteArray),
     ];
     leaf.prop_recursive(4, 40, 6, |inner| {
         let items = prop::collection::vec(inner.clone(), 0..6);
@@ -340,6 +341,7 @@ fn any_value() -> impl Strategy<Value = Value> {
             items.clone().prop_map(Value::List),
             items.clone().prop_map(Value::Tuple),
             items.clone().prop_filter_map("hashable", |items| Value::set(items).ok()),
+            items.clone().prop_filter_map("hashable", |items| Value::frozenset(items).ok()),
             prop::collection::vec((inner.clone(), inner), 0..5)
                 .prop_filter_map("hashable", |pairs| Value::dict(pairs).ok()),
         ]

@@ -141,11 +141,10 @@ struct Reply {
 }
 
 impl Reply {
-    /// The reply of a call with this fault, where a checker can catch it: a limit or a trap is no exception of Python's, and
-    /// a generator cannot be thrown a StopIteration.
+    /// The reply of a call with this fault, where a checker can catch it: a limit or a trap is no exception of Python's.
     fn raised(fault: &Fault, lineage: &ExceptionTypes) -> Option<Reply> {
         match fault {
-            Fault::Raised { kind, message, .. } if !["Trap", "Spent", "StopIteration"].contains(&kind.as_str()) => {
+            Fault::Raised { kind, message, .. } if !["Trap", "Spent"].contains(&kind.as_str()) => {
                 let line = Value::List(lineage.line(kind).into_iter().map(Value::Str).collect());
                 let words = vec![line, Value::Str(message.clone())];
                 Some(Reply { raised: true, json: Value::List(words).to_json() })

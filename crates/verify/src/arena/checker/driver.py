@@ -12,17 +12,21 @@ def __named(kind):
 
 def __exception(kinds, message):
     """An exception of the first of these types; where nobody here has that, of one made for it under the next."""
-    made = next((one for one in map(__named, kinds) if one is not None), Exception)
+    import ast
+
+    made, argument = next((one for one in map(__named, kinds) if one is not None), Exception), message
     try:
+        if issubclass(made, KeyError):
+            argument = ast.literal_eval(message)  # It shows its key as it is written.
         if made.__name__ == kinds[0]:
-            return made(message)
+            return made(argument)
     except Exception:
-        pass  # Its constructor takes more than a message.
+        pass  # Its constructor takes more than a message, or its key is no literal.
     body = {"__init__": lambda self, *_: None, "__str__": lambda self: message}
     try:
-        return type(kinds[0], (made,), body)(message)
+        return type(kinds[0], (made,), body)(argument)
     except TypeError:
-        return type(kinds[0], (Exception,), body)(message)
+        return type(kinds[0], (Exception,), body)(argument)
 
 
 def __advance(answers):
@@ -41,7 +45,8 @@ def __advance(answers):
     except StopIteration as end:
         return ["done", bool(end.value)]
     except Exception as error:
-        if error is __thrown:
+        # A generator that does not catch a StopIteration raises another exception because of it.
+        if error is __thrown or type(__thrown) is StopIteration and error.__cause__ is __thrown:
             return ["not caught"]
         raise
     if not isinstance(call, (tuple, list)):

@@ -103,6 +103,21 @@ fn mistake(tasks: &Tasks, source: &str) -> String {
 }
 
 #[test]
+fn a_checker_catches_the_end_of_an_iterator_and_leaves_one_that_it_does_not_catch_to_the_program() {
+    let source = "def f(x): return next(iter(x))\n";
+    let caught = tasks(
+        "def check():\n    a = yield ('f', [3])\n    try:\n        yield ('f', [])\n    except StopIteration:\n        \
+         return a == 3\n    return False\n",
+    );
+    let left = tasks("def check():\n    a = yield ('f', [])\n    return True\n");
+    for choice in [TierChoice::Auto, TierChoice::Interpreter] {
+        assert_eq!(failed(&caught, choice, source), None);
+        let (ending, reason) = failed(&left, choice, source).unwrap();
+        assert!(ending == Ending::Raised && reason.contains("StopIteration"), "{ending:?} {reason}");
+    }
+}
+
+#[test]
 fn a_checker_catches_exceptions_by_the_types_that_they_are_under() {
     let checker = |raised: &str| {
         tasks(&format!(
@@ -131,6 +146,26 @@ fn a_checker_catches_exceptions_by_the_types_that_they_are_under() {
         let ending = failed(&checker(caught), TierChoice::Auto, &program(raise)).map(|(ending, _)| ending);
         assert_eq!(ending, Some(Ending::Raised), "{raise} as {caught}");
     }
+}
+
+#[test]
+fn a_key_that_is_missing_is_the_argument_of_its_exception() {
+    let checker = |key: &str, args: &str| {
+        tasks(&format!(
+            "def check():\n    try:\n        yield ('f', {key})\n    except KeyError as error:\n        \
+             return (error.args, str(error)) == ({args}, repr({key}))\n    return False\n"
+        ))
+    };
+    for (key, args) in [("'k'", "('k',)"), ("\"it's\"", "(\"it's\",)"), ("(1, 'a')", "((1, 'a'),)"), ("5", "(5,)")] {
+        for raised in ["{}[x]", "1\n    raise Missing(x)"] {
+            let source = format!("class Missing(KeyError): pass\ndef f(x):\n    {raised}\n");
+            assert_eq!(failed(&checker(key, args), TierChoice::Auto, &source), None, "{raised} {key}");
+        }
+    }
+    // One that is no literal is shown as it is.
+    let checker = "def check():\n    try:\n        yield ('f', 1)\n    except KeyError as error:\n        \
+                   return str(error) == '<built-in function len>'\n    return False\n";
+    assert_eq!(failed(&tasks(checker), TierChoice::Auto, "def f(x):\n    return {}[len]\n"), None);
 }
 
 #[test]

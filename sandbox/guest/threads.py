@@ -1,0 +1,42 @@
+"""Threads as a program finds them: each runs where it is started, to its end or until it would wait for ever."""
+
+import threading
+
+import clock
+
+_print, _join = threading.excepthook, threading.Thread.join
+
+
+def _run(bootstrap, handle, daemon):
+    """In place of a thread of the system. Programs start one for its stack."""
+    thread, ident = bootstrap.__self__, threading.get_ident()
+    starter = threading._active[ident]
+    thread._os_thread_handle = threading._make_thread_handle(ident)
+    thread._waits = False
+    try:
+        bootstrap()
+    finally:
+        threading._active[ident] = starter
+        if not thread._waits:
+            thread._os_thread_handle._set_done()
+
+
+def _excepthook(arguments, /):
+    """A thread that would wait for ever is left waiting, as one that takes from a queue when all of it is done."""
+    if arguments.exc_type is clock.Deadlock:
+        arguments.thread._waits = True
+    else:
+        _print(arguments)
+
+
+def _join_in_vain(thread, timeout=None):
+    if thread.is_alive() and thread is not threading.current_thread():
+        clock.wait_in_vain(timeout)
+    else:
+        _join(thread, timeout)
+
+
+threading._start_joinable_thread = _run
+threading.excepthook = _excepthook
+threading.Thread.join = _join_in_vain
+threading.stack_size = lambda size=0: 0

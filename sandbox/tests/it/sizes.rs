@@ -1,0 +1,65 @@
+//! Sizes as programs know them, where those of the interpreter have 32 bits.
+
+use std::sync::OnceLock;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
+
+const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+
+fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
+}
+
+/// What a program prints, or its fault in words.
+fn printed(source: &str) -> String {
+    sandbox().run(source, "", 7, &LIMITS).unwrap().printed.unwrap_or_else(|fault| fault.to_string())
+}
+
+#[test]
+fn the_largest_size_is_that_of_64_bits_in_every_tier_and_with_numpy() {
+    let source = "import sys\ndef f(prices):\n    low = sys.maxsize\n    for p in prices:\n        if p < low:\n            low = p\n    \
+                  return [low, sys.maxsize == 2**63 - 1]\n";
+    assert!(sandbox().outside(source).unwrap().is_some(), "compiled code knows no `sys`");
+    for last in ["", "# numpy\n"] {
+        for tier in [TierChoice::Auto, TierChoice::Interpreter] {
+            let mut session = sandbox().with_tiers(tier, 1).load(&format!("{source}{last}"), 0, &LIMITS).unwrap();
+            assert_eq!(session.call("f", "[[10000000000,7000000000]]").unwrap(), "[7000000000,true]");
+            assert_eq!(session.call("f", "[[]]").unwrap(), "[9223372036854775807,true]");
+        }
+    }
+}
+
+#[test]
+fn what_programs_hand_their_largest_size_to_takes_it() {
+    let source = "import csv, functools, heapq, logging, random, sys, textwrap\nm = sys.maxsize\n\
+                  f = functools.lru_cache(maxsize=m)(abs)\nprint(f(-1), f(-1), f.cache_info().hits, f.cache_parameters()['maxsize'] == m)\n\
+                  print(csv.field_size_limit(m), heapq.nsmallest(m, [2, 1]), [1, 2].index(2, 0, m), 'ab'.find('b', 0, m), [1, 2][:m])\n\
+                  logging.disable(m)\nprint(2**31 < random.Random(5).randint(0, m) <= m, next(iter(range(m))), m in range(m))\n";
+    assert_eq!(printed(source), "1 1 1 True\n131072 [1, 2] 1 1 [1, 2]\nTrue 0 False\n");
+    let numpy = "import sys\nimport numpy as np\nnp.set_printoptions(threshold=sys.maxsize)\nprint(len(str(np.arange(3000))) > 3000)\n\
+                 with np.printoptions(legacy=False):\n    print(np.float64(1.5), repr(np.float64(1.5)), np.full(1, sys.maxsize)[0])\n\
+                 print(np.get_printoptions()['legacy'], np.strings.multiply(np.array(['a']), 3))\n";
+    assert_eq!(printed(numpy), "True\n1.5 np.float64(1.5) 9223372036854775807\nFalse ['aaa']\n");
+}
+
+#[test]
+fn the_library_goes_by_what_c_takes() {
+    let source = "import collections.abc, gzip, io\nwith gzip.open(io.BytesIO(gzip.compress(b'abc'))) as file:\n    print(file.read())\n\
+                  class Own(collections.abc.Set):\n    def __init__(self, of): self.of = of\n    def __contains__(self, x): return x in self.of\n    \
+                  def __iter__(self): return iter(self.of)\n    def __len__(self): return len(self.of)\n    __hash__ = collections.abc.Set._hash\n\
+                  print(hash(Own({1, 'a'})) == hash(frozenset((1, 'a'))), frozenset((1, 'a')) in {Own({1, 'a'})})\n";
+    assert_eq!(printed(source), "b'abc'\nTrue True\n");
+}
+
+#[test]
+fn a_range_longer_than_c_can_count_is_searched() {
+    let source = "import bisect\nfrom bisect import bisect_left, bisect_right\n\
+                  print(bisect_left(range(10**12), 10**8, key=lambda v: v * v), bisect.bisect_right(range(0, -10**12, -1), 0, key=lambda v: -v))\n\
+                  print(bisect.bisect(range(5), 3), bisect_left(range(0), 1), bisect_left(range(10**12), 7 * 10**9, 5, 8 * 10**9))\n\
+                  print(bisect_left([1, 3, 5], 3), bisect_right([1, 3, 5], 3, hi=2), bisect_left('abc', 'b', key=str.lower))\n\
+                  bisect_left(range(5), 3, -1)";
+    let expected = "10000 1\n4 0 7000000000\n1 2 1\n";
+    assert_eq!(printed(source.rsplit_once('\n').unwrap().0), expected);
+    assert_eq!(printed(source), "ValueError: lo must be non-negative (line 6)");
+}
