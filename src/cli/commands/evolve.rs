@@ -16,7 +16,7 @@ use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::plural::counted;
 use crate::policy::Policy;
-use crate::prompt::{PromptError, PromptKind};
+use crate::prompt::PromptKind;
 use crate::rollout::Servers;
 
 /// The settings of a search whose model learns, under all that the user says.
@@ -256,11 +256,7 @@ fn refused(error: EvolveError, config: &Config) -> CliError {
         }
         EvolveError::Foreign { .. } => CliError::user(error),
         EvolveError::Dir(problem) if problem.is_user() => CliError::user(problem),
-        EvolveError::Prompt(PromptError::NoChatTemplate | PromptError::Template { .. }) => CliError::user_hint(
-            format!("--model {}: {error}", config.model.model),
-            "name an instruct model; or --raw-prompt sends the words as plain text, without a template",
-        ),
-        EvolveError::Prompt(_) => CliError::user(error),
+        EvolveError::Prompt(problem) => model::prompt_error(config, problem),
         EvolveError::Step(problem) => CliError::run(problem),
         other => CliError::run(other),
     }

@@ -8,9 +8,12 @@ use clap::Args;
 use crate::cli::opened::interrupt;
 use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
-use crate::metrics::{Console, LAUNCHES_FILE, METRICS_FILE};
+use crate::hardware::GPU_FILE;
+use crate::metrics::{Console, LAUNCHES_FILE, METRICS_FILE, TENSORBOARD_DIR};
 use crate::report::{Follower, Refresh, RunReader, RunView, html};
-use crate::train::run_dir::{BEST, COMPLETIONS, DIFFERENCES, HALL_OF_FAME, REPLAYS};
+use crate::train::run_dir::{
+    BEST, CHECKPOINT, COMPLETIONS, CONFIG, DIFFERENCES, ELITES, ENDED, HALL_OF_FAME, LOCK, REPLAYS,
+};
 
 /// Name of the page in the directory of a single run.
 const PAGE: &str = "report.html";
@@ -23,12 +26,12 @@ const OWN: [&str; 13] = [
     LAUNCHES_FILE,
     HALL_OF_FAME,
     BEST,
-    "config.toml",
-    "ended",
-    "elites.json",
-    "gpu.csv",
-    "tensorboard",
-    ".lock",
+    CONFIG,
+    ENDED,
+    ELITES,
+    GPU_FILE,
+    TENSORBOARD_DIR,
+    LOCK,
 ];
 
 /// Show runs as one self-contained HTML page
@@ -109,7 +112,7 @@ impl ReportArgs {
 pub fn refuse_part(run: &Path, output: &Path) -> Result<(), CliError> {
     let (Ok(run), Ok(target)) = (run.canonicalize(), output.canonicalize()) else { return Ok(()) };
     let part = target.strip_prefix(run).ok().and_then(|part| part.iter().next()?.to_str());
-    match part.is_some_and(|part| OWN.contains(&part) || part.starts_with("checkpoint-")) {
+    match part.is_some_and(|part| OWN.contains(&part) || part.starts_with(CHECKPOINT)) {
         true => Err(CliError::user_hint(
             format!("--output {}: that is a file of the run itself", output.display()),
             "name another file",

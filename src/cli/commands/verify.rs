@@ -22,12 +22,11 @@ use crate::report::{LoggedCompletion, LoggedTurn, completion_files, parse_comple
 use crate::reward::{Judged, Reward, Rule};
 use crate::seed::Seed;
 use crate::train::Combined;
+use crate::train::run_dir::ENDED;
 use crate::train::scoring::step_boards;
 
 /// Differences that are printed, and steps with missing completions.
 const SHOWN: usize = 10;
-/// The file with the step at which a run ended.
-const ENDED: &str = "ended";
 
 /// Judge all completions of a run again and compare the rewards with those that it learnt from
 ///

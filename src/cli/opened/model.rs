@@ -243,7 +243,8 @@ fn fit(config: &Config, policy: &Policy, environment: &Environment, prompts: &Pr
     Err(CliError::User { message: format!("--env {place}: {text}{others}"), hint: remedy.clone() })
 }
 
-fn prompt_error(config: &Config, error: PromptError) -> CliError {
+/// The error of prompts for the model of `config`.
+pub fn prompt_error(config: &Config, error: PromptError) -> CliError {
     let message = format!("--model {}: {error}", config.model.model);
     let plain = "--raw-prompt sends the words as plain text, without a template";
     match error {

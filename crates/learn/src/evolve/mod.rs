@@ -38,8 +38,8 @@ pub use error::EvolveError;
 use learner::{Learner, Written};
 use saved::State;
 pub use saved::check_dir;
-use settings::Fingerprint;
 pub use settings::Settings;
+use settings::fingerprint;
 
 /// The best programs of a search, which held-out games choose from.
 const FINALISTS: usize = 32;
@@ -148,8 +148,8 @@ impl Search<'_> {
         self.asked().map(drop)
     }
 
-    fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(self.config, &self.settings, &self.requests)
+    fn fingerprint(&self) -> run_dir::Fingerprint {
+        fingerprint(self.config, &self.settings, &self.requests)
     }
 
     /// The prompts before anything was found.

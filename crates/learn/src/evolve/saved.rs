@@ -8,15 +8,11 @@ use serde_json::{Value, json};
 
 use super::database::{Candidate, Cell, Database};
 use super::error::EvolveError;
-use super::settings::Fingerprint;
-use crate::config::Config;
 use crate::files;
 use crate::grpo::Division;
-use crate::train::run_dir::{BEST, RunDir};
+use crate::train::run_dir::{self, BEST, Fingerprint};
 
 const STATE: &str = "evolve.json";
-/// What a process holds while it writes to a directory; it is left in an empty one that a search was refused in.
-const LOCK: &str = ".lock";
 /// The directory that OpenEvolve's visualiser opens.
 const OPEN_EVOLVE: &str = "openevolve";
 
@@ -39,13 +35,7 @@ pub fn check_dir(dir: &Path) -> Result<(), EvolveError> {
     if dir.join(STATE).exists() {
         return Ok(());
     }
-    let mut entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    if entries.any(|entry| entry.file_name() != LOCK) {
-        return Err(EvolveError::Foreign { path: dir.to_owned() });
-    }
-    let mut config = Config::preset("builtin").expect("a preset");
-    config.train.output_dir = dir.to_owned();
-    Ok(RunDir::check(&config)?)
+    if run_dir::is_free(dir)? { Ok(()) } else { Err(EvolveError::Foreign { path: dir.to_owned() }) }
 }
 
 /// The state of a search that was stopped; none in a new directory.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::config::Config;
 use crate::environment::Request;
+use crate::train::run_dir::Fingerprint;
 
 /// The settings of a search, beside those of sampling and judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,54 +24,30 @@ pub struct Settings {
 }
 
 /// Everything that a search follows from, but for the number of its rounds and of workers.
-pub(super) struct Fingerprint {
-    /// Every setting by its key or flag.
-    pub named: Map<String, Value>,
-    /// The same as one text, as earlier versions wrote it.
-    unnamed: String,
-}
-
-impl Fingerprint {
-    pub fn of(config: &Config, settings: &Settings, requests: &[Request]) -> Fingerprint {
-        let Config { environment, model, rollout, sandbox, arena, reward, grpo, train, .. } = config;
-        let Settings { islands, inspirations, migration, boards, update, rounds: _ } = *settings;
-        let requests: Vec<&str> = requests.iter().map(|request| request.style.as_str()).collect();
-        let sections = [
-            ("environment", json!(environment)),
-            ("model", json!(model)),
-            ("rollout", json!(rollout)),
-            ("sandbox", json!(sandbox)),
-            ("arena", json!({ "freeze_after": arena.freeze_after, "moves_max": arena.moves_max })),
-            ("reward", json!(reward)),
-            ("grpo", if update { json!(grpo) } else { Value::Null }),
-            ("train", json!({ "seed": train.seed, "board_salt": train.board_salt })),
-        ];
-        let flags = [("islands", islands), ("inspirations", inspirations), ("migration", migration), ("games", boards)];
-        let mut named: Map<_, _> = flags.into_iter().map(|(flag, value)| (format!("--{flag}"), json!(value))).collect();
-        named.extend([("--update".into(), json!(update)), ("requests".into(), json!(requests))]);
-        for (section, values) in &sections {
-            let values = values.as_object().into_iter().flatten();
-            named.extend(values.map(|(key, value)| (format!("{section}.{key}"), value.clone())));
-        }
-        let learnt = if update { format!(", updated by {grpo:?}") } else { String::new() };
-        let unnamed = format!(
-            "islands {islands}, inspirations {inspirations}, migration {migration}, boards {boards}, {requests:?}, seed {}, \
-             salt {:?}, freeze after {}, moves {}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}{learnt}",
-            train.seed, train.board_salt, arena.freeze_after, arena.moves_max
-        );
-        Fingerprint { named, unnamed }
-    }
-
-    /// The settings in which a search differs, as `section.key: recorded -> wanted`; nothing is named of one that an earlier
-    /// version began. None if it is the same.
-    pub fn differing(&self, recorded: &Value) -> Option<Vec<String>> {
-        let Value::Object(recorded) = recorded else { return (*recorded != self.unnamed).then(Vec::new) };
-        let differing = recorded.iter().filter_map(|(key, found)| {
-            let wanted = self.named.get(key).filter(|wanted| *wanted != found)?;
-            Some(format!("{key}: {found} -> {wanted}"))
-        });
-        Some(differing.collect()).filter(|differing: &Vec<String>| !differing.is_empty())
-    }
+pub(super) fn fingerprint(config: &Config, settings: &Settings, requests: &[Request]) -> Fingerprint {
+    let Config { environment, model, rollout, sandbox, arena, reward, grpo, train, .. } = config;
+    let Settings { islands, inspirations, migration, boards, update, rounds: _ } = *settings;
+    let requests: Vec<&str> = requests.iter().map(|request| request.style.as_str()).collect();
+    let sections = [
+        ("environment", json!(environment)),
+        ("model", json!(model)),
+        ("rollout", json!(rollout)),
+        ("sandbox", json!(sandbox)),
+        ("arena", json!({ "freeze_after": arena.freeze_after, "moves_max": arena.moves_max })),
+        ("reward", json!(reward)),
+        ("grpo", if update { json!(grpo) } else { Value::Null }),
+        ("train", json!({ "seed": train.seed, "board_salt": train.board_salt })),
+    ];
+    let flags = [("islands", islands), ("inspirations", inspirations), ("migration", migration), ("games", boards)];
+    let mut named: Map<_, _> = flags.into_iter().map(|(flag, value)| (format!("--{flag}"), json!(value))).collect();
+    named.extend([("--update".into(), json!(update)), ("requests".into(), json!(requests))]);
+    let learnt = if update { format!(", updated by {grpo:?}") } else { String::new() };
+    let unnamed = format!(
+        "islands {islands}, inspirations {inspirations}, migration {migration}, boards {boards}, {requests:?}, seed {}, \
+         salt {:?}, freeze after {}, moves {}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}{learnt}",
+        train.seed, train.board_salt, arena.freeze_after, arena.moves_max
+    );
+    Fingerprint::new(named, &sections, unnamed)
 }
 
 #[cfg(test)]
@@ -81,7 +58,7 @@ mod tests {
     fn settings_that_differ_are_named_and_a_search_of_an_earlier_version_is_known() {
         let config = Config::preset("llm").unwrap();
         let settings = Settings { rounds: 4, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 };
-        let of = |config: &Config, settings| Fingerprint::of(config, &settings, &[]);
+        let of = |config: &Config, settings| fingerprint(config, &settings, &[]);
         let began = of(&config, settings);
         let recorded = Value::from(began.named.clone());
         assert_eq!(of(&config, Settings { rounds: 9, ..settings }).differing(&recorded), None);

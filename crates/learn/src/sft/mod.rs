@@ -27,7 +27,7 @@ use crate::policy::Dropout;
 use crate::policy::{Adapters, Policy};
 use crate::prompt::PromptSet;
 use crate::seed::{Purpose, Seed};
-use crate::train::run_dir;
+use crate::train::run_dir::{self, Fingerprint};
 
 use batches::{Example, Writer, micro_batches};
 pub use builtin::builtin_shape;
@@ -36,7 +36,7 @@ pub use lessons::{LessonSource, Lessons};
 pub use memory::parts_at_once;
 pub use options::{Learner, SftOptions};
 pub use saving::check_dir;
-use saving::{Saved, Settings, State};
+use saving::{Saved, State};
 pub use summary::SftSummary;
 
 /// How often a run measures its loss and saves, and the format of its result.
@@ -136,7 +136,7 @@ struct Training<'a> {
     policy: Policy,
     prompts: PromptSet,
     lessons: Option<Lessons>,
-    settings: Settings,
+    settings: Fingerprint,
     pace: Pace,
     mix: Mix,
     held_out: Vec<Vec<Example>>,

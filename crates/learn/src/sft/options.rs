@@ -9,10 +9,10 @@ use crate::config::{ModelConfig, SftConfig};
 use crate::policy::Policy;
 use crate::prompt::PromptSet;
 use crate::seed::Seed;
-use crate::train::run_dir;
+use crate::train::run_dir::{self, Fingerprint};
 
 use super::lessons::Lessons;
-use super::saving::{Saved, Settings, check_dir};
+use super::saving::{Saved, check_dir};
 use super::{SftError, SftSummary};
 
 /// The settings of a supervised run.
@@ -40,20 +40,15 @@ impl SftOptions {
     }
 
     /// What must be equal to continue from a checkpoint.
-    pub(super) fn settings(&self, learner: Option<&Learner>) -> Settings {
+    pub(super) fn settings(&self, learner: Option<&Learner>) -> Fingerprint {
         let model = learner.map_or_else(|| json!({ "model": "builtin" }), |learner| json!(learner.model));
         let digest = learner.and_then(|learner| learner.lessons.as_ref()).map(Lessons::digest);
         let sections = [("sft", json!(self.config)), ("model", model), ("train", json!({ "seed": self.seed.get() }))];
-        let mut named = Map::new();
-        for (section, values) in &sections {
-            let values = values.as_object().into_iter().flatten();
-            named.extend(values.map(|(key, value)| (format!("{section}.{key}"), value.clone())));
-        }
-        named.insert("lessons of --env".into(), json!(digest));
+        let named = Map::from_iter([("lessons of --env".to_owned(), json!(digest))]);
         let model = learner.map(|learner| format!("{:?}, ", learner.model)).unwrap_or_default();
         let digest = digest.map(|digest| format!("{digest}, ")).unwrap_or_default();
         let config = serde_json::to_string(&self.config).unwrap_or_default();
-        Settings { named, unnamed: format!("{model}{digest}seed {}, {config}", self.seed) }
+        Fingerprint::new(named, &sections, format!("{model}{digest}seed {}, {config}", self.seed))
     }
 }
 

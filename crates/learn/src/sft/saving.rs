@@ -6,21 +6,18 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{SftError, SftSummary};
-use crate::config::Config;
 use crate::files;
 use crate::policy::Policy;
-use crate::train::run_dir::{RunDir, step_of};
+use crate::train::run_dir::{self, Fingerprint, step_of};
 
 /// The extension of a checkpoint that is not complete; a process that was killed may leave one.
 const PARTIAL: &str = "partial";
 const WEIGHTS: &str = "weights.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const STATE: &str = "state.json";
-/// What a process holds while it writes to a directory; it is left in an empty one that a run was refused in.
-const LOCK: &str = ".lock";
 /// The weights that a run ends with: of a model, or of an adapter.
 const MODELS: [&str; 2] = ["model.safetensors", "adapter_model.safetensors"];
 
@@ -29,27 +26,6 @@ pub(super) struct Saved {
     pub state: State,
     pub weights: BTreeMap<String, Tensor>,
     pub optimizer: BTreeMap<String, Tensor>,
-}
-
-/// What must be equal to continue.
-pub(super) struct Settings {
-    /// Every setting by its key.
-    pub named: Map<String, Value>,
-    /// The same as one text, as earlier versions wrote it.
-    pub unnamed: String,
-}
-
-impl Settings {
-    /// The settings in which a run differs, as `section.key: recorded -> wanted`; nothing is named of one that an earlier
-    /// version began. None if it may be continued.
-    fn differing(&self, recorded: &Value) -> Option<Vec<String>> {
-        let Value::Object(recorded) = recorded else { return (*recorded != self.unnamed).then(Vec::new) };
-        let differing = recorded.iter().filter_map(|(key, found)| {
-            let wanted = self.named.get(key).filter(|wanted| *wanted != found)?;
-            Some(format!("{key}: {found} -> {wanted}"))
-        });
-        Some(differing.collect()).filter(|differing: &Vec<String>| !differing.is_empty())
-    }
 }
 
 /// How far a run is. It is in every checkpoint, and in the directory of the run itself, by which that is known: of step 0
@@ -96,7 +72,7 @@ impl Saved {
 
     /// Refuses what a run with other `settings` has left in `dir`, a checkpoint or a model: its files would be mixed with those of
     /// another. Returns the summary of a run that is done.
-    pub(super) fn check(dir: &Path, settings: &Settings) -> Result<Option<SftSummary>, SftError> {
+    pub(super) fn check(dir: &Path, settings: &Fingerprint) -> Result<Option<SftSummary>, SftError> {
         // One that was stopped before its first checkpoint has nothing to lose.
         let own = State::read(dir).filter(|state| state.step > 0);
         for state in own.iter().chain(latest_checkpoint(dir).as_ref().map(|(_, state)| state)) {
@@ -112,7 +88,7 @@ impl Saved {
     }
 
     /// The newest complete checkpoint below `dir`, of a run with the same `settings`.
-    pub(super) fn read_latest(dir: &Path, settings: &Settings) -> Result<Option<Saved>, SftError> {
+    pub(super) fn read_latest(dir: &Path, settings: &Fingerprint) -> Result<Option<Saved>, SftError> {
         Saved::check(dir, settings)?;
         let Some((whole, state)) = latest_checkpoint(dir) else { return Ok(None) };
         let weights = read_tensors(&whole.join(WEIGHTS))?;
@@ -129,13 +105,7 @@ pub fn check_dir(dir: &Path) -> Result<(), SftError> {
     if State::read(dir).is_some() || latest_checkpoint(dir).is_some() {
         return Ok(());
     }
-    let mut entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    if entries.any(|entry| entry.file_name() != LOCK) {
-        return Err(SftError::Foreign { path: dir.to_owned() });
-    }
-    let mut config = Config::preset("builtin").expect("a preset");
-    config.train.output_dir = dir.to_owned();
-    Ok(RunDir::check(&config)?)
+    if run_dir::is_free(dir)? { Ok(()) } else { Err(SftError::Foreign { path: dir.to_owned() }) }
 }
 
 /// The newest complete checkpoint that a supervised run has written below `dir`.

@@ -346,7 +346,7 @@ impl Run<'_> {
         if let Some(best) = members.first() {
             dir.write_whole(run_dir::BEST, best.source.as_bytes())?;
         }
-        dir.write_whole("elites.json", &state.elites.summary())?;
+        dir.write_whole(run_dir::ELITES, &state.elites.summary())?;
         if !interrupted {
             dir.record_end(state.global_step)?;
         }

@@ -17,13 +17,14 @@ use crate::files::{self, PARTIAL};
 use crate::metrics::METRICS_FILE;
 
 mod checkpoints;
+mod fingerprint;
 mod recorded;
 
-use checkpoints::{CHECKPOINT, checkpoints, numbered};
-pub use checkpoints::{latest_checkpoint, newest_good, step_of, steps_done};
+pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps_done};
+use checkpoints::{checkpoints, numbered};
 pub use error::RunDirError;
-use recorded::CONFIG;
-pub use recorded::recorded_text;
+pub use fingerprint::Fingerprint;
+pub use recorded::{CONFIG, recorded_text};
 use recorded::{FREE_KEYS, WRITTEN, config_text, config_text_over, differences, recorded};
 
 /// The directory for runs without `--output-dir`, each in its own numbered directory.
@@ -33,17 +34,19 @@ pub const HALL_OF_FAME: &str = "hall_of_fame.json";
 /// The best of them as a Python file, which `play` and `score` take.
 pub const BEST: &str = "best.py";
 /// A file with the step at which the run ended and its best programs were settled.
-const ENDED: &str = "ended";
+pub const ENDED: &str = "ended";
 /// The directories with a file for each step.
 const STEP_FOLDERS: [&str; 3] = [COMPLETIONS, REPLAYS, DIFFERENCES];
 /// Completions of each step.
 pub const COMPLETIONS: &str = "completions";
+/// The elites of a run, written when it ends.
+pub const ELITES: &str = "elites.json";
 /// Elites that played again in each step.
 pub const REPLAYS: &str = "elites";
 /// Programs of each step that the tiers differ on.
 pub const DIFFERENCES: &str = "tier_differences";
 /// The lock file, which a process holds while it writes to the directory.
-const LOCK: &str = ".lock";
+pub const LOCK: &str = ".lock";
 /// A file with the name of the newest complete checkpoint, for people and scripts.
 const LATEST: &str = "checkpoint-latest";
 
@@ -86,7 +89,7 @@ impl RunDir {
 
     /// Refuses a path for a new run that is in use, or where nothing can be created.
     fn vacant(path: &Path, config: &Config) -> Result<(), RunDirError> {
-        creatable(path)?;
+        let is_free = is_free(path)?;
         let found = || path.to_owned();
         if path.join(CONFIG).exists() {
             if has_nothing_yet(path)? {
@@ -95,11 +98,7 @@ impl RunDir {
             let differing = differences(&recorded(path)?, config, &["train.output_dir", "train.board_salt"]);
             return Err(RunDirError::Occupied { path: found(), differing });
         }
-        match path.try_exists().map_err(RunDirError::io(path))? {
-            true if !path.is_dir() => Err(RunDirError::NoDirectory { path: found() }),
-            true if !is_empty(path)? => Err(RunDirError::Foreign { path: found() }),
-            _ => Ok(()),
-        }
+        if is_free { Ok(()) } else { Err(RunDirError::Foreign { path: found() }) }
     }
 
     /// A directory for a new run: `config.train.output_dir`, or the next free number below [`RUNS`] when that is empty.
@@ -347,6 +346,16 @@ fn has_nothing_yet(path: &Path) -> Result<bool, RunDirError> {
     let has_steps = |folder: &str| fs::read_dir(path.join(folder)).is_ok_and(|mut files| files.next().is_some());
     let has_checkpoint = entries.any(|entry| entry.file_name().to_string_lossy().starts_with(CHECKPOINT));
     Ok(is_ours && !has_checkpoint && !STEP_FOLDERS.into_iter().any(has_steps))
+}
+
+/// Whether a directory is new or empty. Refuses a path where none can be created, and leaves nothing behind.
+pub fn is_free(path: &Path) -> Result<bool, RunDirError> {
+    creatable(path)?;
+    match path.try_exists().map_err(RunDirError::io(path))? {
+        true if !path.is_dir() => Err(RunDirError::NoDirectory { path: path.to_owned() }),
+        true => is_empty(path),
+        false => Ok(true),
+    }
 }
 
 fn is_empty(path: &Path) -> Result<bool, RunDirError> {

@@ -10,7 +10,7 @@ use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duratio
 use crate::plural::{counted, percent};
 use crate::stats;
 use crate::train::hall_of_fame::Member;
-use crate::train::run_dir::BEST;
+use crate::train::run_dir::{BEST, ELITES, HALL_OF_FAME};
 use crate::train::{RunSummary, Stopped};
 
 /// Steps averaged at either end; a single step is mostly chance.
@@ -44,7 +44,7 @@ pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
     }
     let dir = summary.output_dir.display();
     text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
-    let programs = if summary.hall_of_fame.is_empty() { "elites.json" } else { "hall_of_fame.json" };
+    let programs = if summary.hall_of_fame.is_empty() { ELITES } else { HALL_OF_FAME };
     text.push_str(&format!("programs    {}\n", summary.output_dir.join(programs).display()));
     if !summary.hall_of_fame.is_empty() {
         text.push_str(&format!("best        {}\n", summary.output_dir.join(BEST).display()));

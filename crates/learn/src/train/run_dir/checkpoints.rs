@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::sums;
 
 /// What the name of a checkpoint begins with, before the number of its step.
-pub(super) const CHECKPOINT: &str = "checkpoint-";
+pub const CHECKPOINT: &str = "checkpoint-";
 
 /// The step of a run's newest checkpoint that is not damaged; 0 without one.
 pub fn steps_done(run: &Path) -> usize {

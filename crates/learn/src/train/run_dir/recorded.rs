@@ -8,7 +8,7 @@ use std::path::Path;
 use super::error::RunDirError;
 
 /// The resolved configuration, with a table `[run]` of versions.
-pub(super) const CONFIG: &str = "config.toml";
+pub const CONFIG: &str = "config.toml";
 /// What it begins with.
 pub(super) const WRITTEN: &str = "# Written by grpo-2048";
 use crate::config::{Config, Layers};
