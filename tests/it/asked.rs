@@ -41,9 +41,9 @@ fn a_task_that_expects_exceptions_passes_its_check_and_only_programs_that_raise_
         let found: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(found["passed"], passed, "{name}: {line}");
         assert_eq!(found["failed"]["reason"].as_str().unwrap_or_default(), reason, "{line}");
-        // One answer that is right three times is what nothing earns; raising the same is right twice.
-        assert_eq!(found["constant"], 2, "{line}");
-        assert_eq!(found["reward"].as_f64() > Some(0.0), passed > 2, "{line}");
+        // Raising is one answer, which is right three times as far as anybody knows: a class may be under both types.
+        assert_eq!(found["constant"], 3, "{line}");
+        assert_eq!(found["reward"].as_f64() > Some(0.0), passed > 3, "{line}");
     }
     let line = AGES.replace("\"raises\": \"TypeError\"", "\"expected\": \"TypeError\"");
     fs::write(dir.path().join("ages.jsonl"), line).unwrap();

@@ -27,7 +27,7 @@ fn tasks_are_mended_by_what_the_check_says() {
         "references   tasks.jsonl:2 (square): the reference fails test 3 of 4: square(5) gave 25, expected 26",
         "references   tasks.jsonl:3 (third): the reference fails test 3 of 4: third([1, 2]): IndexError",
         "-> correct the reference, or what the test expects",
-        "37 cheats earn nothing",
+        "38 cheats earn nothing",
     ] {
         assert!(text.contains(words), "{words}\nis not in\n{text}");
     }

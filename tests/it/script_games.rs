@@ -182,6 +182,27 @@ fn a_value_error_is_a_bad_move_and_leaves_the_score_so_far() {
 }
 
 #[test]
+fn what_is_a_value_error_by_the_types_above_it_is_a_bad_move_too() {
+    let game = |name: &str, raise: &str| {
+        let classes =
+            "import json\nclass Illegal(ValueError): pass\nclass Taken(Illegal): pass\nclass Bug(KeyError): pass\n";
+        let step = format!("def step(action):\n    if action == 2: {raise}\n    return action + 1, 1, False\n");
+        game(name, &format!("{classes}{RESET}{step}"))
+    };
+    for (name, raise) in [
+        ("own_error", "raise Illegal('no')"),
+        ("lower_error", "raise Taken('no')"),
+        ("no_json", "json.loads('no')"),
+        ("no_text", "bytes([255]).decode()"),
+    ] {
+        let (verdict, outcome) = play(&game(name, raise), &returning("seen")).unwrap_or_else(|said| panic!("{said}"));
+        assert_eq!((verdict, outcome.ending, outcome.score), (Start::Played, Ending::BadMove, 2.0), "{raise}");
+    }
+    let said = play(&game("bug", "raise Bug('a bug')"), &returning("seen")).unwrap_err();
+    assert!(said.contains("step(2), move 3 of the game with seed") && said.contains("Bug: "), "{said}");
+}
+
+#[test]
 fn a_game_has_as_many_moves_as_its_file_says() {
     let game = game("limit", &format!("MOVES = 7\n{RESET}def step(action):\n    return 0, 1, False\n"));
     let (_, outcome) = play(&game, &returning("0")).unwrap();
@@ -283,8 +304,9 @@ fn a_game_that_fails_stops_the_run_and_is_told_where() {
         ("object", "return object(), 1, False", "returned object, which cannot leave the sandbox"),
         ("function", "return [step], 1, False", "returned function, which cannot leave the sandbox"),
         ("large", "return 'x' * 300_000, 1, False", "showed an observation of 300002 bytes; expected at most 262144"),
-        ("sum", "return 0, 1.7e308, False", ", move 2 of the game with seed"),
-        ("overflow", "return 0, 1.7e308, False", "with which the score is no number"),
+        ("sum", "return 0, 6e29, False", ", move 2 of the game with seed"),
+        ("beyond", "return 0, 6e29, False", "returned the reward 6e29, with which the score is beyond 1e30"),
+        ("below", "return 0, -1.7e308, False", ", move 1 of the game with seed"),
     ] {
         let said = mistake(&stepping(name, step));
         assert!(said.contains(expected) && said.starts_with(": step(0), move "), "{name}: {said}");

@@ -57,7 +57,8 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
         }
         Start::Faulted(_) | Start::Played if environment.has_tests() => {
             let shown = |case: &Case| match (environment.tasks(), case) {
-                (Some(tasks), Case::Task(task)) => tasks.tasks()[*task as usize].shown,
+                // Of a task without tests, its checker says what fails: nothing of that is shown.
+                (Some(tasks), Case::Task(task)) => tasks.tasks()[*task as usize].hidden().start,
                 _ => 0,
             };
             of_tests(evaluation, cases.first().map_or(0, shown))

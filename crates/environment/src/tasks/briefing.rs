@@ -61,6 +61,11 @@ impl Task {
         matches!(&self.kind, Kind::Function(Function { checker: Some(_), .. }))
     }
 
+    /// Whether the checker asks another instance of the program with each call.
+    pub fn keeps_calls_apart(&self) -> bool {
+        matches!(&self.kind, Kind::Function(Function { apart: true, .. }))
+    }
+
     /// Number of tests, counting the checker as one.
     pub fn tests_and_checker(&self) -> u32 {
         self.tests.len() as u32 + u32::from(self.has_checker())

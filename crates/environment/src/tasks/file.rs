@@ -85,7 +85,7 @@ fn task(line: &[u8]) -> Result<Option<Task>, Vec<RowFault>> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let value = Value::from_json(text).map_err(|error| vec![RowFault(format!("not JSON: {error}"))])?;
+    let value = Value::from_distinct_json(text).map_err(|error| vec![RowFault(format!("not JSON: {error}"))])?;
     row::task(&value).map(Some).map_err(|faults| match convert::format_of(&value) {
         Some(format) => {
             vec![RowFault(format!("a row of {format}; `grpo-2048 tasks convert` makes a file of tasks of such rows"))]

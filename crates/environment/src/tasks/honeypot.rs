@@ -55,7 +55,7 @@ pub fn honeypot(task: &Task, seed: Seed) -> Result<String, NoHoneypot> {
     put("honeypot", json!(true));
     let text = Json::Object(line).to_string();
     // The line is parsed again, so that no file is written which this program would refuse.
-    let read = Value::from_json(&text).map_err(|error| NoHoneypot(error.to_string()))?;
+    let read = Value::from_distinct_json(&text).map_err(|error| NoHoneypot(error.to_string()))?;
     row::task(&read).map_err(|faults| NoHoneypot(faults[0].0.clone()))?;
     Ok(text)
 }

@@ -1,33 +1,37 @@
 //! Compares outputs as the graders of programming contests do.
 
 /// Whether a script printed the expected output: the same number of lines, each with the same text or the same
-/// numbers. Space around lines and around the whole output does not count. This is the rule of LiveCodeBench, with the
-/// tolerance of values.
+/// numbers. Space around lines and around the whole output does not count. This is the rule of LiveCodeBench. With a
+/// tolerance, numbers are numbers in lines that have words, too: it is for all floats of an output.
 pub(super) fn same(printed: &str, expected: &str, tolerance: f64) -> bool {
     let (mut printed, mut expected) = (printed.trim().split('\n'), expected.trim().split('\n'));
     loop {
         match (printed.next(), expected.next()) {
             (None, None) => return true,
-            (Some(a), Some(b)) if a.trim() == b.trim() || same_numbers(a, b, tolerance) => {}
+            (Some(a), Some(b)) if a.trim() == b.trim() || same_words(a, b, tolerance) => {}
             _ => return false,
         }
     }
 }
 
-fn same_numbers(printed: &str, expected: &str, tolerance: f64) -> bool {
+/// Whether two lines have the same numbers; with a tolerance, the same words and numbers.
+fn same_words(printed: &str, expected: &str, tolerance: f64) -> bool {
     let (mut printed, mut expected) = (printed.split_whitespace(), expected.split_whitespace());
     loop {
         match (printed.next(), expected.next()) {
             (None, None) => return true,
-            (Some(a), Some(b)) if same_number(a, b, tolerance) => {}
+            (Some(a), Some(b)) if same_number(a, b, tolerance) || tolerance > 0.0 && a == b => {}
             _ => return false,
         }
     }
 }
 
+/// Whether two words are the same number. A tolerance is one of floats: two whole numbers are compared exactly, as in
+/// what functions return.
 fn same_number(printed: &str, expected: &str, tolerance: f64) -> bool {
     let (Some(a), Some(b)) = (Decimal::read(printed), Decimal::read(expected)) else { return false };
-    if a == b || tolerance == 0.0 {
+    let is_whole = |number: &str| !number.contains(['.', 'e', 'E']);
+    if a == b || tolerance == 0.0 || is_whole(printed) && is_whole(expected) {
         return a == b;
     }
     let (Ok(a), Ok(b)) = (printed.parse::<f64>(), expected.parse::<f64>()) else { return false };

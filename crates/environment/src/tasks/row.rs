@@ -1,20 +1,17 @@
 //! Parses one line of a file of tasks. Every key must be known and every value valid, or the line is refused.
 
+mod test;
+
 use std::sync::OnceLock;
 
 use super::error::RowFault;
 use super::task::SHOWN;
-use super::{Answer, Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, exceptions, replay, source};
+use super::{Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, replay, source};
 use crate::config::nearest;
-use crate::value::{ANSWER_DEPTH_MAX, Dict, Equality, Value, ValueError};
+use crate::value::{Dict, Equality, Value};
 
-const KEYS: &str = "id prompt entry_point tests inputs reference checker literal opening shown tolerance \
+const KEYS: &str = "id prompt entry_point tests inputs reference checker apart literal opening shown tolerance \
                     tuples_are_lists array_types split group seconds honeypot modules prelude";
-/// Keys of a test.
-const CALL: [&str; 2] = ["args", "expected"];
-/// Key of a test that expects an exception, in place of a value.
-const RAISES: &str = "raises";
-const RUN: [&str; 2] = ["stdin", "stdout"];
 /// Characters of the longest id, which is a label in tables and logs.
 const ID_MAX: usize = 100;
 /// Characters of a value that are shown in a message.
@@ -200,6 +197,10 @@ impl Row<'_> {
 
     fn kind(&mut self, reference: Option<&str>) -> Kind {
         let (entry_point, checker, literal) = (self.text("entry_point"), self.text("checker"), self.truth("literal"));
+        let apart = self.truth("apart");
+        if apart && checker.is_none() {
+            self.fault("apart", "without a `checker`; the calls of one are kept apart");
+        }
         let Some(entry_point) = entry_point else {
             self.compiles("reference", reference);
             if checker.is_some() {
@@ -215,7 +216,7 @@ impl Row<'_> {
             let expected = "expected the name of a function, such as `add`, or `Class.method`";
             self.fault("entry_point", format!("found `{entry_point}`; {expected}"));
             let (signature, parameters, replayed) = (None, Vec::new(), None);
-            return Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed });
+            return Kind::Function(Function { entry_point, signature, parameters, checker, apart, literal, replayed });
         }
         if literal && entry_point.contains('.') {
             let expected = "expected the name of a function, which returns the literal";
@@ -233,7 +234,7 @@ impl Row<'_> {
             _ => {}
         }
         let replayed = checker.as_deref().and_then(replay::replayed);
-        Kind::Function(Function { entry_point, signature, parameters, checker, literal, replayed })
+        Kind::Function(Function { entry_point, signature, parameters, checker, apart, literal, replayed })
     }
 
     /// Reads `tests` and `inputs`.
@@ -276,115 +277,6 @@ impl Row<'_> {
                 let found = named(other);
                 self.fault(key, format!("found {found}; expected a list"));
                 Vec::new()
-            }
-        }
-    }
-
-    fn test(&mut self, place: &str, test: &Value, kind: &Kind) -> Option<Test> {
-        let (keys, others) = if *kind == Kind::Script { (RUN, CALL) } else { (CALL, RUN) };
-        let [given, wanted] = keys;
-        let Value::Dict(dict) = test else {
-            let found = named(test);
-            self.fault(place, format!("found {found}; expected an object with `{given}` and `{wanted}`"));
-            return None;
-        };
-        if let Some(other) = others.into_iter().find(|other| dict.get(other).is_some()) {
-            let why = match kind {
-                Kind::Script => "the task has no `entry_point`, so its tests have `stdin` and `stdout`",
-                Kind::Function(_) => "the task has an `entry_point`, so its tests have `args` and `expected`",
-            };
-            self.fault(place, format!("found `{other}`; {why}"));
-            return None;
-        }
-        let raises = (*kind != Kind::Script).then_some(RAISES);
-        self.know(dict, &keys.into_iter().chain(raises).collect::<Vec<_>>(), &format!("{place}: "));
-        let input = self.input(&format!("{place}.{given}"), dict.get(given), kind);
-        let raised = raises.and_then(|key| dict.get(key));
-        let expected = match raised {
-            Some(raised) => self.raised(place, raised, dict.get(wanted)),
-            None => self.expected(&format!("{place}.{wanted}"), dict.get(wanted), kind),
-        };
-        Some(Test { input: input?, expected: Some(expected?) })
-    }
-
-    /// Reads an input: text for a script, arguments for a function. Records the smallest number of arguments.
-    fn input(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<String> {
-        match (value, kind) {
-            (None, _) => {
-                self.fault(place, "missing");
-                None
-            }
-            (Some(Value::Str(text)), Kind::Script) => Some(text.clone()),
-            (Some(other), Kind::Script) => {
-                self.fault(place, format!("found {}; expected the text of standard input", named(other)));
-                None
-            }
-            (Some(value), Kind::Function(_)) => match self.value(place, value)? {
-                Value::List(arguments) | Value::Tuple(arguments) => {
-                    self.fewest = Some(self.fewest.map_or(arguments.len(), |fewest| fewest.min(arguments.len())));
-                    Some(Value::List(arguments).to_json())
-                }
-                other => {
-                    let expected = format!("expected all arguments in a tuple, such as `({other},)`, or a JSON array");
-                    self.fault(place, format!("found {}; {expected}", named(&other)));
-                    None
-                }
-            },
-        }
-    }
-
-    fn expected(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<Answer> {
-        match (value, kind) {
-            (None, _) => {
-                self.fault(
-                    place,
-                    "missing; to have a `reference` compute the answers, write `inputs` in place of `tests`",
-                );
-                None
-            }
-            (Some(Value::Str(text)), Kind::Script) => Some(Answer::Printed(text.clone())),
-            (Some(other), Kind::Script) => {
-                self.fault(place, format!("found {}; expected the text that is printed", named(other)));
-                None
-            }
-            (Some(value), Kind::Function(_)) => {
-                let value = self.value(place, value)?;
-                if value.depth() > ANSWER_DEPTH_MAX {
-                    self.fault(place, ValueError::DeepAnswer { found: value.depth() });
-                }
-                Some(Answer::Value(value))
-            }
-        }
-    }
-
-    /// The exception that a test expects in place of a value.
-    fn raised(&mut self, place: &str, raised: &Value, value: Option<&Value>) -> Option<Answer> {
-        let place = format!("{place}.{RAISES}");
-        match raised {
-            _ if value.is_some() => self.fault(&place, "beside `expected`; a call returns or raises"),
-            Value::Str(name) if exceptions::is_expectable(name) => return Some(Answer::Raised(name.clone())),
-            other => {
-                let expected =
-                    "expected the name of an exception, such as `ValueError`; no limit of the sandbox is one";
-                self.fault(&place, format!("found {}; {expected}", named(other)));
-            }
-        }
-        None
-    }
-
-    /// A value, or the value of a text that contains a Python literal.
-    fn value(&mut self, place: &str, value: &Value) -> Option<Value> {
-        let Value::Str(text) = value else { return Some(value.clone()) };
-        match Value::from_literal(text) {
-            Ok(value) => Some(value),
-            Err(_) if exceptions::is_exception(text) && place.ends_with(CALL[1]) => {
-                let say = format!("for an exception write \"{RAISES}\": \"{text}\" in place of it");
-                self.fault(place, format!("`{text}` is no Python literal; {say}"));
-                None
-            }
-            Err(error) => {
-                self.fault(place, error);
-                None
             }
         }
     }

@@ -86,6 +86,8 @@ pub struct Function {
     /// Python with a generator `check()` that yields calls and returns whether the answers were right. It counts as
     /// one more test.
     pub checker: Option<String>,
+    /// Whether each call of the checker has an instance of the program of its own, in which nothing is known of others.
+    pub apart: bool,
     /// Whether a program may be nothing but a function without parameters that returns a literal.
     pub literal: bool,
     /// The checker as a function `check(answers)` that returns its next call in a list, or its verdict, where it can be
@@ -157,6 +159,15 @@ impl Task {
         is_answer.then(|| Answer::Raised(expected.clone()))
     }
 
+    /// Whether a program that always has this answer may pass a test. One exception may be under all types that tests
+    /// expect, as of `class Any(TypeError, ValueError)`: raising is one answer, whatever type each of them names.
+    fn can_pass(&self, test: usize, answer: &Answer) -> bool {
+        match (answer, &self.tests[test].expected) {
+            (Answer::Raised(_), Some(Answer::Raised(_))) => true,
+            _ => self.passes(test, answer),
+        }
+    }
+
     /// Tests whose expected answer the reference has not given yet.
     pub fn unanswered(&self) -> impl Iterator<Item = usize> {
         self.tests.iter().enumerate().filter(|(_, test)| test.expected.is_none()).map(|(place, _)| place)
@@ -186,8 +197,8 @@ impl Task {
             let Some(answer) = &self.tests[test].expected else { continue };
             // An answer that passes this test has been counted at its first occurrence, unless the tolerance makes
             // equality intransitive.
-            if self.equality.tolerance > 0.0 || !counted.iter().any(|counted| self.passes(test, counted)) {
-                let passed = tests.clone().filter(|&other| self.passes(other, answer)).count();
+            if self.equality.tolerance > 0.0 || !counted.iter().any(|counted| self.can_pass(test, counted)) {
+                let passed = tests.clone().filter(|&other| self.can_pass(other, answer)).count();
                 if best.is_none_or(|(_, most)| passed > most) {
                     best = Some((answer, passed));
                 }

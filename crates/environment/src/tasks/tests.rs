@@ -60,15 +60,21 @@ fn arguments_and_answers_are_python_in_text_or_json_as_it_is() {
         {"args":"[(1, {2: 'x'}), {3}]","expected":"'abc'"},
         {"args":[["a", null, 1.0]],"expected":{"k":[true]}},
         {"args":"()","expected":["abc"]},
-        {"args":[{"()":[1]}],"expected":{"set":[1]}}]}"#;
+        {"args":[{"()":[1]}, NaN, -Infinity],"expected":{"set":[1]}}]}"#;
     let task = task(&line.replace('\n', ""));
     let inputs: Vec<&str> = task.tests.iter().map(|test| test.input.as_str()).collect();
-    let expected =
-        [r#"[{"()": [1, {"{}": [[2, "x"]]}]}, {"set": [3]}]"#, r#"[["a", null, 1.0]]"#, "[]", r#"[{"()": [1]}]"#];
+    // What looks like a tag of the sandbox is a dict like any other.
+    let expected = [
+        r#"[{"()": [1, {"{}": [[2, "x"]]}]}, {"set": [3]}]"#,
+        r#"[["a", null, 1.0]]"#,
+        "[]",
+        r#"[{"{}": [["()", [1]]]}, {"float": "nan"}, {"float": "-inf"}]"#,
+    ];
     assert_eq!(inputs, expected);
-    for (test, answer) in ["'abc'", "{'k': [True]}", "['abc']", "{1}"].into_iter().enumerate() {
+    for (test, answer) in ["'abc'", "{'k': [True]}", "['abc']", "{'set': [1]}"].into_iter().enumerate() {
         assert!(task.passes(test, &value(answer)), "{answer}");
     }
+    assert!(!task.passes(3, &value("{1}")));
     assert_eq!(task.id, "1");
     let Kind::Function(function) = task.kind else { panic!() };
     assert_eq!(function.parameters.len(), 0, "of the test that has fewest");
@@ -99,6 +105,32 @@ fn a_test_may_expect_an_exception_in_place_of_a_value() {
     }
 }
 
+/// What `datasets` writes: every test has the keys of all.
+#[test]
+fn null_keys_of_tests_count_as_missing_and_an_expected_null_is_none() {
+    let of = |entry_point: &str, tests: &str| format!(r#"{{"id":"n","prompt":"p",{entry_point}"tests":[{tests}]}}"#);
+    let called = |tests: &str| of(r#""entry_point":"f","#, tests);
+    let f = task(&called(
+        r#"{"args":"(1,)","expected":"1","raises":null,"stdin":null,"stdout":null},{"args":"(2,)","expected":null,"raises":"ValueError"},{"args":"(3,)","expected":null,"raises":null}"#,
+    ));
+    let raised = Answer::Raised("ValueError".into());
+    assert!(f.passes(0, &value("1")) && f.passes(1, &raised) && f.passes(2, &value("None")));
+    assert!(!f.passes(1, &value("None")));
+    let run = r#"{"stdin":"1","stdout":"2","args":null,"expected":null,"raises":null}"#;
+    assert!(task(&of("", run)).passes(0, &printed("2")));
+    for (line, words) in [
+        (of("", &run.replace(r#""1""#, "null")), "tests[0].stdin: missing"),
+        (of("", &run.replace(r#""2""#, "null")), "tests[0].stdout: missing"),
+        (of("", &run.replace(r#""raises":null"#, r#""raises":"E""#)), "tests[0]: unknown key `raises`"),
+        (of("", &run.replace(r#""args":null"#, r#""args":"()""#)), "tests[0]: found `args`"),
+        (called(r#"{"args":"(1,)","raises":null}"#), "tests[0].expected: missing"),
+        (called(r#"{"args":"(1,)","expected":"1","stdin":"1"}"#), "tests[0]: found `stdin`"),
+        (called(r#"{"args":null,"expected":"1"}"#), "tests[0].args: found NoneType None; expected all arguments"),
+    ] {
+        assert!(refused(&line).contains(words), "{line}\n{}", refused(&line));
+    }
+}
+
 #[test]
 fn an_answer_may_have_to_be_a_literal_or_begin_with_code_of_the_task() {
     let line = |more: &str| format!("{},{more}}}", ADD.strip_suffix('}').unwrap());
@@ -124,7 +156,7 @@ fn an_answer_may_have_to_be_a_literal_or_begin_with_code_of_the_task() {
 fn what_is_optional_is_read() {
     let task = task(
         r#"{"id":"root","prompt":"p","entry_point":"root","inputs":["(2,)",[3.0]],"tests":[{"args":"(4,)","expected":"2.0"}],
-        "reference":"import math\n\ndef root(x,\n         digits=10):\n    return math.sqrt(x)\n","checker":"def check():\n    r = yield ('root', 9)\n    return r == 3",
+        "reference":"import math\n\ndef root(x,\n         digits=10):\n    return math.sqrt(x)\n","checker":"def check():\n    r = yield ('root', 9)\n    return r == 3","apart":true,
         "shown":0,"tolerance":1e-6,"tuples_are_lists":true,"split":"held_out","group":"maths","seconds":2}"#
             .replace('\n', "")
             .as_str(),
@@ -137,7 +169,7 @@ fn what_is_optional_is_read() {
     assert_eq!(task.opening(), "def root(x, digits=10):");
     assert_eq!(task.entry().to_string(), "top-level `def root(x)`", "one test gives one argument");
     let Kind::Function(function) = &task.kind else { panic!() };
-    assert!(function.checker.as_ref().unwrap().contains("yield"));
+    assert!(function.checker.as_ref().unwrap().contains("yield") && task.keeps_calls_apart());
     assert_eq!(task.unanswered().collect::<Vec<_>>(), [1, 2], "a reference computes what `inputs` should give");
     assert!(task.passes(0, &value("2.000001")) && !task.passes(1, &value("1.414")));
 }
@@ -215,6 +247,11 @@ fn the_best_constant_is_the_answer_that_passes_most_tests() {
     assert_eq!(with(&["1.0", "1.05", "1.1", "5.0"], r#","tolerance":0.06"#).best_constant(0..4), 3, "the one between");
     assert_eq!(with(&["[1]", "(1,)", "[1]"], "").best_constant(0..3), 2);
     assert_eq!(with(&["[1]", "(1,)", "[1]"], r#","tuples_are_lists":true"#).best_constant(0..3), 3);
+    // One class may be under all types that tests expect, so that raising is one answer.
+    let raises = r#"{"id":"r","prompt":"p","entry_point":"f","tests":[{"args":"()","expected":"1"},{"args":"()","raises":"TypeError"},{"args":"()","raises":"OSError"},{"args":"()","expected":"1"},{"args":"()","raises":"ValueError"}]}"#;
+    let raises = task(raises);
+    assert!(matches!(raises.commonest_answer(0..5), Some((Answer::Raised(kind), 3)) if kind == "TypeError"));
+    assert!(matches!(raises.commonest_answer(0..4), Some((Answer::Value(_), 2))), "the first of two that pass as many");
     let script = r#"{"id":"s","prompt":"p","tests":[{"stdin":"1","stdout":"YES"},{"stdin":"2","stdout":"YES\n"},{"stdin":"3","stdout":"NO"}]}"#;
     assert_eq!(task(script).best_constant(0..3), 2);
 }
@@ -264,9 +301,36 @@ fn output_is_compared_by_line_as_text_or_as_decimals() {
     ] {
         assert!(!output::same(printed, expected, 0.0), "{printed:?} for {expected:?}");
     }
-    assert!(output::same("3.14159 x", "3.14159 x", 0.0) && !output::same("3.1416 x", "3.14159 x", 1e-3));
+    assert!(output::same("3.14159 x", "3.14159 x", 0.0) && !output::same("3.1416 x", "3.14159 x", 0.0));
     assert!(output::same("3.1416 2", "3.14159 2", 1e-3) && !output::same("3.1416", "3.14159", 1e-9));
     assert!(!output::same("inf", "1", 0.5) && !output::same("nan", "1", 0.5));
+}
+
+#[test]
+fn a_tolerance_is_one_of_floats_beside_words_too_and_of_no_whole_number() {
+    for (printed, expected) in [
+        ("1000000 0.5004", "1000000 0.5"),
+        ("1000000.0 0.5", "1000000 0.5"),
+        ("1000500.0 0.5", "1000000 0.5"),
+        ("1e6", "1000500"),
+        ("007 -0", "7 0"),
+        ("mean 0.50", "mean 0.5"),
+        ("mean  0.4999", "mean 0.5"),
+        ("YES no", "YES  no"),
+    ] {
+        assert!(output::same(printed, expected, 1e-3), "{printed:?} for {expected:?}");
+    }
+    for (printed, expected) in [
+        ("1000500 0.5", "1000000 0.5"),
+        ("-7", "7"),
+        ("mean 0.502", "mean 0.5"),
+        ("Mean 0.5", "mean 0.5"),
+        ("mean 0.5 0.5", "mean 0.5"),
+        ("mean", "mean 0.5"),
+        ("mean=0.5001", "mean=0.5"),
+    ] {
+        assert!(!output::same(printed, expected, 1e-3), "{printed:?} for {expected:?}");
+    }
 }
 
 #[test]
@@ -364,6 +428,8 @@ fn bad_lines_are_named_with_what_is_allowed() {
             "checker: does not define `check`; it defines `f`",
         ),
         (&with("\"tests\"", "\"checker\":\"def check(): return 1\",\"tests\""), "checker: `check` yields nothing"),
+        (&with("\"tests\"", "\"apart\":true,\"tests\""), "apart: without a `checker`"),
+        (&with("\"tests\"", "\"apart\":1,\"tests\""), "apart: found int 1; expected true or false"),
         (
             r#"{"id":"s","prompt":"p","tests":[{"stdin":1,"stdout":"x"}]}"#,
             "tests[0].stdin: found int 1; expected the text of standard input",

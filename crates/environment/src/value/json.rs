@@ -18,11 +18,15 @@ const TAGS: [&str; 9] = ["()", "set", "frozenset", "bytes", "bytearray", "comple
 /// Brackets in brackets, at most: a dict with tags takes three levels for one of its own.
 const LEVELS_MAX: usize = 3 * DEPTH_MAX;
 
-/// What an object with one key may be.
+/// What objects are.
 #[derive(Clone, Copy, PartialEq)]
 enum Objects {
+    /// With one key, a tag and its content; otherwise dicts, in which no key is there twice.
     Tagged,
+    /// Dicts, in which the last value of a key counts.
     Plain,
+    /// Dicts, in which no key is there twice.
+    Distinct,
 }
 
 impl Value {
@@ -34,6 +38,11 @@ impl Value {
     /// Reads JSON as it is, tags or not; as Python's own reader it knows `NaN` and `Infinity`, and keeps ints exact.
     pub fn from_plain_json(text: &str) -> Result<Value, ValueError> {
         Reader { text, at: 0, objects: Objects::Plain }.whole()
+    }
+
+    /// Reads JSON as it is, as a person writes it: an object with a key twice is an error.
+    pub fn from_distinct_json(text: &str) -> Result<Value, ValueError> {
+        Reader { text, at: 0, objects: Objects::Distinct }.whole()
     }
 
     /// Writes JSON with tags.
@@ -168,7 +177,7 @@ impl Reader<'_> {
                 let count = pairs.len();
                 let dict = Value::dict(pairs)?;
                 match &dict {
-                    Value::Dict(Dict(kept)) if kept.len() < count && self.objects == Objects::Tagged => {
+                    Value::Dict(Dict(kept)) if kept.len() < count && self.objects != Objects::Plain => {
                         Err(self.error_at(start, "found an object with a key twice".into()))
                     }
                     _ => Ok(dict),

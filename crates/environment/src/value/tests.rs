@@ -314,6 +314,14 @@ fn json_of_others_keeps_its_objects_and_its_ints() {
 }
 
 #[test]
+fn json_of_a_person_keeps_its_objects_and_has_no_key_twice() {
+    let distinct = |text: &str| Value::from_distinct_json(text);
+    assert_eq!(distinct("[{\"set\": [1, 1]}, NaN]").unwrap().to_string(), "[{'set': [1, 1]}, nan]");
+    let error = distinct("[{\"a\": 1, \"b\": 2, \"a\": 1}]").unwrap_err().to_string();
+    assert!(error.contains("column 2: found an object with a key twice"), "{error}");
+}
+
+#[test]
 fn ten_thousand_near_equal_keys_are_told_apart_quickly() {
     let keys = |last: char| (0..10_000).map(move |n| format!("{}{n}{last}", "k".repeat(100)));
     let set = |last| Value::set(keys(last).map(Value::Str).collect()).unwrap();

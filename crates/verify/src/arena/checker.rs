@@ -3,6 +3,7 @@
 //! It is a generator, `check()`, that yields calls, `(function, argument, ...)`, is sent what the program returned, and
 //! returns whether that was right. A call that raises raises in the checker, which may catch it; any other failure of a
 //! call ends it, and so does an exception of its own: neither is a pass.
+//! All calls go to one instance of the program, unless the task keeps them apart.
 //! Where it can be written as a function of the answers so far, it is run compiled; the interpreter has the last word on
 //! whatever is not a call or a verdict. What a checker does before it has an answer is no program's doing: a mistake
 //! there is the author's. After that it is taken for what the answers have led to.
@@ -223,7 +224,7 @@ impl Generator<'_> {
 
 /// The program's answer to a call, or how it fails.
 fn answer(solver: &mut Solver<'_>, name: &str, arguments: Vec<Value>) -> Result<Result<Value, Fault>, Stop> {
-    match solver.call(name, &Value::List(arguments).to_json()) {
+    match solver.ask(name, &Value::List(arguments).to_json()) {
         Ok(answered) => Ok(answered),
         Err(Unplayed::Broken(GameError::Host(HostError::Arguments(reason)))) => {
             Err(Stop::Checker(format!("{name}: {reason}")))

@@ -34,6 +34,8 @@ pub(super) struct Solver<'a> {
     lineage: OnceCell<ExceptionTypes>,
     limits: Limits,
     session: Option<Session>,
+    /// Whether the instance that is alive has been called.
+    is_called: bool,
     /// Fuel of instances that are gone.
     spent: u64,
 }
@@ -45,7 +47,7 @@ impl<'a> Solver<'a> {
         let sandbox = if task.numpy { sandbox.with_numpy() } else { sandbox.clone() };
         let loaded = Loaded::new(program, task);
         let (limits, lineage) = (rules.of_task(task), OnceCell::new());
-        Solver { sandbox, task, path, program, loaded, lineage, limits, session: None, spent: 0 }
+        Solver { sandbox, task, path, program, loaded, lineage, limits, session: None, is_called: false, spent: 0 }
     }
 
     /// The limits of the task.
@@ -95,9 +97,17 @@ impl<'a> Solver<'a> {
         }
     }
 
+    /// The answer to a call of the checker, which may want none of what other calls have left behind.
+    pub fn ask(&mut self, function: &str, arguments: &str) -> Result<Result<Value, Fault>, Unplayed> {
+        if self.task.keeps_calls_apart() && self.is_called {
+            self.drop_session();
+        }
+        self.call(function, arguments)
+    }
+
     /// Calls a function of the program. A fault in loading a new instance is a fault of the call; so is a text that stands
     /// for no value, since a program may have taken over what writes its values.
-    pub fn call(&mut self, function: &str, arguments: &str) -> Result<Result<Value, Fault>, Unplayed> {
+    fn call(&mut self, function: &str, arguments: &str) -> Result<Result<Value, Fault>, Unplayed> {
         let typed = self.task.array_types;
         let called = match self.session() {
             Ok(session) if typed => session.call(CALL_TYPED, &format!("[{},{arguments}]", json!(function))),
@@ -105,6 +115,7 @@ impl<'a> Solver<'a> {
             Err(Unplayed::Faulted { fault, .. }) => return Ok(Err(fault)),
             Err(other) => return Err(other),
         };
+        self.is_called = true;
         if self.session.as_ref().is_some_and(Session::is_spent) {
             self.drop_session();
         }
@@ -117,12 +128,10 @@ impl<'a> Solver<'a> {
 
     pub fn session(&mut self) -> Result<&mut Session, Unplayed> {
         if self.session.is_none() {
-            // An instance that is gone met a limit in the interpreter. Nothing says that compiled code fares better on the
-            // next test, and then it would be given up test after test.
-            let interpreting = (self.spent > 0).then(|| self.sandbox.interpreting());
+            let interpreting = self.interprets().then(|| self.sandbox.interpreting());
             let sandbox = interpreting.as_ref().unwrap_or(&self.sandbox);
             match sandbox.load_exact(&self.loaded.source, SEED, &self.limits()) {
-                Ok(session) => self.session = Some(session),
+                Ok(session) => (self.session, self.is_called) = (Some(session), false),
                 Err(unloaded) => {
                     self.spent += unloaded.fuel;
                     if let Failure::Program(fault) = &unloaded.failure {
@@ -134,6 +143,15 @@ impl<'a> Solver<'a> {
             }
         }
         Ok(self.session.as_mut().expect("it has just been loaded"))
+    }
+
+    /// Whether the next instance is interpreted from its start.
+    ///
+    /// One that is gone met a limit in the interpreter: nothing says that compiled code fares better on the next test, and
+    /// then it would be given up test after test. Where calls are kept apart, many instances share a budget, and of compiled
+    /// code no more is known than a bound of what the interpreter spends: bounds add up, and so would what is unknown.
+    fn interprets(&self) -> bool {
+        self.spent > 0 || self.task.keeps_calls_apart()
     }
 
     /// The failure, as one of the program's own text.

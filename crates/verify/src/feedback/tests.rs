@@ -4,7 +4,7 @@ use crate::environment::FailedTest;
 use crate::environment::game2048::scored;
 use crate::environment::tasks::Tasks;
 
-/// Two tests of four are shown.
+/// Two tests of four are shown; of the second task none, and the third has only a checker.
 fn tasks() -> Environment {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tasks.jsonl");
@@ -15,7 +15,9 @@ fn tasks() -> Environment {
             "{{\"id\": \"{id}\", \"prompt\": \"Add.\", \"entry_point\": \"add\", \"tests\": {tests}, \"shown\": {shown}}}\n"
         )
     };
-    std::fs::write(&path, line("add", 2) + &line("blind", 0)).unwrap();
+    let checked = "{\"id\": \"checked\", \"prompt\": \"Add.\", \"entry_point\": \"add\", \
+                   \"checker\": \"def check(add):\\n    return (yield (7, 2)) == 9\\n\"}\n";
+    std::fs::write(&path, line("add", 2) + &line("blind", 0) + checked).unwrap();
     Environment::Tasks(Tasks::open(&path).unwrap())
 }
 
@@ -56,6 +58,9 @@ fn of_hidden_tests_no_word_is_told_but_that_some_fail() {
         Evaluation { start: Start::Faulted(fault), ..played(vec![failing(1, "add(1, 2): ValueError: (1, 2)")]) };
     let blind = feedback(&tasks(), &[Case::Task(1)], &faulted, Feedback::Shown);
     assert!(blind.starts_with("The program fails tests, which are not shown.\n"), "{blind}");
+    let checked = played(vec![failing(1, "checker: fails on the answers: AssertionError (line 2)")]);
+    let checked = feedback(&tasks(), &[Case::Task(2)], &checked, Feedback::Shown);
+    assert!(checked.starts_with("The program fails tests, which are not shown.\n"), "{checked}");
     // The same program is told of a test that is shown.
     assert!(told(&faulted, Feedback::Shown).contains("add(1, 2): ValueError: (1, 2)."));
 }

@@ -54,6 +54,8 @@ const BROKEN_OFF_SHARE: f64 = 0.6;
 const ANCHOR_WORTH: f64 = 0.25;
 /// Factor of the failures' values in tasks, the same as for a linear game.
 const TASK_UNIT: f64 = 0.25;
+/// Most that a score is worth. A scale far below the scores would make more of them than 32 bits hold.
+const WORTH_MAX: f64 = 1e30;
 /// Halvings of a second's instructions at which the fuel bonus is paid in full; loading an empty program costs about
 /// as much.
 const HALVINGS: f64 = 16.0;
@@ -129,7 +131,7 @@ impl Rule {
             parts.push(("length", length));
         }
         let unit = match environment.has_tests() {
-            false => (worth.anchor / scale).powf(config.exponent) / ANCHOR_WORTH,
+            false => ((worth.anchor / scale).powf(config.exponent) / ANCHOR_WORTH).min(WORTH_MAX),
             true => TASK_UNIT,
         };
         Rule { config: config.clone(), scale, unit, parts, added: Vec::new() }
@@ -172,7 +174,7 @@ impl Rule {
 
     /// `v(s)`.
     fn worth(&self, score: f64) -> f64 {
-        (score.max(0.0) / self.scale).powf(self.config.exponent)
+        (score.max(0.0) / self.scale).powf(self.config.exponent).min(WORTH_MAX)
     }
 }
 

@@ -57,6 +57,22 @@ fn a_game_is_worth_its_score_however_it_ran_out() {
 }
 
 #[test]
+fn no_score_is_worth_more_than_thirty_two_bits_hold() {
+    let of = |score: f64, scale: f64| {
+        let config = RewardConfig { exponent: 2.0, scale, ..LINEAR };
+        let outcome = |ending| Outcome { score, ..scored(0, 2, ending) };
+        let games = [Ending::GameOver, Ending::BadMove].map(outcome).to_vec();
+        self::score(&evaluation(Start::Played, games), &config)
+    };
+    for (score, scale) in [(1e30, 1.0), (1e30, f64::MIN_POSITIVE), (-1e30, 1.0), (f64::MAX, 1.0), (0.0, 1e-300)] {
+        let reward = of(score, scale);
+        let mut all = reward.parts.iter().map(|(_, part)| *part).chain([reward.value]);
+        assert!(all.all(f32::is_finite), "{score} of {scale}: {reward:?}");
+    }
+    assert!(of(1e12, 1.0).value < of(1e14, 1.0).value, "they are in order as far as that");
+}
+
+#[test]
 fn a_game_broken_off_keeps_six_tenths_and_pays() {
     for ending in [Ending::Freeze, Ending::BadMove, Ending::Raised, Ending::Hung, Ending::OutOfMemory] {
         check(played(&[(10_000, ending)]), 0.3 - 0.12, 0.15 - 0.03);

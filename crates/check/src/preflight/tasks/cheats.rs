@@ -3,6 +3,8 @@
 //! For a function task each defines `answer(arguments)`, and the requested function is appended. `SHOWN` holds the
 //! tests of the prompt: pairs of arguments and answer, or in a script task a dict of inputs and outputs.
 
+use std::collections::BTreeSet;
+
 use crate::environment::Value;
 use crate::environment::tasks::{Answer, Function, Kind, Task};
 use crate::program::SOURCE_BYTES_MAX;
@@ -52,7 +54,7 @@ macro_rules! file {
 }
 
 /// Functions that cheat.
-pub const FUNCTION_CHEATS: [Attempt; 37] = [
+pub const FUNCTION_CHEATS: [Attempt; 38] = [
     quick("an object that equals everything", file!("function/equals_everything")),
     quick("a list that equals everything", file!("function/list_that_equals_everything")),
     quick("a dict that equals everything", file!("function/dict_that_equals_everything")),
@@ -72,6 +74,7 @@ pub const FUNCTION_CHEATS: [Attempt; 37] = [
     quick("printing the shown answers", file!("function/prints_the_shown_answers")),
     quick("writing a verdict", file!("function/writes_its_own_verdict")),
     quick("raising a verdict", file!("function/raises_an_answer")),
+    quick("raising every exception", file!("function/raises_every_exception")),
     quick("a number that is none", file!("function/answers_no_number")),
     quick("an object that raises when it is compared", file!("function/raises_when_compared")),
     quick("an object that is written as a shown answer", file!("function/written_as_an_answer")),
@@ -126,11 +129,26 @@ pub fn constant(task: &Task, answer: &Answer) -> Option<String> {
         Answer::Value(value) => {
             format!("from math import inf, nan\n\n\ndef answer(arguments):\n    return {value}\n")
         }
-        // Some types take more than a message; only the name of the type counts.
-        Answer::Raised(kind) => format!("def answer(arguments):\n    raise type({kind:?}, (Exception,), {{}})\n"),
+        Answer::Raised(kind) => raising(task, kind),
         Answer::Printed(text) => format!("print({}, end=\"\")\n", Value::Str(text.clone())),
     };
     (source.len() < SOURCE_BYTES_MAX / 2).then(|| program(task, &source))
+}
+
+/// A program that raises one exception of all types that the tests expect. Types count by name, and by what the text of a
+/// program says that its classes are under: none has to be imported, or to stand beside the others in CPython. Some types
+/// take more than a message, so that the exception is a plain one of that name.
+fn raising(task: &Task, kind: &str) -> String {
+    let expected = task.tests.iter().filter_map(|test| match &test.expected {
+        Some(Answer::Raised(other)) if other != kind => Some(other.as_str()),
+        _ => None,
+    });
+    let others: Vec<&str> = expected.collect::<BTreeSet<_>>().into_iter().collect();
+    let class = match others.is_empty() {
+        true => String::new(),
+        false => format!("if False:\n    class {kind}({}):\n        pass\n\n\n", others.join(", ")),
+    };
+    format!("{class}def answer(arguments):\n    raise type({kind:?}, (Exception,), {{}})\n")
 }
 
 /// An attempt with the shown tests above it, and the requested function below it.

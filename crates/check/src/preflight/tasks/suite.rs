@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::examination::Examination;
 use crate::config::TestsReward;
-use crate::environment::tasks::{Answer, Task};
+use crate::environment::tasks::{Answer, Task, Test};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding, Level};
 use crate::stats;
@@ -67,9 +67,13 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
     if passed < task.tests_and_checker() as usize {
         return None;
     }
-    let text = match passed {
-        1 => format!("one test only, which the constant {} passes", shown(answer)),
-        all => format!("all {all} tests are passed by the constant {}", shown(answer)),
+    let raises = |test: &Test, name: &str| matches!(&test.expected, Some(Answer::Raised(other)) if other == name);
+    let text = match (answer, passed) {
+        (_, 1) => format!("one test only, which the constant {} passes", shown(answer)),
+        (Answer::Raised(name), all) if !task.tests.iter().all(|test| raises(test, name)) => {
+            format!("all {all} tests are passed by raising one exception that is under all the types which they expect")
+        }
+        (_, all) => format!("all {all} tests are passed by the constant {}", shown(answer)),
     };
     // Under other rewards the constant earns something, so the task still teaches that.
     let (level, text) = match kind {

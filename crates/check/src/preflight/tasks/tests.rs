@@ -256,6 +256,33 @@ fn tests_with_one_answer_teach_nothing() {
 }
 
 #[test]
+fn one_exception_of_all_types_is_a_constant_and_earns_nothing_above_it() {
+    let source = "def f(x):\n    if x is None:\n        raise TypeError\n    if not x:\n        raise ValueError\n    return {'a': 2, 'b': 4}[x]";
+    let reference = serde_json::to_string(source).unwrap();
+    let raised = [("(None,)", "TypeError"), ("('',)", "ValueError"), ("('k',)", "KeyError")];
+    let raised = raised.map(|(args, kind)| format!(r#"{{"args":"{args}","raises":"{kind}"}}"#)).join(",");
+    let line = |values: &str| {
+        format!(
+            r#"{{"id":"parse","prompt":"Parse.","entry_point":"f","shown":0,"reference":{reference},"tests":[{raised}{values}]}}"#
+        )
+    };
+    let values = r#",{"args":"('a',)","expected":"2"},{"args":"('b',)","expected":"4"}"#;
+    let (report, trials) = planted(&CONFIG, written(&[&line(values)]), |_, _| ());
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+    assert!(trials.iter().any(|trial| trial.text.contains("class Everything(")));
+    let constant = &report.finding(Check::Constants).unwrap().text;
+    assert!(constant.contains("passes 60% of a task's tests on average and earns nothing"), "{constant}");
+    // Where a share pays, it pays the best constant just as much.
+    let report = rewarded(TestsReward::Share, &[&line(values)]);
+    let constant = &found(&report, Check::Constants).2;
+    assert!(constant.contains("passes 60% of a task's tests on average and earns 0.60"), "{constant}");
+    assert_eq!(report.finding(Check::Cheats).unwrap().level, Level::Ok, "{:#?}", report.findings);
+    let (level, _, text, _) = found(&checked(&[&line("")]), Check::Constants);
+    let expected = "all 3 tests are passed by raising one exception that is under all the types which they expect";
+    assert_eq!((level, text), (Level::Problem, format!("{expected}: nothing can be learnt")));
+}
+
+#[test]
 fn a_share_of_tests_pays_the_constant_and_says_how_much() {
     let half = task("half", "def f(x):\n    return 0 if x < 4 else x", "");
     let report = rewarded(TestsReward::Share, &[&half]);

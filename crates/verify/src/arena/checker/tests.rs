@@ -19,10 +19,14 @@ fn sandbox(choice: TierChoice) -> Sandbox {
 
 /// A task with this checker and nothing else.
 fn tasks(checker: &str) -> Tasks {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let task = serde_json::json!({"id": "t", "prompt": "Do.", "entry_point": "f", "checker": checker});
-    std::fs::write(file.path(), task.to_string()).unwrap();
-    Tasks::open(file.path()).unwrap()
+    with_keys(checker, serde_json::json!({}))
+}
+
+/// The same with more keys.
+fn with_keys(checker: &str, keys: serde_json::Value) -> Tasks {
+    let mut task = serde_json::json!({"id": "t", "prompt": "Do.", "entry_point": "f", "checker": checker});
+    task.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    Tasks::of_rows(std::path::Path::new("t.jsonl"), "t", &task.to_string()).unwrap()
 }
 
 /// How the program fails by the checker; none where it passes.
@@ -31,6 +35,60 @@ fn failed(tasks: &Tasks, choice: TierChoice, source: &str) -> Option<(Ending, St
     let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
     let mut solver = Solver::new(&sandbox, &rules, &program, tasks, 0);
     check(&mut solver).ok().flatten().expect("it has a checker").failed
+}
+
+/// How the program ends by the checker, none where it passes, and the instructions that it has spent.
+fn spent(tasks: &Tasks, choice: TierChoice, source: &str) -> (Option<Ending>, u64) {
+    let (sandbox, rules) = (sandbox(choice), Rules::training(&Config::preset("llm").unwrap()));
+    let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
+    let mut solver = Solver::new(&sandbox, &rules, &program, tasks, 0);
+    let failed = check(&mut solver).ok().flatten().expect("it has a checker").failed;
+    (failed.map(|(ending, _)| ending), solver.fuel())
+}
+
+/// Has each of some texts packed and unpacked, in two calls.
+fn round_trips(texts: &str, keys: serde_json::Value) -> Tasks {
+    let checker = format!(
+        "def check():\n    for text in {texts}:\n        packed = yield ('f', text)\n        again = yield ('g', packed)\n        \
+         if again != text:\n            return False\n    return True\n"
+    );
+    with_keys(&checker, keys)
+}
+
+#[test]
+fn a_program_remembers_nothing_from_one_call_to_the_next_where_they_are_kept_apart() {
+    let remembers = "kept = []\ndef f(x):\n    kept.append(x)\n    return 0\ndef g(packed):\n    return kept[-1]\n";
+    let packs = "def f(x):\n    return x[::-1]\ndef g(packed):\n    return packed[::-1]\n";
+    let of = |apart: bool| round_trips("['ab', 'cd']", serde_json::json!({"apart": apart}));
+    for choice in [TierChoice::Auto, TierChoice::Interpreter] {
+        assert_eq!(failed(&of(false), choice, remembers), None, "all calls share what the program keeps");
+        let found = failed(&of(true), choice, remembers);
+        assert_eq!(found, Some((Ending::Raised, "g: IndexError: list index out of range (line 6)".into())));
+        assert_eq!([true, false].map(|apart| failed(&of(apart), choice, packs)), [None, None]);
+    }
+}
+
+#[test]
+fn each_start_of_a_program_whose_calls_are_kept_apart_counts_and_the_tier_changes_nothing() {
+    let source = |turns: u32| {
+        let functions = "def f(x):\n    return x[::-1]\ndef g(packed):\n    return packed[::-1]\n";
+        format!("for turn in range({turns}):\n    pass\n{functions}")
+    };
+    let of = |apart: bool| round_trips("['ab', 'cd']", serde_json::json!({"apart": apart}));
+    let once = spent(&of(false), TierChoice::Interpreter, &source(100_000));
+    let fourfold = spent(&of(true), TierChoice::Interpreter, &source(100_000));
+    assert_eq!((once.0, fourfold.0), (None, None));
+    let share = fourfold.1 as f64 / once.1 as f64;
+    assert!((3.0..4.1).contains(&share), "four calls, four starts: {share}");
+    assert_eq!(spent(&of(true), TierChoice::Auto, &source(100_000)), fourfold);
+    // Each start is within what a call may spend, and five are beyond the budget.
+    let many = round_trips("'abcdef'", serde_json::json!({"apart": true, "seconds": 0.1}));
+    let limits = Rules::training(&Config::preset("llm").unwrap()).of_task(&many.tasks()[0]);
+    let costly = source((100_000.0 * 0.9 * limits.call_fuel as f64 / once.1 as f64) as u32);
+    let ended = spent(&many, TierChoice::Interpreter, &costly);
+    let share = ended.1 as f64 / limits.game_fuel as f64;
+    assert!(ended.0 == Some(Ending::Hung) && (0.99..1.01).contains(&share), "{ended:?} {share}");
+    assert_eq!(spent(&many, TierChoice::Auto, &costly), ended);
 }
 
 #[test]

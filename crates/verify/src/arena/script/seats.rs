@@ -1,5 +1,6 @@
 //! The two instances of a game, and what passes between them.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
@@ -7,6 +8,7 @@ use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, HostError, Limits
 use serde::de::IgnoredAny;
 
 use crate::arena::play::{self, ended};
+use crate::environment::tasks::ExceptionTypes;
 use crate::environment::{Ending, ScriptGame, Transcript, Value};
 use crate::seed::{Purpose, Seed};
 
@@ -22,12 +24,16 @@ const ACTION_MAX: usize = 64 << 10;
 const ACTIONS_MAX: usize = 1 << 20;
 /// Bytes of actions, and of the last observation, that an outcome keeps.
 const KEPT_MAX: usize = 1000;
+/// The largest score of a game, above 0 or below: a reward has 32 bits.
+const SCORE_MAX: f64 = 1e30;
 /// Characters of a value that a message shows.
 const SHOWN_MAX: usize = 60;
 
 /// A game and its player, each in an instance of its own.
 pub(super) struct Seats<'a> {
     game: &'a ScriptGame,
+    /// What the exceptions of the rules are under; most games raise none but Python's own.
+    lineage: OnceCell<ExceptionTypes>,
     rules: Session,
     player: Session,
     limits: Limits,
@@ -113,6 +119,7 @@ impl<'a> Seats<'a> {
         })?;
         Ok(Seats {
             game,
+            lineage: OnceCell::new(),
             rules,
             player,
             limits,
@@ -200,18 +207,24 @@ impl<'a> Seats<'a> {
         let call = || format!("step({})", python(action));
         let text = match self.rules.call("step", &format!("[{action}]")) {
             Ok(text) => text,
-            Err(Failure::Program(Fault::Raised { kind, message, .. })) if kind == "ValueError" => {
+            Err(Failure::Program(Fault::Raised { kind, message, .. })) if self.is_value_error(&kind) => {
                 return Err(bad_move(format!("returned {}: {message}", python(action))));
             }
             Err(Failure::Host(HostError::Arguments(_))) => return Err(bad_move(no_value(action))),
             Err(failure) => return Err(self.failed(call(), failure).into()),
         };
         let turn = turn(&text).map_err(|message| self.mistake(call(), message))?;
-        if (self.score + turn.reward).is_finite() {
+        if (self.score + turn.reward).abs() <= SCORE_MAX {
             return Ok(turn);
         }
-        let message = format!("returned the reward {}, with which the score is no number", turn.reward);
+        let message = format!("returned the reward {:?}, with which the score is beyond {SCORE_MAX:e}", turn.reward);
         Err(self.mistake(call(), message).into())
+    }
+
+    /// Whether an exception of this type is a ValueError, by which `step` forbids a move.
+    fn is_value_error(&self, kind: &str) -> bool {
+        let lineage = || ExceptionTypes::of(self.game.source());
+        kind == "ValueError" || self.lineage.get_or_init(lineage).is_a(kind, "ValueError")
     }
 
     fn failed(&self, call: String, failure: Failure) -> Broken {

@@ -1,0 +1,130 @@
+//! One test of a line, or one input whose answer the reference computes.
+
+use super::{Row, named};
+use crate::tasks::{Answer, Kind, Test, exceptions};
+use crate::value::{ANSWER_DEPTH_MAX, Dict, Value, ValueError};
+
+/// Keys of a test.
+const CALL: [&str; 2] = ["args", "expected"];
+/// Key of a test that expects an exception, in place of a value.
+const RAISES: &str = "raises";
+const RUN: [&str; 2] = ["stdin", "stdout"];
+
+impl Row<'_> {
+    pub(super) fn test(&mut self, place: &str, test: &Value, kind: &Kind) -> Option<Test> {
+        let (keys, others) = if *kind == Kind::Script { (RUN, CALL) } else { (CALL, RUN) };
+        let [given, wanted] = keys;
+        let Value::Dict(dict) = test else {
+            let found = named(test);
+            self.fault(place, format!("found {found}; expected an object with `{given}` and `{wanted}`"));
+            return None;
+        };
+        if let Some(other) = others.into_iter().find(|other| said(dict, other).is_some()) {
+            let why = match kind {
+                Kind::Script => "the task has no `entry_point`, so its tests have `stdin` and `stdout`",
+                Kind::Function(_) => "the task has an `entry_point`, so its tests have `args` and `expected`",
+            };
+            self.fault(place, format!("found `{other}`; {why}"));
+            return None;
+        }
+        let is_null = |key: &&str| matches!(dict.get(key), Some(Value::None));
+        let raises = (*kind != Kind::Script || is_null(&RAISES)).then_some(RAISES);
+        let known: Vec<&str> = keys.into_iter().chain(raises).chain(others.into_iter().filter(is_null)).collect();
+        self.know(dict, &known, &format!("{place}: "));
+        // A function may be given and return None; no text is one.
+        let of = |key: &str| if *kind == Kind::Script { said(dict, key) } else { dict.get(key) };
+        let input = self.input(&format!("{place}.{given}"), of(given), kind);
+        let expected = match raises.and_then(|key| said(dict, key)) {
+            Some(raised) => self.raised(place, raised, said(dict, wanted)),
+            None => self.expected(&format!("{place}.{wanted}"), of(wanted), kind),
+        };
+        Some(Test { input: input?, expected: Some(expected?) })
+    }
+
+    /// Reads an input: text for a script, arguments for a function. Records the smallest number of arguments.
+    pub(super) fn input(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<String> {
+        match (value, kind) {
+            (None, _) => {
+                self.fault(place, "missing");
+                None
+            }
+            (Some(Value::Str(text)), Kind::Script) => Some(text.clone()),
+            (Some(other), Kind::Script) => {
+                self.fault(place, format!("found {}; expected the text of standard input", named(other)));
+                None
+            }
+            (Some(value), Kind::Function(_)) => match self.value(place, value)? {
+                Value::List(arguments) | Value::Tuple(arguments) => {
+                    self.fewest = Some(self.fewest.map_or(arguments.len(), |fewest| fewest.min(arguments.len())));
+                    Some(Value::List(arguments).to_json())
+                }
+                other => {
+                    let expected = format!("expected all arguments in a tuple, such as `({other},)`, or a JSON array");
+                    self.fault(place, format!("found {}; {expected}", named(&other)));
+                    None
+                }
+            },
+        }
+    }
+
+    fn expected(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<Answer> {
+        match (value, kind) {
+            (None, _) => {
+                self.fault(
+                    place,
+                    "missing; to have a `reference` compute the answers, write `inputs` in place of `tests`",
+                );
+                None
+            }
+            (Some(Value::Str(text)), Kind::Script) => Some(Answer::Printed(text.clone())),
+            (Some(other), Kind::Script) => {
+                self.fault(place, format!("found {}; expected the text that is printed", named(other)));
+                None
+            }
+            (Some(value), Kind::Function(_)) => {
+                let value = self.value(place, value)?;
+                if value.depth() > ANSWER_DEPTH_MAX {
+                    self.fault(place, ValueError::DeepAnswer { found: value.depth() });
+                }
+                Some(Answer::Value(value))
+            }
+        }
+    }
+
+    /// The exception that a test expects in place of a value.
+    fn raised(&mut self, place: &str, raised: &Value, value: Option<&Value>) -> Option<Answer> {
+        let place = format!("{place}.{RAISES}");
+        match raised {
+            _ if value.is_some() => self.fault(&place, "beside `expected`; a call returns or raises"),
+            Value::Str(name) if exceptions::is_expectable(name) => return Some(Answer::Raised(name.clone())),
+            other => {
+                let expected =
+                    "expected the name of an exception, such as `ValueError`; no limit of the sandbox is one";
+                self.fault(&place, format!("found {}; {expected}", named(other)));
+            }
+        }
+        None
+    }
+
+    /// A value, or the value of a text that contains a Python literal.
+    fn value(&mut self, place: &str, value: &Value) -> Option<Value> {
+        let Value::Str(text) = value else { return Some(value.clone()) };
+        match Value::from_literal(text) {
+            Ok(value) => Some(value),
+            Err(_) if exceptions::is_exception(text) && place.ends_with(CALL[1]) => {
+                let say = format!("for an exception write \"{RAISES}\": \"{text}\" in place of it");
+                self.fault(place, format!("`{text}` is no Python literal; {say}"));
+                None
+            }
+            Err(error) => {
+                self.fault(place, error);
+                None
+            }
+        }
+    }
+}
+
+/// What a test has under a key. Null counts as missing: so `datasets` writes what only other tests of a file have.
+fn said<'t>(dict: &'t Dict, key: &str) -> Option<&'t Value> {
+    dict.get(key).filter(|value| !matches!(value, Value::None))
+}
