@@ -566,3 +566,35 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     program(dir.path()).args(["tasks", "new", "mine"]).assert().success();
     assert!(refused(dir.path(), &["tasks", "new", "mine"]).contains("mine/env.toml: is there already"));
 }
+
+#[test]
+fn of_converted_asserts_a_wrong_answer_is_told_from_an_exception_of_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = serde_json::json!({
+        "task_id": "half", "entry_point": "half", "prompt": "def half(n):\n    \"\"\" Half of n. \"\"\"\n",
+        "canonical_solution": "    return n / 2\n",
+        "test": "def check(candidate):\n    for n in range(1, 4):\n        assert abs(candidate(n) - n / 2) < 1e-6\n"
+    });
+    fs::write(dir.path().join("rows.jsonl"), row.to_string()).unwrap();
+    done(dir.path(), &["tasks", "convert", "rows.jsonl", "--output", "tasks.jsonl"]);
+    let expected = [
+        ("return n / 2", "succeeded", 1.0),
+        ("return n", "wrong_answer", 0.0),
+        // No number can be subtracted from it.
+        ("return None", "wrong_answer", 0.0),
+        // What answers nothing earns less.
+        ("return n / 0", "raised", -0.06),
+        ("assert n > 5", "raised", -0.06),
+        ("return [0.5][n - 1]", "raised", 0.0),
+    ];
+    let item = |body: &str| serde_json::json!({"id": "half", "completion": format!("def half(n):\n    {body}")});
+    let items: String = expected.iter().map(|(body, ..)| format!("{}\n", item(body))).collect();
+    let output = program(dir.path()).args(["judge", "--env", "tasks.jsonl"]).write_stdin(items).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let judged = String::from_utf8(output.stdout).unwrap();
+    let judged: Vec<Value> = judged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(judged.len(), expected.len());
+    for (found, (body, verdict, reward)) in judged.iter().zip(expected) {
+        assert_eq!((&found["verdict"], &found["reward"]), (&verdict.into(), &reward.into()), "{body}: {found}");
+    }
+}

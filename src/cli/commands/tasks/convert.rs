@@ -13,9 +13,9 @@ use crate::plural::counted;
 
 /// Make tasks of the rows of a public data set
 ///
-/// Knows MBPP, HumanEval, EvalPlus, CRUXEval, APPS and TACO, CodeContests, DeepCoder, LiveCodeBench (its public tests),
-/// SYNTHETIC-1, KodCode, and rows of verl and NeMo-Gym, by their fields. Says what it drops and why. Runs nothing and
-/// unpickles nothing. The data sets keep their licences.
+/// Knows MBPP, HumanEval, EvalPlus, CRUXEval, APPS and TACO, CodeContests, DeepCoder, LiveCodeBench (its private tests
+/// unpacked), SYNTHETIC-1, KodCode, and rows of verl and NeMo-Gym, by their fields. Says what it drops and why. Runs
+/// nothing and unpickles nothing. The data sets keep their licences.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 tasks convert HumanEval.jsonl

@@ -8,20 +8,35 @@ use crate::value::Value;
 /// Characters of an assert that are shown in a reason.
 const SHOWN_MAX: usize = 60;
 
+/// Largest relative tolerance that is taken: Python measures it by the larger of two numbers, a task by the expected one.
+const RELATIVE_MAX: f64 = 1e-3;
+
+/// Imports for asserts of literals: nothing else is named in them but the function and what Python has of itself.
+pub(super) const NAMES: &str = "import math\nfrom math import inf, nan";
+
+/// How claims are read that Python judges by truth or identity, as `assert f(1)`, `assert not f(1)` and `assert f(1) is True`.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Truths {
+    /// As what no test says: tests compare by `==`, by which a list with items is not True, and 1 is.
+    AsPython,
+    /// As if they said `== True` and `== False`.
+    AsEqual,
+}
+
 /// The tests of several asserts.
 #[derive(Default)]
 pub(super) struct Reduced {
     /// The function, as the asserts call it.
     pub called: String,
-    /// Arguments and answer of each assert.
+    /// Arguments, in a tuple, and answer of each assert.
     pub tests: Vec<(Value, Value)>,
-    /// Largest tolerance of the asserts.
-    pub tolerance: f64,
+    /// The tolerance by which tests say what the asserts say; none where no single one does.
+    pub tolerance: Option<f64>,
 }
 
 /// Converts these statements, if all of them are asserts about one of the functions `names`.
-pub(super) fn reduce(statements: &[Stmt], source: &str, names: &[&str]) -> Result<Reduced, String> {
-    let mut reader = Reader { source, names, reduced: Reduced::default() };
+pub(super) fn reduce(statements: &[Stmt], source: &str, names: &[&str], truths: Truths) -> Result<Reduced, String> {
+    let mut reader = Reader { source, names, truths, reduced: Reduced::default() };
     for statement in statements {
         match statement {
             Stmt::Assert(assert) => reader.assert(assert)?,
@@ -40,6 +55,7 @@ pub(super) fn reduce(statements: &[Stmt], source: &str, names: &[&str]) -> Resul
 struct Reader<'a> {
     source: &'a str,
     names: &'a [&'a str],
+    truths: Truths,
     reduced: Reduced,
 }
 
@@ -59,9 +75,9 @@ impl Reader<'_> {
             Expr::BoolOp(joined) if joined.op == BoolOp::And => {
                 joined.values.iter().try_for_each(|one| self.claim(one))
             }
-            Expr::UnaryOp(negated) if negated.op == UnaryOp::Not => self.test(&negated.operand, Value::Bool(false)),
+            Expr::UnaryOp(negated) if negated.op == UnaryOp::Not => self.truth(&negated.operand, Value::Bool(false)),
             Expr::Call(call) if self.written(&call.func) == "math.isclose" => self.close(call),
-            Expr::Call(_) => self.test(claim, Value::Bool(true)),
+            Expr::Call(_) => self.truth(claim, Value::Bool(true)),
             Expr::Compare(compare) => {
                 let ([operator], [right]) = (compare.ops.as_ref(), compare.comparators.as_ref()) else { return None };
                 match operator {
@@ -69,13 +85,23 @@ impl Reader<'_> {
                         let (call, answer) =
                             if self.is_ours(right) { (right, &*compare.left) } else { (&*compare.left, right) };
                         let answer = self.literal(answer)?;
-                        self.test(call, answer)
+                        // What equals None is None.
+                        let is_equality = *operator == CmpOp::Eq || matches!(answer, Value::None);
+                        if is_equality { self.test(call, answer, Some(0.0)) } else { self.truth(call, answer) }
                     }
                     CmpOp::Lt | CmpOp::LtE => self.near(&compare.left, right),
                     _ => None,
                 }
             }
             _ => None,
+        }
+    }
+
+    /// Converts a claim of truth or identity, if it is read as one of equality.
+    fn truth(&mut self, call: &Expr, answer: Value) -> Option<()> {
+        match self.truths {
+            Truths::AsPython => None,
+            Truths::AsEqual => self.test(call, answer, Some(0.0)),
         }
     }
 
@@ -87,30 +113,34 @@ impl Reader<'_> {
         };
         let (left, right) = (&*difference.left, &*difference.right);
         let (call, answer) = if self.is_ours(right) { (right, left) } else { (left, right) };
-        let (answer, tolerance) = (self.literal(answer)?, float(&self.literal(tolerance)?)?);
-        if difference.op != Operator::Sub {
+        let (answer, absolute) = (self.literal(answer)?, float(&self.literal(tolerance)?)?);
+        if difference.op != Operator::Sub || absolute <= 0.0 {
             return None;
         }
-        self.test(call, answer)?;
-        self.reduced.tolerance = self.reduced.tolerance.max(tolerance);
-        Some(())
+        let tolerance = tolerance_of(&answer, 0.0, absolute);
+        self.test(call, answer, tolerance)
     }
 
     /// Converts `math.isclose(f(..), answer, rel_tol=.., abs_tol=..)`.
     fn close(&mut self, call: &ExprCall) -> Option<()> {
         let [answer, expected] = call.arguments.args.as_ref() else { return None };
-        let mut tolerance: f64 = 1e-9;
+        // Those of Python where none is named.
+        let (mut relative, mut absolute) = (1e-9, 0.0);
         for keyword in &call.arguments.keywords {
-            tolerance = tolerance.max(float(&self.literal(&keyword.value)?)?);
+            let value = float(&self.literal(&keyword.value)?)?;
+            match keyword.arg.as_ref()?.as_str() {
+                "rel_tol" => relative = value,
+                "abs_tol" => absolute = value,
+                _ => return None,
+            }
         }
         let expected = self.literal(expected)?;
-        self.test(answer, expected)?;
-        self.reduced.tolerance = self.reduced.tolerance.max(tolerance);
-        Some(())
+        let tolerance = tolerance_of(&expected, relative, absolute);
+        self.test(answer, expected, tolerance)
     }
 
-    /// Converts a call of the tested function with literal arguments.
-    fn test(&mut self, call: &Expr, answer: Value) -> Option<()> {
+    /// Converts a call of the tested function with literal arguments. `tolerance`: what a task has to set for this answer.
+    fn test(&mut self, call: &Expr, answer: Value, tolerance: Option<f64>) -> Option<()> {
         let Expr::Call(call) = call else { return None };
         let name = self.written(&call.func);
         let known = self.names.contains(&name) && [name, ""].contains(&self.reduced.called.as_str());
@@ -120,6 +150,9 @@ impl Reader<'_> {
         let arguments = call.arguments.args.iter().map(|argument| self.literal(argument));
         let arguments = Value::Tuple(arguments.collect::<Option<_>>()?);
         self.reduced.called = self.written(&call.func).to_owned();
+        // A task has one tolerance, for all of its tests.
+        let is_same = self.reduced.tests.is_empty() || self.reduced.tolerance == tolerance;
+        self.reduced.tolerance = tolerance.filter(|_| is_same);
         self.reduced.tests.push((arguments, answer));
         Some(())
     }
@@ -143,6 +176,20 @@ fn float(value: &Value) -> Option<f64> {
         Value::Float(float) => Some(*float),
         _ => None,
     }
+}
+
+/// The tolerance of a task that takes the answers which are as near to the expected number as an assert wants them; none where there
+/// is no such tolerance, which counts in units of max(1, |expected|) and, between two integers, not at all.
+fn tolerance_of(expected: &Value, relative: f64, absolute: f64) -> Option<f64> {
+    let size = float(expected)?.abs();
+    let tolerance = match absolute <= relative {
+        true if size >= 1.0 => relative,
+        false if size <= 1.0 => absolute,
+        _ => return None,
+    };
+    let takes_other_ints = matches!(expected, Value::Int(_)) && tolerance * size >= 1.0;
+    let is_tolerance = relative <= RELATIVE_MAX && (0.0..1.0).contains(&tolerance) && size.is_finite();
+    (is_tolerance && !takes_other_ints).then_some(tolerance)
 }
 
 /// The beginning of a piece of the source, on one line.

@@ -2,15 +2,20 @@
 
 use super::draft::{Draft, unfenced};
 use crate::tasks::source;
-use crate::value::Value;
+use crate::value::{Dict, Value};
 
 /// Most solutions that are tried as a reference.
 const SOLUTIONS_MAX: usize = 20;
+/// Words for a test that calls a function, where a data set says of each test what it is.
+const OF_FUNCTIONS: [&str; 2] = ["functional", "function_call"];
 
 /// Inputs and outputs of a row, and what decides how they are read.
+#[derive(Default)]
 pub(super) struct Cases<'a> {
     pub inputs: Vec<Value>,
     pub outputs: Vec<Value>,
+    /// Whether a test says that it calls a function.
+    pub is_functional: bool,
     pub fn_name: Option<String>,
     /// The given beginning of the code, which shows whether the function is a method.
     pub starter: Option<&'a str>,
@@ -18,18 +23,29 @@ pub(super) struct Cases<'a> {
 }
 
 impl Cases<'_> {
-    /// Reads a dict `{"inputs": [..], "outputs": [..], "fn_name"?}`, or a list of `{"input", "output", ..}`.
+    /// Reads at least one test.
     pub fn read(value: &Value) -> Result<Cases<'static>, String> {
-        let mut cases =
-            Cases { inputs: Vec::new(), outputs: Vec::new(), fn_name: None, starter: None, solutions: Vec::new() };
+        let mut cases = Cases::default();
+        cases.add(value)?;
+        if cases.inputs.is_empty() { Err("no tests".into()) } else { Ok(cases) }
+    }
+
+    /// Adds the tests of a dict `{"inputs": [..], "outputs": [..], "fn_name"?}`, or of a list of `{"input", "output", ..}`, which may
+    /// have none.
+    pub fn add(&mut self, value: &Value) -> Result<(), String> {
         match value {
             Value::Dict(dict) => {
                 let list = |names: [&str; 2]| match names.into_iter().find_map(|name| dict.get(name)) {
                     Some(Value::List(items)) => Ok(items.clone()),
                     _ => Err(format!("no list in `{}`", names[0])),
                 };
-                (cases.inputs, cases.outputs) = (list(["inputs", "input"])?, list(["outputs", "output"])?);
-                cases.fn_name = name_in(value);
+                let (inputs, outputs) = (list(["inputs", "input"])?, list(["outputs", "output"])?);
+                if inputs.len() != outputs.len() {
+                    return Err("not as many inputs as outputs".into());
+                }
+                self.inputs.extend(inputs);
+                self.outputs.extend(outputs);
+                self.kind(value, dict);
             }
             Value::List(items) => {
                 for item in items {
@@ -37,17 +53,23 @@ impl Cases<'_> {
                     let (Some(input), Some(output)) = (case.get("input"), case.get("output")) else {
                         return Err("a test without `input` and `output`".into());
                     };
-                    cases.inputs.push(input.clone());
-                    cases.outputs.push(output.clone());
-                    cases.fn_name = cases.fn_name.or_else(|| name_in(item));
+                    self.inputs.push(input.clone());
+                    self.outputs.push(output.clone());
+                    self.kind(item, case);
                 }
             }
             _ => return Err("tests that are neither a list nor `inputs` with `outputs`".into()),
         }
-        match (cases.inputs.len(), cases.outputs.len()) {
-            (0, _) => Err("no tests".into()),
-            (inputs, outputs) if inputs != outputs => Err("not as many inputs as outputs".into()),
-            _ => Ok(cases),
+        Ok(())
+    }
+
+    /// Takes in what tests say of themselves.
+    fn kind(&mut self, value: &Value, dict: &Dict) {
+        let mut said = ["testtype", "type"].into_iter().filter_map(|key| dict.get(key));
+        self.is_functional |=
+            said.any(|kind| matches!(kind, Value::Str(kind) if OF_FUNCTIONS.contains(&kind.as_str())));
+        if self.fn_name.is_none() {
+            self.fn_name = name_in(value);
         }
     }
 
@@ -56,6 +78,9 @@ impl Cases<'_> {
         let mut draft = Draft { prompt: prompt.to_owned(), shows_none: true, ..Draft::default() };
         let solutions = self.solutions.iter().take(SOLUTIONS_MAX).map(|solution| unfenced(solution));
         let Some(name) = &self.fn_name else {
+            if self.is_functional {
+                return Err("calls of a function that nothing names".into());
+            }
             draft.reference = solutions.into_iter().find(|code| source::check(code).is_ok()).map(str::to_owned);
             for (input, output) in self.inputs.iter().zip(&self.outputs) {
                 draft.tests.push((text(input)?, text(output)?));

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, json};
 
+use super::asserts::Reduced;
 use crate::value::{Dict, Value};
 
 /// A task before it is written.
@@ -29,6 +30,14 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// Takes the tests of asserts. False, and nothing is taken, where no tests say what the asserts say.
+    pub fn take(&mut self, reduced: Reduced) -> bool {
+        let Some(tolerance) = reduced.tolerance else { return false };
+        self.tests = reduced.tests.iter().map(|(input, answer)| (input.to_string(), answer.to_string())).collect();
+        self.tolerance = tolerance;
+        true
+    }
+
     pub fn line(self, id: &str) -> String {
         let is_function = self.entry_point.is_some();
         let mut line = Map::new();
@@ -93,6 +102,15 @@ impl<'a> Row<'a> {
                 Value::from_plain_json(text).map_err(|_| format!("`{key}` holds text that is no JSON"))
             }
             Some(value) => Ok(value.clone()),
+        }
+    }
+
+    /// The same where there may be nothing: no field, or an empty text.
+    pub fn json_if_any(self, key: &str) -> Result<Option<Value>, String> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::Str(text)) if text.trim().is_empty() => Ok(None),
+            Some(_) => self.json(key).map(Some),
         }
     }
 

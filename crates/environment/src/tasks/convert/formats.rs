@@ -1,13 +1,14 @@
 //! The supported data sets, recognised by the fields of their rows.
 
-use ruff_python_ast::Stmt;
+use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
+use super::asserts::Truths;
 use super::cases::{Cases, name_in};
 use super::checker::Target;
 use super::draft::{Draft, Row, unfenced};
 use super::live_code_bench::draft as live_code_bench;
-use super::{asserts, checker, crux_eval, evalplus};
+use super::{asserts, checker, crux_eval, evalplus, functional};
 use crate::tasks::source;
 use crate::value::Value;
 
@@ -86,13 +87,18 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
     source::with_module(test, |module| {
         let check = source::functions(&module.body).find(|function| function.name.as_str() == "check");
         let check = check.ok_or("no `check(candidate)` in `test`")?;
-        match asserts::reduce(&check.body, test, &["candidate", name]) {
-            Ok(reduced) => draft.take(reduced),
-            Err(_) => {
-                let target = Target { called: "candidate", entry_point: name, prelude: &reference };
-                draft.checker = Some(checker::from_function(check, test, target)?);
+        let (called, prelude) = match asserts::reduce(&check.body, test, &["candidate", name], Truths::AsPython) {
+            Ok(reduced) => {
+                let called = reduced.called.clone();
+                if draft.take(reduced) {
+                    return Ok(draft);
+                }
+                (called, asserts::NAMES)
             }
-        }
+            Err(_) => ("candidate".to_owned(), reference.as_str()),
+        };
+        let target = Target { called: &called, entry_point: name, prelude };
+        draft.checker = Some(checker::from_function(check, test, target)?);
         Ok(draft)
     })?
 }
@@ -127,38 +133,49 @@ fn mbpp(row: &Row) -> Result<Draft, String> {
         _ => row.text("test_setup_code").unwrap_or_default().to_owned(),
     };
     let draft = Draft { prompt: prompt.to_owned(), reference: Some(code.to_owned()), ..Draft::default() };
-    about_functions_of(draft, code, &source, &setup)
+    about_functions_of(draft, code, &source, Some(&setup))
 }
 
-/// Tests by the asserts in `tests`, about a function that `code` defines.
-fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: &str) -> Result<Draft, String> {
+/// Tests by the asserts in `tests`, about a function that `code` defines. `setup` is what the asserts need beside it; where nobody knows
+/// that, only calls with literals are taken, and truths as equalities, so that most rows have tests.
+fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: Option<&str>) -> Result<Draft, String> {
     let defined = source::with_module(code, |module| {
         let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
         let names = source::functions(&module.body).map(|function| function.name.to_string());
         (names.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
     });
     let (names, classes) = defined.map_err(|why| format!("solution: {why}"))?;
-    if classes.iter().any(|class| [tests, setup].iter().any(|text| text.contains(&format!("{class}(")))) {
+    let texts = [tests, setup.unwrap_or_default()];
+    if classes.iter().any(|class| texts.iter().any(|text| text.contains(&format!("{class}(")))) {
         return Err("calls with objects of a class of its own, which no value stands for".into());
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let truths = if setup.is_some() { Truths::AsPython } else { Truths::AsEqual };
     source::with_module(tests, |module| {
-        let why = match asserts::reduce(&module.body, tests, &names) {
+        let (name, prelude) = match asserts::reduce(&module.body, tests, &names, truths) {
             Ok(reduced) => {
-                draft.entry_point = Some(reduced.called.clone());
-                draft.take(reduced);
-                return Ok(draft);
+                let called = reduced.called.clone();
+                if draft.take(reduced) {
+                    draft.entry_point = Some(called);
+                    return Ok(draft);
+                }
+                (called, asserts::NAMES.to_owned())
             }
-            Err(why) => why,
+            Err(why) => {
+                // The data does not name the tested function: it is the last one that all asserts call.
+                let texts = module.body.iter().map(|statement| &tests[statement.range().to_std_range()]);
+                let lines: Vec<&str> = texts.collect();
+                let called = |name: &&&str| lines.iter().all(|line| line.contains(&format!("{name}(")));
+                let name = names.iter().rev().find(called).ok_or(why)?;
+                let setup = setup.ok_or("tests by more than asserts about calls with literals")?;
+                ((*name).to_owned(), format!("{code}\n{setup}"))
+            }
         };
-        // The data does not name the tested function: it is the last one that all asserts call.
-        let lines: Vec<&str> = module.body.iter().map(|statement| &tests[statement.range().to_std_range()]).collect();
-        let called = |name: &&&str| lines.iter().all(|line| line.contains(&format!("{name}(")));
-        let name = names.iter().rev().find(called).ok_or(why)?;
-        let prelude = format!("{code}\n{setup}");
-        let target = Target { called: name, entry_point: name, prelude: &prelude };
+        let target = Target { called: &name, entry_point: &name, prelude: &prelude };
         draft.checker = Some(checker::from_statements(&module.body, tests, target)?);
-        draft.entry_point = Some((*name).to_owned());
+        draft.entry_point = Some(name);
+        // What the checker finds is told as little as a hidden test.
+        draft.shows_none = true;
         Ok(draft)
     })?
 }
@@ -168,18 +185,34 @@ fn kod_code(row: &Row) -> Result<Draft, String> {
     let code = row.need("solution")?;
     let test = row.text("test").map_or_else(|| row.need("test_code"), Ok)?;
     let asserts = source::with_module(test, |module| {
-        let tests = source::functions(&module.body).filter(|function| function.name.starts_with("test"));
-        let statements = tests.flat_map(|function| function.body.iter());
+        let statements = pytest_functions(&module.body).into_iter().flat_map(|function| function.body.iter());
         let texts = statements.map(|statement| &test[statement.range().to_std_range()]);
         texts.collect::<Vec<_>>().join("\n")
     })?;
     let draft =
         Draft { prompt: row.need("question")?.to_owned(), reference: Some(code.to_owned()), ..Draft::default() };
-    let draft = about_functions_of(draft, code, &asserts, "")?;
-    match draft.checker {
-        Some(_) => Err("tests by more than asserts about calls with literals".into()),
-        None => Ok(draft),
+    about_functions_of(draft, code, &asserts, None)
+}
+
+/// The functions that pytest runs, in their order: `test..`, also in classes `Test..` and in those of unittest. What one of these has of
+/// its `self` is no literal, by which the row is refused.
+fn pytest_functions(body: &[Stmt]) -> Vec<&StmtFunctionDef> {
+    let is_test_case = |base: &Expr| match base {
+        Expr::Name(name) => name.id.as_str() == "TestCase",
+        Expr::Attribute(attribute) => attribute.attr.as_str() == "TestCase",
+        _ => false,
+    };
+    let mut found = Vec::new();
+    for statement in body {
+        match statement {
+            Stmt::FunctionDef(function) if function.name.starts_with("test") => found.push(function),
+            Stmt::ClassDef(class) if class.name.starts_with("Test") || class.bases().iter().any(is_test_case) => {
+                found.extend(pytest_functions(&class.body));
+            }
+            _ => {}
+        }
     }
+    found
 }
 
 fn apps(row: &Row) -> Result<Draft, String> {
@@ -193,20 +226,16 @@ fn code_contests(row: &Row) -> Result<Draft, String> {
     if row.text("input_file").is_some() {
         return Err("reads a file".into());
     }
-    let mut cases: Option<Cases> = None;
+    let mut cases = Cases { solutions: solutions(row), ..Cases::default() };
     for key in ["public_tests", "private_tests", "generated_tests"] {
-        // One of the three may be empty.
-        let Ok(more) = row.json(key).and_then(|tests| Cases::read(&tests)) else { continue };
-        match &mut cases {
-            None => cases = Some(more),
-            Some(cases) => {
-                cases.inputs.extend(more.inputs);
-                cases.outputs.extend(more.outputs);
-            }
+        // Some of the three may be empty.
+        if let Some(tests) = row.json_if_any(key)? {
+            cases.add(&tests).map_err(|why| format!("`{key}`: {why}"))?;
         }
     }
-    let mut cases = cases.ok_or("no tests")?;
-    cases.solutions = solutions(row);
+    if cases.inputs.is_empty() {
+        return Err("no tests".into());
+    }
     cases.draft(row.need("description")?)
 }
 
@@ -231,39 +260,17 @@ fn deep_coder(row: &Row) -> Result<Draft, String> {
     if let Value::Dict(dict) = &tests
         && let Some(Value::Str(test)) = dict.get("functional")
     {
-        return functional(row, test);
+        let solutions = solutions(row);
+        let code = solutions.first().ok_or(functional::UNDEFINED)?;
+        return functional::draft(row.need("problem")?, unfenced(code), test);
     }
     let mut cases = Cases::read(&tests)?;
     cases.starter = row.text("starter_code");
     cases.solutions = solutions(row);
-    if cases.starter.is_some() && cases.fn_name.is_none() {
+    if (cases.starter.is_some() || cases.is_functional) && cases.fn_name.is_none() {
         cases.fn_name = row.json("metadata").ok().as_ref().and_then(name_in);
     }
     cases.draft(row.need("problem")?)
-}
-
-/// Tests in a `check(candidate)`, of a method or of the function that the first solution defines.
-fn functional(row: &Row, test: &str) -> Result<Draft, String> {
-    let solutions = solutions(row);
-    let code =
-        solutions.first().map(|code| unfenced(code)).ok_or("asserts about a function that no solution defines")?;
-    let names = source::with_module(code, |module| {
-        let methods = module.body.iter().filter_map(Stmt::as_class_def_stmt);
-        let methods = methods.flat_map(|class| {
-            source::functions(&class.body).map(|function| format!("{}.{}", class.name, function.name))
-        });
-        methods.chain(source::functions(&module.body).map(|function| function.name.to_string())).last()
-    })?;
-    let name = names.ok_or("asserts about a function that no solution defines")?;
-    let mut draft = Draft { prompt: row.need("problem")?.to_owned(), shows_none: true, ..Draft::default() };
-    draft.reference = Some(code.to_owned());
-    draft.entry_point = Some(name);
-    source::with_module(test, |module| {
-        let check = source::functions(&module.body).find(|function| function.name.as_str() == "check");
-        let check = check.ok_or("no `check(candidate)` in `tests`")?;
-        draft.take(asserts::reduce(&check.body, test, &["candidate"])?);
-        Ok(draft)
-    })?
 }
 
 fn verl(row: &Row) -> Result<Draft, String> {
@@ -322,11 +329,6 @@ fn solutions(row: &Row) -> Vec<String> {
 }
 
 impl Draft {
-    fn take(&mut self, reduced: asserts::Reduced) {
-        self.tests = reduced.tests.iter().map(|(input, answer)| (input.to_string(), answer.to_string())).collect();
-        self.tolerance = reduced.tolerance;
-    }
-
     pub fn in_group(mut self, row: &Row, key: &str) -> Draft {
         self.group = match row.get(key) {
             Some(Value::Str(group)) => Some(group.clone()),

@@ -10,6 +10,7 @@ mod crux_eval;
 mod draft;
 mod evalplus;
 mod formats;
+mod functional;
 mod live_code_bench;
 #[cfg(test)]
 mod tests;

@@ -86,23 +86,57 @@ fn asserts_come_in_several_shapes() {
     let code = "def f(*a): return a";
     for (assert, expected) in [
         ("assert f(1) == 2 and f(3) == 4", &["[1] -> 2", "[3] -> 4"][..]),
-        ("assert f(1)", &["[1] -> True"]),
-        ("assert not f('a', None)", &[r#"["a", null] -> False"#]),
+        ("assert f(1) == True", &["[1] -> True"]),
         ("assert f() is None", &["[] -> None"]),
         ("assert f(10**3, [0]*2, set()) == float('inf')", &[r#"[1000, [0, 0], {"set": []}] -> inf"#]),
     ] {
         let row = json!({"task_id": 1, "text": "t", "code": code, "test_list": [assert]});
         assert_eq!(tests(&task(row)).1, expected, "{assert}");
     }
-    for (assert, tolerance) in [
-        ("assert abs(f(1) - 2.5) < 1e-6", 1e-6),
-        ("assert abs(2.5 - f(1)) <= 0.01", 0.01),
-        ("assert math.isclose(f(1), 2.5, rel_tol=0.001)", 0.001),
-        ("assert math.isclose(f(1), 2.5)", 1e-9),
+    for (assert, expected, tolerance) in [
+        ("assert abs(f(1) - 0.5) < 1e-6", "[1] -> 0.5", 1e-6),
+        ("assert abs(-0.5 - f(1)) <= 0.01", "[1] -> -0.5", 0.01),
+        ("assert math.isclose(f(1), 2.5, rel_tol=0.001)", "[1] -> 2.5", 0.001),
+        ("assert math.isclose(f(1), 2.5)", "[1] -> 2.5", 1e-9),
+        ("assert math.isclose(f(1), 0.5, abs_tol=0.01)", "[1] -> 0.5", 0.01),
     ] {
         let found = task(json!({"task_id": 1, "text": "t", "code": code, "test_list": [assert]}));
-        assert_eq!(tests(&found).1, ["[1] -> 2.5"], "{assert}");
+        assert_eq!(tests(&found).1, [expected], "{assert}");
         assert_eq!(found.equality, Equality { tolerance, ..Equality::PYTHON });
+    }
+}
+
+/// A comparison of values takes 1 for True, and has one tolerance for a task, in units of max(1, |expected|).
+#[test]
+fn asserts_that_no_comparison_of_values_stands_for_are_a_checker() {
+    for asserts in [
+        &["assert f(1)"][..],
+        &["assert not f(1)"],
+        &["assert f(1) is True"],
+        &["assert f(1) == 2 and f(3)"],
+        &["assert abs(f(1) - 1e9) < 1e-6"],
+        &["assert abs(f(1) - 0.5) < 2"],
+        &["assert math.isclose(f(1), 0.0001, rel_tol=0.001)"],
+        &["assert math.isclose(f(1), 0.0)"],
+        &["assert math.isclose(f(1), 2.5, rel_tol=0.1)"],
+        &["assert math.isclose(f(1), 10**6, rel_tol=0.001)"],
+        &["assert f(1) == 3.5", "assert abs(f(3) - 0.5) < 1e-6"],
+        &["assert abs(f(1) - 0.5) < 1e-6", "assert abs(f(3) - 0.5) < 0.1", "assert abs(f(1) - 0.5) < 1e-6"],
+        &["assert math.isclose(\n    f(1),\n    0.0)"],
+    ] {
+        let row = json!({"task_id": 1, "text": "t", "code": "import math\ndef f(*a): return a", "test_list": asserts});
+        let found = task(row);
+        assert_eq!((tests(&found).0.as_deref(), found.tests.len(), found.shown), (Some("f"), 0, 0), "{asserts:?}");
+        let lines = asserts.iter().map(|assert| {
+            let asked = assert.replace("f(1)", "(yield (\"f\", 1))").replace("f(3)", "(yield (\"f\", 3))");
+            format!("    {asked}\n")
+        });
+        let expected = format!(
+            "\n\n\ndef _asserts():\n{}\n\ndef check():\n    yield from _asserts()\n    return True\n",
+            lines.collect::<String>()
+        );
+        let checker = checker(&found);
+        assert!(checker.starts_with("import math\n") && checker.ends_with(&expected), "{asserts:?}: {checker}");
     }
 }
 
@@ -127,12 +161,16 @@ fn human_eval_rows_are_a_function_to_complete_and_a_check() {
     let looped = task(row(
         "    for n in range(3):\n        assert candidate(\n            [n]) == [n + n]\n    assert candidate(candidate([1])) == [4]\n",
     ));
-    let expected = "def _asserts():\n    for n in range(3):\n        assert (yield (\"twice\", \n            [n])) == [n + n]\n    assert (yield (\"twice\", (yield (\"twice\", [1])))) == [4]\n\n\ndef check():\n    try:\n        yield from _asserts()\n    except Exception:\n        return False\n    return True\n";
+    let expected = "def _asserts():\n    for n in range(3):\n        assert (yield (\"twice\", \n            [n])) == [n + n]\n    assert (yield (\"twice\", (yield (\"twice\", [1])))) == [4]\n\n\ndef check():\n    yield from _asserts()\n    return True\n";
     assert!(
         checker(&looped).starts_with("from typing import List") && checker(&looped).ends_with(expected),
         "{}",
         checker(&looped)
     );
+    // The checker asks by the name that the asserts have.
+    let near = task(row("    assert abs(twice([1], 2) - 7.5) < 1e-6\n"));
+    let expected = "import math\nfrom math import inf, nan\n\n\ndef _asserts():\n    assert abs((yield (\"twice\", [1], 2)) - 7.5) < 1e-6\n\n\ndef check():";
+    assert!(checker(&near).starts_with(expected), "{}", checker(&near));
     for (check, expected) in [
         ("    assert all(candidate([n]) for n in range(3))\n", "in a lambda or a comprehension"),
         ("    def inner():\n        assert candidate([1])\n    inner()\n", "in a function of their own"),
@@ -210,20 +248,35 @@ fn code_contests_rows_have_three_lists_of_texts() {
     assert_eq!(found.reference.as_deref(), Some("print(sum(map(int, input().split())))"));
     let reads = json!({"name": "x", "description": "d", "public_tests": none, "input_file": "input.txt"});
     assert_eq!(why(reads), "reads a file");
+    assert_eq!(why(json!({"name": "x", "description": "d", "public_tests": none})), "no tests");
+    // Tests that cannot be read are not left out in silence.
+    let with_private = |private: serde_json::Value| json!({"name": "x", "description": "d", "public_tests": {"input": ["1\n"], "output": ["1\n"]}, "private_tests": private});
+    let unequal = with_private(json!({"input": ["2\n", "3\n"], "output": ["2\n"]}));
+    assert_eq!(why(unequal), "`private_tests`: not as many inputs as outputs");
+    assert_eq!(why(with_private(json!({"input": []}))), "`private_tests`: no list in `outputs`");
+    assert_eq!(why(with_private(json!("[1"))), "`private_tests` holds text that is no JSON");
 }
 
 #[test]
-fn live_code_bench_rows_give_their_public_tests_and_never_their_pickle() {
-    let row = |public: serde_json::Value, starter: &str| {
+fn live_code_bench_rows_have_public_and_private_tests_and_packed_ones_drop_the_row() {
+    let row = |public: serde_json::Value, private: &str, starter: &str| {
         json!({"question_id": "q1", "question_content": "Do it.", "difficulty": "easy", "starter_code": starter,
-            "public_test_cases": public.to_string(), "private_test_cases": "eJxrYJmawQABPRw=", "metadata": "{\"func_name\": \"add\"}"})
+            "public_test_cases": public.to_string(), "private_test_cases": private, "metadata": "{\"func_name\": \"add\"}"})
     };
-    let script = task(row(json!([{"input": "1 2\n", "output": "3", "testtype": "stdin"}]), ""));
-    assert_eq!(tests(&script), (None, vec!["1 2\n -> 3".into()]));
+    let public = json!([{"input": "1 2\n", "output": "3", "testtype": "stdin"}]);
+    let private = r#"[{"input": "2 2\n", "output": "4", "testtype": "stdin"}]"#;
+    let script = |private: &str| row(public.clone(), private, "");
+    assert_eq!(tests(&task(script(private))), (None, vec!["1 2\n -> 3".into(), "2 2\n -> 4".into()]));
+    for none in ["", "[]"] {
+        assert_eq!(tests(&task(script(none))).1, ["1 2\n -> 3"], "{none:?}");
+    }
+    assert!(why(script("eJxrYJmawQABPRw=")).starts_with("its private tests are a pickle, which is never read"));
+    assert_eq!(why(script("{}")), "`private_test_cases`: no list in `inputs`");
     let public = json!([{"input": "[1, 2]\n\"x\"", "output": "[true]", "testtype": "functional"}]);
-    let method =
-        task(row(public, "class Solution:\n    def add(self, xs: List[int], s: str) -> List[bool]:\n        "));
+    let starter = "class Solution:\n    def add(self, xs: List[int], s: str) -> List[bool]:\n        ";
+    let method = task(row(public.clone(), "", starter));
     assert_eq!(tests(&method), (Some("Solution.add".into()), vec![r#"[[1, 2], "x"] -> [True]"#.into()]));
+    assert_eq!(why(row(public, "", "")), "calls of a function that nothing names");
 }
 
 #[test]
@@ -255,9 +308,38 @@ fn rows_of_synthetic_deep_coder_verl_and_nemo_gym_wrap_the_same_tests() {
     );
     assert!(changed(&verl, "reward_model", json!({"ground_truth": "72"})).contains("tests that are neither"));
     assert!(changed(&verl, "reward_model", json!({"ground_truth": "seventy-two"})).contains("an answer in words"));
-    let functional = json!({"problem": "p", "tests": {"functional": "def check(candidate):\n    assert candidate(2) == 4\n"},
-        "solutions": ["class Solution:\n    def f(self, x): return x * 2"]});
-    assert_eq!(tests(&task(functional)), (Some("Solution.f".into()), vec!["[2] -> 4".into()]));
+}
+
+#[test]
+fn deep_coder_rows_of_functions_ask_for_the_one_that_the_asserts_can_call() {
+    let row = |assert: &str, solution: &str| json!({"problem": "p", "tests": {"functional": format!("def check(candidate):\n    {assert}\n")}, "solutions": [solution]});
+    for (solution, name) in [
+        ("class Solution:\n    def f(self, x): return x * 2", "Solution.f"),
+        ("class Solution:\n    def f(self, x): return x * 2\n    def all(self, *, x): pass", "Solution.f"),
+        ("class Solution:\n    @staticmethod\n    def f(x): return x * 2\n\ndef g(x, y): pass", "Solution.f"),
+        ("def half(x): return x / 2\ndef f(x, by=2): return x * by\ndef main(): print(f(1))", "f"),
+        ("def f(*xs): return xs[0] * 2\ndef g(): pass", "f"),
+    ] {
+        let found = task(row("assert candidate(2) == 4", solution));
+        assert_eq!(tests(&found), (Some(name.into()), vec!["[2] -> 4".into()]), "{solution}");
+    }
+    let undefined = why(row("assert candidate(2) == 4", "def main(): print(4)"));
+    assert_eq!(undefined, "asserts about a function that no solution defines");
+    let near =
+        task(row("assert abs(candidate(2) - 4.5) < 1e-6", "class Solution:\n    def f(self, x): return x * 2.25"));
+    assert!(checker(&near).contains("assert abs((yield (\"Solution.f\", 2)) - 4.5) < 1e-6\n"), "{}", checker(&near));
+}
+
+#[test]
+fn tests_that_call_a_function_are_no_whole_programs() {
+    for kind in [json!({"testtype": "functional"}), json!({"type": "function_call"})] {
+        let mut test = json!({"input": "[1, 2]\n3", "output": "6"});
+        test.as_object_mut().unwrap().extend(kind.as_object().unwrap().clone());
+        let mut row = json!({"problem": "p", "tests": [test], "solutions": []});
+        assert_eq!(why(row.clone()), "calls of a function that nothing names");
+        row["metadata"] = json!({"func_name": "add"});
+        assert_eq!(tests(&task(row)), (Some("add".into()), vec!["[[1, 2], 3] -> 6".into()]));
+    }
 }
 
 #[test]
@@ -267,7 +349,21 @@ fn kod_code_rows_are_functions_of_asserts() {
             "test": format!("from solution import double\n\ndef test_small():\n    assert double(2) == 4\n\ndef test_other():\n{body}")})
     };
     assert_eq!(tests(&task(row("    assert double(-1) == -2\n"))).1, ["[2] -> 4", "[-1] -> -2"]);
-    assert!(why(row("    x = 5\n    assert double(x) == 10\n")).contains("more than asserts"));
+    let of_class = "    pass\n\nclass TestMore:\n    \"\"\"More.\"\"\"\n    def test_large(self):\n        assert double(50) == 100\n";
+    assert_eq!(tests(&task(row(of_class))).1, ["[2] -> 4", "[50] -> 100"]);
+    for body in [
+        "    x = 5\n    assert double(x) == 10\n",
+        "    assert double(3) == 6\n\nclass TestMore:\n    def test_own(self):\n        assert double(self.x) == 10\n",
+        "    assert double(3) == 6\n\nclass More(unittest.TestCase):\n    def test_large(self):\n        self.assertEqual(double(50), 100)\n",
+    ] {
+        assert!(why(row(body)).contains("more than asserts"), "{body}");
+    }
+    // What else its asserts need is not known, so truths are read as equalities; what that cannot say asks a checker for literals.
+    let truths = task(row("    assert double(1)\n    assert double(0) is False\n"));
+    assert_eq!(tests(&truths).1, ["[2] -> 4", "[1] -> True", "[0] -> False"]);
+    let near = task(row("    \"\"\"Floats.\"\"\"\n    assert abs(\n        double(2.5) - 5.0) < 1e-6\n"));
+    let expected = "import math\nfrom math import inf, nan\n\n\ndef _asserts():\n    assert (yield (\"double\", 2)) == 4\n    \"\"\"Floats.\"\"\"\n    assert abs(\n        (yield (\"double\", 2.5)) - 5.0) < 1e-6\n";
+    assert!(checker(&near).starts_with(expected), "{}", checker(&near));
 }
 
 #[test]
