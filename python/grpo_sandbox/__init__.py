@@ -7,6 +7,9 @@ from .process import Process
 
 __all__ = ["Conversation", "Judge"]
 
+# Bytes of the longest completion that the judge takes.
+_LONGEST = 4 << 20
+
 
 class Judge:
     """Judges completions in one environment.
@@ -31,7 +34,8 @@ class Judge:
     def judge(self, completions, ids):
         """A dict for each completion, in their order: id, reward, verdict, passed, tests, score, fuel, parts, reason,
         feedback."""
-        texts, ids = [_text(completion) for completion in completions], [_id(id) for id in ids]
+        texts = [_text(completion) for completion in _several(completions, "completions")]
+        ids = [_id(id) for id in _several(ids, "ids")]
         if len(texts) != len(ids):
             raise ValueError(f"{len(texts)} completions and {len(ids)} ids: expected an id for each")
         items = [{"id": id, "completion": text} for id, text in zip(ids, texts)]
@@ -49,6 +53,9 @@ class Judge:
             id = [""] * len(completions)
         return [judgement["reward"] for judgement in self.judge(completions, id)]
 
+    def __reduce__(self):
+        raise TypeError("a judge cannot be pickled; make one in each process")
+
 
 class Conversation:
     """Several attempts at one task: a program is tried, its author is told, and writes again.
@@ -59,18 +66,20 @@ class Conversation:
         judge = Judge(env="tasks.jsonl")
         GRPOTrainer(..., environment_factory=lambda: Conversation(judge))    # the data set has a column `id`
 
-    The reward is that of the last program, or with ``best=True`` that of the best; ``empty`` where none was tried.
+    The reward is that of the last program, or with ``best=True`` that of the best; ``empty`` where none was tried. TRL
+    tells the model whatever ``run`` raises. So what is not the model's own mistake, such as an id that names no task or a
+    judge that has ended, is raised by ``get_reward`` again, until the next ``reset``.
     """
 
     def __init__(self, judge, best=False, empty=0.0):
         self._judge, self._best, self._empty = judge, best, empty
-        self._id, self._judgements = "", []
+        self._id, self._judgements, self._error = "", [], None
 
     def reset(self, **row):
         """Begins anew with the task that the column ``id`` names."""
         if "id" not in row and self._judge._judging.has_tests:
             raise TypeError("expected a column `id` that names the task")
-        self._id, self._judgements = row.get("id", ""), []
+        self._id, self._judgements, self._error = row.get("id", ""), [], None
 
     def run(self, code: str) -> str:
         """
@@ -82,36 +91,87 @@ class Conversation:
         Returns:
             What failed, or that every test is passed.
         """
-        judgement = self._judge.judge([code], [self._id])[0]
+        # What is wrong with the text is for the model to mend, and no reason to end the training.
+        code = _program(code)
+        try:
+            judgement = self._judge.judge([code], [self._id])[0]
+        except Exception as error:
+            self._error = error
+            raise
         self._judgements.append(judgement)
         return judgement["feedback"]
 
     def get_reward(self):
-        """The reward of the programs that were tried since ``reset``."""
+        """The reward of the programs that were tried since ``reset``, or the error for which one was not judged."""
+        if self._error is not None:
+            raise self._error
         rewards = [judgement["reward"] for judgement in self._judgements]
         if not rewards:
             return self._empty
         return max(rewards) if self._best else rewards[-1]
 
 
+def _several(given, what):
+    """The same list. The characters of a text are one as well, which nobody means."""
+    if isinstance(given, str):
+        raise TypeError(f"{what} is a str: expected a list of them")
+    return given
+
+
 def _id(id):
     """The name of a task. Rows of data sets have integers."""
     if type(id) is int:
+        # Others would arrive as numbers that are no integers.
+        if not -(2**63) <= id < 2**64:
+            raise ValueError(f"an id of {id}: expected an int from -2**63 to 2**64 - 1, or a str")
         return id
     if not isinstance(id, str):
         raise TypeError(f"an id of type {type(id).__name__}: expected a str or an int, the name of a task")
     return _sendable(id, "an id")
 
 
+def _program(code):
+    """The program that a model hands to a tool."""
+    if not isinstance(code, str):
+        raise TypeError(f"a program of type {type(code).__name__}: expected a str")
+    size = len(_sendable(code, "a program").encode("utf-8"))
+    if size > _LONGEST:
+        raise ValueError(f"a program of {size} bytes: expected at most {_LONGEST}")
+    return code
+
+
 def _text(completion):
-    """The text of a completion, which may be a list of chat messages."""
+    """The text of a completion. Of a list of chat messages it is what the policy wrote, and not what it was told."""
     if isinstance(completion, str):
         return _sendable(completion, "a completion")
     try:
-        return _sendable("".join(message["content"] or "" for message in completion), "a completion")
+        written = [_content(message["content"]) for message in completion if _is_of_policy(message)]
     except (TypeError, KeyError):
         kind = type(completion).__name__
         raise TypeError(f"a completion of type {kind}: expected a str, or a list of messages with `content`") from None
+    return _sendable("\n".join(text for text in written if text is not None), "a completion")
+
+
+def _is_of_policy(message):
+    """Whether the policy wrote a message. TRL hands over the answers of tools among those of the policy."""
+    role = message["role"] if "role" in message else None
+    if role is not None and not isinstance(role, str):
+        raise TypeError
+    return role in (None, "assistant")
+
+
+def _content(content):
+    """The text of a content: of a list of parts, as with images, that of its texts. None if the message only calls tools."""
+    if content is None or isinstance(content, str):
+        return content
+    if not isinstance(content, (list, tuple)):
+        raise TypeError
+    return "".join(part["text"] for part in content if _is_text(part))
+
+
+def _is_text(part):
+    kind = part["type"] if "type" in part else None
+    return kind is None or kind in ("text", "output_text")
 
 
 def _sendable(text, what):

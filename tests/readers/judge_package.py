@@ -1,9 +1,11 @@
 """The Python package: what it answers, what it refuses, and that it plays without the interpreter's lock."""
 
 import ast
+import copy
 import inspect
 import json
 import os
+import pickle
 import shutil
 import tempfile
 import threading
@@ -51,6 +53,19 @@ player = "def strategy(board):\n    return 'W'"
 assert Judge(games=2).reward(completions=[[{"role": "assistant", "content": player}]], prompts=["play"])[0] < 0.1
 assert Judge(env=TASKS, settings={"reward.tests": "share"}).reward(items[3:4], id=["add"])[0] > 0
 
+# Of a chat, the text of the policy counts, and not what tools and users tell it; a content may have parts.
+LINES = ["def add(a, b):", "    return a + b"]
+PARTS = [{"type": "text", "text": "def add"}, {"type": "image", "image": 7}, {"text": "(a, b):"}, {"type": "refusal", "refusal": "no"}]
+TOLD = [{"role": "tool", "content": "def add(a, b):\n    return a - b"}, {"role": "user", "content": [7]}, {"role": "system"}]
+CALL = {"role": "assistant", "content": None, "tool_calls": []}
+for chat, expected in [
+    ([{"role": "assistant", "content": LINES[0]}, CALL, *TOLD, {"content": LINES[1]}], 1.0),
+    ([{"role": "assistant", "content": PARTS}, {"role": None, "content": [{"type": "output_text", "text": LINES[1]}]}], 1.0),
+    ([{"role": "assistant", "content": "I do not know."}, {"role": "user", "content": RIGHT}], -0.1),
+    ([{"role": "assistant", "content": RIGHT}, TOLD[0], {"role": "assistant", "content": "I stay with mine."}], 1.0),
+]:
+    assert judge.reward([chat], ["add"]) == [expected], chat
+
 
 def refusal(kind, ask):
     try:
@@ -64,9 +79,22 @@ assert 'no task "nope" in micro' in refusal(ValueError, lambda: judge.judge([RIG
 assert "expected an id for each" in refusal(ValueError, lambda: judge.judge([RIGHT], []))
 assert "a completion of 5242880 bytes" in refusal(ValueError, lambda: judge.judge(["x" * (5 << 20)], ["add"]))
 assert "a completion of type int" in refusal(TypeError, lambda: judge.judge([3], ["add"]))
+for content in ({}, 7, ["text"], [{"type": "text"}], [{"type": "text", "text": 7}]):
+    message = {"role": "assistant", "content": content}
+    assert "a completion of type list" in refusal(TypeError, lambda: judge.judge([[message]], ["add"])), content
+for message in ({"role": "assistant"}, {"role": 7, "content": ""}, "content", ["content"]):
+    assert "a completion of type list" in refusal(TypeError, lambda: judge.judge([[message]], ["add"])), message
+assert refusal(TypeError, lambda: judge.judge("text", ["add"] * 4)) == "completions is a str: expected a list of them"
+assert refusal(TypeError, lambda: judge.reward([RIGHT] * 3, "add")) == "ids is a str: expected a list of them"
 assert "expected a column `id`" in refusal(TypeError, lambda: judge.reward([RIGHT]))
 assert "an id of type float: expected a str or an int" in refusal(TypeError, lambda: judge.reward([RIGHT], [7.5]))
 assert "7" in refusal(ValueError, lambda: judge.reward([RIGHT], [7])), "no task has that name"
+for number in (-(2**63), 2**64 - 1):
+    assert f'no task "{number}" in micro' in refusal(ValueError, lambda: judge.reward([RIGHT], [number]))
+    beyond = number + (1 if number > 0 else -1)
+    assert refusal(ValueError, lambda: judge.reward([RIGHT], [beyond])).startswith(f"an id of {beyond}: expected an int from -2**63")
+for copied in (lambda: pickle.dumps(judge), lambda: pickle.dumps(judge.reward), lambda: copy.deepcopy(judge)):
+    assert refusal(TypeError, copied) == "a judge cannot be pickled; make one in each process"
 assert "an id of type NoneType" in refusal(TypeError, lambda: judge.reward([RIGHT], [None]))
 assert "half of a surrogate pair, '\\ud800' at character 1" in refusal(ValueError, lambda: judge.reward(["x\ud800"], ["add"]))
 assert "an id with half of a surrogate pair" in refusal(ValueError, lambda: judge.reward([RIGHT], ["\udcff"]))
@@ -85,8 +113,19 @@ told = conversation.run("def add(a, b):\n    return 7")
 assert told.startswith("The program fails a test: add(1, 2) gave 7, expected 3.\n") and conversation.get_reward() == 0.0, told
 assert conversation.run(code=RIGHT) == "The program passes every test." and conversation.get_reward() == 1.0
 assert conversation.run("I give up.").startswith("There is no program in the answer") and conversation.get_reward() == -0.1
+# TRL tells the model what `run` raises, and goes on: the model's own mistakes are its own, and all others come up with the reward.
+assert "a program of type int: expected a str" in refusal(TypeError, lambda: conversation.run(code=7))
+assert "a program of type list" in refusal(TypeError, lambda: conversation.run(code=[{"content": RIGHT}]))
+assert "half of a surrogate pair" in refusal(ValueError, lambda: conversation.run("x\ud800"))
+assert "a program of 4194305 bytes: expected at most 4194304" in refusal(ValueError, lambda: conversation.run("x" * ((4 << 20) + 1)))
+assert conversation.get_reward() == -0.1, "the last program that was judged"
+assert conversation.run("x" * (4 << 20)).startswith("There is no program in the answer"), "what the judge takes, the tool takes"
 conversation.reset(id=None)
 assert "an id of type NoneType" in refusal(TypeError, lambda: conversation.run(RIGHT))
+assert "an id of type NoneType" in refusal(TypeError, conversation.get_reward)
+conversation.reset(id="ad")
+for ask in (lambda: conversation.run(RIGHT), conversation.get_reward, conversation.get_reward):
+    assert 'no task "ad" in micro' in refusal(ValueError, ask)
 conversation.reset(id="double")
 assert conversation.get_reward() == 0.0 and conversation.run("def double(x):\n    return 2 * x") == "The program passes every test."
 best = Conversation(judge, best=True)
@@ -129,6 +168,10 @@ ended = Judge(env=TASKS)
 process = ended._judging._child
 process.kill()
 assert "has ended with status -9" in refusal(RuntimeError, lambda: ended.judge([RIGHT], ["add"]))
+conversation = Conversation(ended)
+conversation.reset(id="add")
+for ask in (lambda: conversation.run(RIGHT), conversation.get_reward):
+    assert "has ended with status -9" in refusal(RuntimeError, ask)
 let_go = Judge(env=TASKS)
 process = let_go._judging._child
 del let_go

@@ -7,10 +7,12 @@ import asyncio
 import contextlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import urllib.request
@@ -53,6 +55,27 @@ def served(command, health, **options):
         process.wait()
 
 
+@contextlib.contextmanager
+def held_out():
+    """A file of one task, which is held out and has an integer for a name."""
+    tests = [{"args": "(1, 2)", "expected": "3"}, {"args": "(5, 5)", "expected": "10"}]
+    task = {"id": 7, "prompt": "Write `add(a, b)`, the sum.", "entry_point": "add", "tests": tests, "split": "held_out"}
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+        file.write(json.dumps(task) + "\n")
+        file.flush()
+        yield file.name
+
+
+async def refused(words, asked):
+    """Asks for what OpenEnv answers with an error of these words."""
+    try:
+        answer = await asked
+    except RuntimeError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"expected an error with {words!r}, found {answer}")
+
+
 def openenv():
     """A server of OpenEnv's own framework, asked by OpenEnv's client over its WebSocket."""
     from openenv.core import GenericEnvClient
@@ -73,12 +96,12 @@ def openenv():
                 assert (right.reward, right.done, right.observation["verdict"]) == (1.0, True, "succeeded"), right
                 state = await one.state()
                 assert (state["id"], state["step_count"], state["turns"]) == ("add", 2, 2), state
-                try:
-                    await other.reset(id="nope")
-                except RuntimeError as error:
-                    assert "no task 'nope'" in str(error), error
-                else:
-                    raise AssertionError("a task that is not there was begun")
+                await refused("the episode is over", one.step({"program": WRONG}))
+                assert (await one.state())["step_count"] == 2, "what is refused is no step"
+                await one.reset(id="add")
+                assert (await one.step({"program": WRONG})).done, "an episode of one program, after another one"
+                await refused("the episode is over", one.step({"program": RIGHT}))
+                await refused("no task 'nope'", other.reset(id="nope"))
                 assert (await other.reset()).observation["prompt"], "an error ends no connection"
 
         asyncio.run(play())
@@ -87,6 +110,20 @@ def openenv():
         body = "\n".join([*lines, last.replace("step.reward", "return step.reward", 1)])
         exec("async def page():\n" + textwrap.indent(body, "    "), names := {})
         assert asyncio.run(names["page"]())[:3] == (1.0, True, "succeeded")
+
+    async def play_held_out(address):
+        async with GenericEnvClient(f"http://{address}") as env:
+            await refused("no task for training", env.reset())
+            await refused("no task for training", env.reset(seed=3))
+            assert (await env.reset(id=7)).observation["id"] == "7"
+            assert (await env.step({"program": RIGHT})).reward == 1.0
+
+    address = f"127.0.0.1:{(port := free_port())}"
+    command = [sys.executable, "-m", "uvicorn", "server:app", "--port", str(port)]
+    with held_out() as tasks:
+        environment = {**os.environ, "JUDGE_ENV": tasks}
+        with served(command, f"http://{address}/health", cwd="examples/judge/openenv", env=environment):
+            asyncio.run(play_held_out(address))
 
 
 def verifiers():
@@ -106,7 +143,6 @@ def verifiers():
 def verifiers_turns():
     """verifiers' own episodes of the package's environment, with a model behind HTTP whose answers are given to it."""
     import http.server
-    import json
     import threading
 
     import verifiers.v1 as vf
@@ -187,18 +223,22 @@ def nemo_gym():
     from nemo_gym.server_utils import ServerClient
 
     app = module("examples/judge/nemo_gym/app.py")
-    config = app.ProgramServerConfig(host="127.0.0.1", port=free_port(), entrypoint="app.py", name="programs", domain="coding", env=TASKS)
-    server = app.ProgramServer(config=config, server_client=ServerClient.model_construct())
 
-    def request(text, id="add"):
-        content = [{"type": "output_text", "text": text, "annotations": []}]
+    def client_of(tasks):
+        named = dict(host="127.0.0.1", port=free_port(), entrypoint="app.py", name="programs", domain="coding", env=tasks)
+        server = app.ProgramServer(config=app.ProgramServerConfig(**named), server_client=ServerClient.model_construct())
+        return TestClient(server.setup_webserver(), raise_server_exceptions=False)
+
+    def request(text, id="add", refusal=None):
+        content = [] if text is None else [{"type": "output_text", "text": text, "annotations": []}]
+        content += [] if refusal is None else [{"type": "refusal", "refusal": refusal}]
         output = [{"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": content}]
         response = dict(id="r", created_at=0.0, model="m", object="response", output=output)
         response.update(parallel_tool_calls=True, tool_choice="auto", tools=[])
         asked = [{"role": "user", "content": "Add."}]
         return {"responses_create_params": {"input": asked}, "response": response, "verifier_metadata": {"id": id}}
 
-    with TestClient(server.setup_webserver(), raise_server_exceptions=False) as client:
+    with client_of(TASKS) as client:
         assert client.get("/reverify_mode").json() == "stateless"
         assert client.post("/seed_session", json={}).status_code == 200
         for text, reward, verdict in [(RIGHT, 1.0, "succeeded"), (WRONG, 0.0, "wrong_answer"), ("No.", -0.1, "no_function")]:
@@ -206,6 +246,13 @@ def nemo_gym():
             assert (answer["reward"], answer["verdict"]) == (reward, verdict), answer
             assert answer["verifier_metadata"] == {"id": "add"} and answer["response"]["id"] == "r", answer
         assert client.post("/verify", json=request(RIGHT, "nope")).status_code == 500, "a mistake is no reward"
+        for text, verdict in [(None, "no_function"), (RIGHT, "succeeded")]:
+            answer = client.post("/verify", json=request(text, refusal="I would rather not.")).json()
+            assert answer["verdict"] == verdict, answer
+    with held_out() as tasks, client_of(tasks) as client:
+        for name in (7, "7"):
+            answer = client.post("/verify", json=request(RIGHT, name)).json()
+            assert (answer["reward"], answer["verifier_metadata"]) == (1.0, {"id": name}), answer
 
 
 def sandbox_fusion():

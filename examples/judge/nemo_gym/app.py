@@ -24,7 +24,7 @@ class ProgramServerConfig(BaseResourcesServerConfig):
 
 
 class TaskName(BaseModel):
-    id: str
+    id: str | int
 
 
 class ProgramVerifyRequest(BaseVerifyRequest):
@@ -50,7 +50,9 @@ class ProgramServer(SimpleResourcesServer):
 
     # What the machine cannot do is an error of the request, and never a reward.
     async def verify(self, body: ProgramVerifyRequest) -> ProgramVerifyResponse:
-        texts = [part.text for item in body.response.output if item.type == "message" for part in item.content]
+        # A refusal is a part without text, and no program.
+        parts = [part for item in body.response.output if item.type == "message" for part in item.content]
+        texts = [getattr(part, "text", "") for part in parts]
         judged = (await asyncio.to_thread(self._judge.judge, ["".join(texts)], [body.verifier_metadata.id]))[0]
         told = {key: judged[key] for key in ("reward", "verdict", "passed", "tests", "fuel", "reason")}
         return ProgramVerifyResponse(**body.model_dump(), **told)

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::{Division, ImportanceWeights, token_weight};
+use super::{Division, ImportanceWeights, bonus_weight, token_weight};
 use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
 use crate::parallel::Peers;
@@ -103,6 +103,8 @@ pub struct Batch {
     pub(super) division: Division,
     /// The processes that compute its parts.
     pub(super) peers: Peers,
+    /// Weight of the entropy of each token in the loss; none if it is that of its surrogate.
+    pub(super) bonus: Option<f64>,
     /// The completions in their order, then the demonstrations.
     rows: Vec<Row>,
     /// Log-probabilities under the reference, in nats, for each row.
@@ -167,10 +169,11 @@ impl Batch {
             let masked = config.mask_truncated_completions && trajectory.is_truncated();
             !masked && trajectory.sampled() > 0
         };
-        // Truncated completions that are left out count in averages, as in TRL: how many there are is no reason for a larger step.
-        let lengths = episodes.iter().map(|((_, trajectory), _)| trajectory.sampled());
-        let lengths: Vec<usize> = lengths.filter(|length| *length > 0).collect();
-        let weight = token_weight(config.loss_type, &lengths, rollout.max_completion_length);
+        // As in TRL, completions that are left out count where completions are averaged, and not where tokens are.
+        let sampled = episodes.iter().filter(|((_, trajectory), _)| trajectory.sampled() > 0).count();
+        let learnt = episodes.iter().filter(|((_, trajectory), _)| kept(trajectory));
+        let tokens: usize = learnt.map(|((_, trajectory), _)| trajectory.sampled()).sum();
+        let weight = token_weight(config.loss_type, tokens, sampled, rollout.max_completion_length);
         let row = |((prompt, trajectory), advantages): &((&Prompt, Trajectory<'_>), Advantages)| {
             let weight = if kept(trajectory) { weight(trajectory.sampled()) } else { 0.0 };
             Row::new(prompt, trajectory, advantages, weight)
@@ -181,6 +184,7 @@ impl Batch {
             temperature: rollout.temperature,
             division: Division::from(config),
             peers: Peers::alone(),
+            bonus: bonus_weight(config.loss_type, tokens),
             rows,
             reference: None,
             old: None,

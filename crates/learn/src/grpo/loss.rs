@@ -22,6 +22,8 @@ pub struct Tokens {
     pub advantage: Tensor,
     /// Weight of each token, see [`token_weight`]; 0 in a demonstration.
     pub weight: Tensor,
+    /// Weight of each token's entropy, see [`bonus_weight`]; 0 in a demonstration. None if it is `weight`.
+    pub bonus: Option<Tensor>,
     /// 1 if the surrogate counts at this token and 0 if not; none if it counts at all tokens.
     pub kept: Option<Tensor>,
     /// Weights of the surrogate that correct for the difference between servers and trainer, without gradient, if
@@ -52,10 +54,15 @@ pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
     if let (Some(reference), true) = (&tokens.reference, config.beta > 0.0) {
         loss = (loss + (k3(&tokens.logp, reference)? * config.beta)?)?;
     }
-    if config.entropy_coef != 0.0 {
-        loss = (loss - (&tokens.entropy * config.entropy_coef)?)?;
+    // The bonus is weighted as the rest is, or by weights of its own.
+    let bonus = (config.entropy_coef != 0.0).then(|| &tokens.entropy * config.entropy_coef).transpose()?;
+    if let (Some(bonus), None) = (&bonus, &tokens.bonus) {
+        loss = (loss - bonus)?;
     }
     loss = (loss * &tokens.weight)?;
+    if let (Some(bonus), Some(weight)) = (&bonus, &tokens.bonus) {
+        loss = (loss - (bonus * weight)?)?;
+    }
     if let Some(imitation) = &tokens.imitation {
         loss = (loss - (&tokens.logp * imitation)?)?;
     }
@@ -63,15 +70,27 @@ pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
 }
 
 /// Returns the weight in the loss of each token of a completion, as a function of the completion's length in tokens.
-/// `lengths`: the lengths of all completions that the step learns from; `longest`: the maximum length.
 ///
-/// Source: Yu et al. 2025, eq. 8; Shao et al. 2024, eq. 3; Liu et al. 2025, section 3.
-pub fn token_weight(loss_type: LossType, lengths: &[usize], longest: usize) -> impl Fn(usize) -> f64 {
-    let (count, tokens) = (lengths.len(), lengths.iter().sum::<usize>());
+/// * `tokens`: number of tokens in the loss.
+/// * `completions`: number of completions, including those that are left out of the loss.
+/// * `longest`: maximum length of a completion, in tokens.
+///
+/// Source: Yu et al. 2025, eq. 8; Shao et al. 2024, eq. 3; Liu et al. 2025, section 3. TRL 1.16 for completions that are
+/// left out.
+pub fn token_weight(loss_type: LossType, tokens: usize, completions: usize, longest: usize) -> impl Fn(usize) -> f64 {
     move |length| match loss_type {
         LossType::Dapo | LossType::Cispo => 1.0 / tokens as f64,
-        LossType::Grpo | LossType::Sapo => 1.0 / (count * length) as f64,
-        LossType::DrGrpo => 1.0 / (count * longest) as f64,
+        LossType::Grpo | LossType::Sapo => 1.0 / (completions * length) as f64,
+        LossType::DrGrpo => 1.0 / (completions * longest) as f64,
+    }
+}
+
+/// The weight of the entropy of each of the `tokens` tokens in the loss, so that the bonus is their mean entropy whatever
+/// the surrogate is averaged over, as in TRL 1.16. None if [`token_weight`] is the same.
+pub fn bonus_weight(loss_type: LossType, tokens: usize) -> Option<f64> {
+    match loss_type {
+        LossType::Dapo | LossType::Cispo => None,
+        LossType::Grpo | LossType::Sapo | LossType::DrGrpo => Some(1.0 / tokens.max(1) as f64),
     }
 }
 

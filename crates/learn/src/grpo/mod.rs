@@ -26,7 +26,7 @@ pub use correction::{CorrectionStats, ImportanceWeights};
 pub use division::{Division, logit_bytes};
 pub use entropy::EntropyController;
 pub use gradients::{Gradients, accumulate, cores, gradients, gradients_by_layer, gradients_kept, parallel_parts};
-pub use loss::{Surrogate, Tokens, entropy_threshold, k3, k3_of, loss, surrogate, token_weight};
+pub use loss::{Surrogate, Tokens, bonus_weight, entropy_threshold, k3, k3_of, loss, surrogate, token_weight};
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;
 pub use scores::reference_logprobs;

@@ -188,19 +188,23 @@ fn what_is_kept_and_who_works_on_it_changes_no_bit() {
     }
 }
 
+fn completion(ids: &[u32], finish: FinishReason) -> Completion {
+    Completion {
+        id: CompletionId::new(Seed::root(0), 0),
+        ids: ids.to_vec(),
+        logprobs: vec![-1.0; ids.len()],
+        text: String::new(),
+        finish,
+    }
+}
+
 #[test]
 fn the_loss_is_averaged_as_its_type_says() {
     // At ratio 1 the loss of a token is -A. Two completions have 1 and 3 tokens and advantages 1 and -2; the maximum is
     // 4.
     let prompts = &prompts()[..1];
-    let completion = |ids: &[u32]| Completion {
-        id: CompletionId::new(Seed::root(0), 0),
-        ids: ids.to_vec(),
-        logprobs: vec![-1.0; ids.len()],
-        text: String::new(),
-        finish: FinishReason::Stop,
-    };
-    let completions = Groups::new(2, vec![completion(&[1]), completion(&[5, 6, 1])]);
+    let two = vec![completion(&[1], FinishReason::Stop), completion(&[5, 6, 1], FinishReason::Stop)];
+    let completions = Groups::new(2, two);
     let advantages = Groups::new(2, vec![1.0, -2.0]);
     let cases = [(LossType::Dapo, 5.0 / 4.0), (LossType::Grpo, 0.5), (LossType::DrGrpo, 5.0 / 8.0)];
     for (loss_type, expected) in cases {
@@ -209,6 +213,36 @@ fn the_loss_is_averaged_as_its_type_says() {
         let (loss, _) = loss_and_gradients(&tiny_policy(), &batch);
         assert!((loss - expected).abs() < 1e-6, "{loss_type:?}: {loss} is not {expected}");
     }
+}
+
+#[test]
+fn what_is_left_out_counts_among_completions_and_not_among_tokens() {
+    // Completions of 1 and 3 tokens have advantages 1 and -2; one of 4 tokens has 5, is truncated and left out; the
+    // maximum is 4. At ratio 1 the losses of tokens add up to -1 + 6, of 4 tokens in the loss; by completions they are -1,
+    // 2 and 0, of 3. Those of "sapo" are -2 A / t, with t = 1.05 where A < 0.
+    let prompts = &prompts()[..1];
+    let policy = tiny_policy();
+    let (stop, length) = (FinishReason::Stop, FinishReason::Length);
+    let three = vec![completion(&[1], stop), completion(&[5, 6, 1], stop), completion(&[7, 8, 9, 10], length)];
+    let (completions, advantages) = (Groups::new(3, three), Groups::new(3, vec![1.0, -2.0, 5.0]));
+    let found = |loss_type| {
+        let config = GrpoConfig { loss_type, mask_truncated_completions: true, epsilon_high: 5.0, ..config() };
+        let rollout = rollout_config(3, 4);
+        let batch = Batch::new(prompts, completions.each_ref(), advantages.clone(), &rollout, &config);
+        loss_and_gradients(&policy, &batch)
+    };
+    let cases = [
+        (LossType::Dapo, 5.0 / 4.0),
+        (LossType::Grpo, 1.0 / 3.0),
+        (LossType::DrGrpo, 5.0 / (3.0 * 4.0)),
+        (LossType::Sapo, (-2.0 + 4.0 / 1.05) / 3.0),
+    ];
+    for (loss_type, expected) in cases {
+        let (loss, _) = found(loss_type);
+        assert!((loss - expected).abs() < 1e-6, "{loss_type:?}: {loss} is not {expected}");
+    }
+    // The loss of "cispo" is another one, with the same gradient.
+    assert_close(&found(LossType::Cispo).1, &found(LossType::Dapo).1, 1e-5);
 }
 
 #[test]
@@ -226,21 +260,42 @@ fn truncated_completions_can_be_left_out() {
     sampled.advantages = Groups::new(4, wild);
     assert_eq!(before, loss_and_gradients(&policy, &sampled.batch(&masked)));
     assert_ne!(before.1, loss_and_gradients(&policy, &sampled.batch(&config())).1);
-    // They weigh as much as completions that are as good as their group.
+    // Among completions they count like one that is as good as its group, and their tokens are not among the step's.
     let (left_out, cut) = (sampled.batch(&masked), truncated(&sampled));
+    let lengths: Vec<usize> = sampled.completions.items().iter().map(|completion| completion.ids.len()).collect();
+    let in_loss: usize = lengths.iter().zip(&cut).filter(|(_, cut)| !**cut).map(|(length, _)| length).sum();
+    let of_fewer = lengths.iter().sum::<usize>() as f64 / in_loss as f64;
     let none = |(advantage, cut): (&f32, &bool)| if *cut { 0.0 } else { *advantage };
     sampled.advantages = Groups::new(4, sampled.advantages.items().iter().zip(&cut).map(none).collect());
-    for loss_type in [LossType::Dapo, LossType::Grpo, LossType::DrGrpo] {
+    for (loss_type, factor, tolerance) in
+        [(LossType::Dapo, of_fewer, 1e-5), (LossType::Grpo, 1.0, 1e-6), (LossType::DrGrpo, 1.0, 1e-6)]
+    {
         let (masked, config) = (GrpoConfig { loss_type, ..masked.clone() }, GrpoConfig { loss_type, ..config() });
         let found = loss_and_gradients(&policy, &sampled.batch(&masked));
-        let (loss, gradients) = loss_and_gradients(&policy, &sampled.batch(&config));
-        assert!((found.0 - loss).abs() < 1e-6, "{loss_type:?}: {} is not {loss}", found.0);
-        assert_close(&found.1, &gradients, 1e-6);
+        let (loss, mut gradients) = loss_and_gradients(&policy, &sampled.batch(&config));
+        assert!((found.0 - factor * loss).abs() < 1e-6, "{loss_type:?}: {} is not {factor} times {loss}", found.0);
+        gradients.values_mut().flatten().for_each(|value| *value *= factor as f32);
+        assert_close(&found.1, &gradients, tolerance);
     }
     assert_eq!(before, loss_and_gradients(&policy, &left_out));
+}
+
+#[test]
+fn where_all_completions_are_left_out_only_demonstrations_are_in_the_loss() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(4, 12));
     let all_cut = sampled.completions.clone().map(|it| Completion { finish: FinishReason::Length, ..it });
-    let batch = Batch::new(&sampled.prompts, all_cut.each_ref(), sampled.advantages.clone(), &sampled.rollout, &masked);
-    assert!(!batch.has_signal());
+    let demonstration = Demonstration { prompt: &sampled.prompts[0].ids, completion: &[5, 6, 1] };
+    let logp = score_for_tests(&policy, demonstration.prompt, demonstration.completion).unwrap();
+    let expected = -0.3 * f64::from(flat(&logp).iter().sum::<f32>()) / 3.0;
+    for loss_type in [LossType::Dapo, LossType::Grpo, LossType::DrGrpo, LossType::Cispo, LossType::Sapo] {
+        let config = GrpoConfig { loss_type, mask_truncated_completions: true, entropy_coef: 0.01, ..config() };
+        let (prompts, advantages) = (&sampled.prompts, sampled.advantages.clone());
+        let batch = Batch::new(prompts, all_cut.each_ref(), advantages, &sampled.rollout, &config);
+        assert!(!batch.has_signal());
+        let (loss, _) = loss_and_gradients(&policy, &batch.with_demonstrations(&[demonstration], 0.3));
+        assert!((loss - expected).abs() < 1e-5, "{loss_type:?}: {loss} is not {expected}");
+    }
 }
 
 #[test]

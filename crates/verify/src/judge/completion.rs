@@ -1,9 +1,12 @@
 //! Reads a completion: a text, or the messages of a chat, as trainers pass them in the conversational format.
+//!
+//! Of a chat, the text of the policy counts. Trainers hand over what tools and users told it among its own messages;
+//! that is skipped, whatever it is. The same messages have the same text by `grpo_sandbox` in Python.
 
 use std::fmt;
 
 use serde::Deserializer;
-use serde::de::{Deserialize, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 struct Completion;
 
@@ -19,15 +22,15 @@ impl<'de> Visitor<'de> for Completion {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<String, A::Error> {
-        let mut text = String::new();
-        while let Some(Message(content)) = messages.next_element()? {
-            text.push_str(&content.unwrap_or_default());
+        let mut written = Vec::new();
+        while let Some(Message(text)) = messages.next_element()? {
+            written.extend(text);
         }
-        Ok(text)
+        Ok(written.join("\n"))
     }
 }
 
-/// The content of a message, `None` of one that only calls tools. Whatever else it has is not kept.
+/// What the policy wrote in a message: `None` if it only calls tools, or if the message is another's.
 struct Message(Option<String>);
 
 impl<'de> Deserialize<'de> for Message {
@@ -45,21 +48,130 @@ impl<'de> Visitor<'de> for MessageVisitor {
         formatter.write_str("a message with `content`")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut message: A) -> Result<Message, A::Error> {
-        let mut found = None;
-        while let Some(key) = message.next_key::<String>()? {
-            match key.as_str() {
-                "content" => found = Some(message.next_value()?),
-                _ => {
-                    message.next_value::<IgnoredAny>()?;
-                }
+    fn visit_map<A: MapAccess<'de>>(self, message: A) -> Result<Message, A::Error> {
+        let [role, content] = two(message, [("role", Place::Word), ("content", Place::Content)])?;
+        match (role, content) {
+            (Some(Said::Other), _) => Err(Error::custom("a message whose `role` is no text")),
+            (Some(Said::Text(role)), _) if role != "assistant" => Ok(Message(None)),
+            (_, Some(Said::Text(text))) => Ok(Message(Some(text))),
+            (_, Some(Said::Nothing)) => Ok(Message(None)),
+            (_, None | Some(Said::Other)) => {
+                Err(Error::custom("a message without `content`, which is text, a list of parts with `text`, or null"))
             }
         }
-        found.map(Message).ok_or_else(|| Error::custom("a message without `content`, which is text or null"))
     }
 }
 
-/// The text of a completion; the contents of messages are joined, as `grpo_sandbox` does in Python.
+/// A value of a message.
+enum Said {
+    Text(String),
+    /// Null.
+    Nothing,
+    /// No text: a mistake where a text is needed, and of no interest elsewhere. Only with the whole message is it known
+    /// which of the two it is, because its role may come last.
+    Other,
+}
+
+/// Where a value stands, which says what counts as its text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Only a text does.
+    Word,
+    /// A text, or a list of parts.
+    Content,
+    /// An object with a text in it.
+    Part,
+}
+
+impl<'de> DeserializeSeed<'de> for Place {
+    type Value = Said;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Said, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Place {
+    type Value = Said;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value of a message")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Said, E> {
+        Ok(if self == Place::Part { Said::Other } else { Said::Text(text.to_owned()) })
+    }
+
+    fn visit_unit<E>(self) -> Result<Said, E> {
+        Ok(Said::Nothing)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Said, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Said, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Said, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Said, E> {
+        Ok(Said::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Said, A::Error> {
+        if self != Place::Content {
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(Said::Other);
+        }
+        let mut joined = Some(String::new());
+        while let Some(part) = items.next_element_seed(Place::Part)? {
+            joined = match (joined, part) {
+                (Some(joined), Said::Text(part)) => Some(joined + &part),
+                _ => None,
+            };
+        }
+        Ok(joined.map_or(Said::Other, Said::Text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Said, A::Error> {
+        if self != Place::Part {
+            while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(Said::Other);
+        }
+        let [kind, text] = two(object, [("type", Place::Word), ("text", Place::Word)])?;
+        let is_text = match kind {
+            None | Some(Said::Nothing) => true,
+            Some(Said::Text(kind)) => ["text", "output_text"].contains(&kind.as_str()),
+            Some(Said::Other) => false,
+        };
+        Ok(match text {
+            // An image, or a refusal.
+            _ if !is_text => Said::Text(String::new()),
+            Some(Said::Text(text)) => Said::Text(text),
+            _ => Said::Other,
+        })
+    }
+}
+
+/// The values of two keys of an object. Whatever else it has is not kept.
+fn two<'de, A: MapAccess<'de>>(mut object: A, keys: [(&str, Place); 2]) -> Result<[Option<Said>; 2], A::Error> {
+    let mut found = [None, None];
+    while let Some(key) = object.next_key::<String>()? {
+        match keys.iter().position(|(known, _)| *known == key) {
+            Some(at) => found[at] = Some(object.next_value_seed(keys[at].1)?),
+            None => {
+                object.next_value::<IgnoredAny>()?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The text of a completion; messages of the policy are joined by line ends.
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     deserializer.deserialize_any(Completion)
 }
@@ -68,18 +180,57 @@ pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
 mod tests {
     use crate::judge::Item;
 
+    fn read(completion: &str) -> Result<String, String> {
+        let item = format!(r#"{{"id": "t", "completion": {completion}}}"#);
+        serde_json::from_str::<Item>(&item).map(|item| item.completion).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn messages_are_one_text_and_anything_else_is_refused() {
-        let read = |completion: &str| {
-            let item = format!(r#"{{"id": "t", "completion": {completion}}}"#);
-            serde_json::from_str::<Item>(&item).map(|item| item.completion).map_err(|error| error.to_string())
-        };
         assert_eq!(read(r#""a""#).unwrap(), "a");
         let turns = r#"[{"role": "assistant", "content": "a"}, {"content": null, "tool_calls": []}, {"content": "b"}]"#;
-        assert_eq!(read(turns).unwrap(), "ab");
-        for wrong in ["7", "null", r#"{"content": "a"}"#, r#"[["a"]]"#, r#"[{"role": "assistant"}]"#] {
+        assert_eq!(read(turns).unwrap(), "a\nb");
+        for wrong in [
+            "7",
+            "null",
+            r#"{"content": "a"}"#,
+            r#"[["a"]]"#,
+            r#"["content"]"#,
+            r#"[{"role": "assistant"}]"#,
+            r#"[{"content": 7}]"#,
+            r#"[{"content": {}}]"#,
+            r#"[{"content": ["a"]}]"#,
+            r#"[{"content": [{"type": "text"}]}]"#,
+            r#"[{"content": [{"text": "a"}, {"type": "text", "text": 7}]}]"#,
+        ] {
             let error = read(wrong).unwrap_err();
             assert!(error.contains("`content`"), "{wrong}: {error}");
         }
+        let error = read(r#"[{"content": "a", "role": 7}]"#).unwrap_err();
+        assert!(error.contains("`role`"), "{error}");
+    }
+
+    #[test]
+    fn what_others_say_in_a_chat_is_not_the_policys_text_whatever_it_is() {
+        for other in [
+            r#"{"role": "tool", "content": "b"}"#,
+            r#"{"content": "b", "role": "user"}"#,
+            r#"{"content": [1, -1, 0.5, true, null, "b", [], {}], "role": "tool", "name": "run"}"#,
+            r#"{"role": "tool", "content": {"error": ["b"]}}"#,
+            r#"{"role": "system"}"#,
+        ] {
+            let own = r#"{"role": "assistant", "content": "a"}"#;
+            let chat = format!(r#"[{own}, {other}, {{"role": null, "content": "c"}}]"#);
+            assert_eq!(read(&chat).unwrap(), "a\nc", "{other}");
+            assert_eq!(read(&format!("[{other}]")).unwrap(), "", "{other}");
+        }
+    }
+
+    #[test]
+    fn a_content_of_parts_is_their_texts() {
+        let parts = r#"{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "b"}}, {"text": "c"},
+            {"refusal": "d", "type": "refusal"}, {"text": "e", "type": "output_text", "annotations": []}"#;
+        let chat = format!(r#"[{{"role": "assistant", "content": [{parts}]}}, {{"content": []}}, {{"content": "f"}}]"#);
+        assert_eq!(read(&chat).unwrap(), "ace\n\nf");
     }
 }

@@ -71,6 +71,32 @@ fn i8_on_policy_only_the_averaging_tells_losses_apart() {
 }
 
 #[test]
+fn the_entropy_bonus_is_a_mean_over_tokens_whatever_the_surrogate_is_averaged_over() {
+    let policy = tiny_policy();
+    let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
+    let configs = [false, true].map(|mask_truncated_completions| GrpoConfig { mask_truncated_completions, ..config() });
+    let entropies = configs.each_ref().map(|config| {
+        let mut optimizer = Optimizer::new(policy.trainable(), config).unwrap();
+        update(&policy, &mut optimizer, &sampled.batch(config), 0.0, &mut |_, _| ()).unwrap().unwrap().entropy
+    });
+    assert!(entropies[0] != entropies[1], "some completions are left out: {entropies:?}");
+    // Without advantages the bonus is all that is left of the loss.
+    sampled.advantages = sampled.advantages.map(|_| 0.0);
+    for (config, entropy) in configs.iter().zip(entropies) {
+        let with = |loss_type| {
+            let config = GrpoConfig { loss_type, entropy_coef: 0.1, ..config.clone() };
+            loss_and_gradients(&policy, &sampled.batch(&config))
+        };
+        let (_, expected) = with(LossType::Dapo);
+        for loss_type in [LossType::Dapo, LossType::Grpo, LossType::DrGrpo, LossType::Cispo, LossType::Sapo] {
+            let (loss, gradients) = with(loss_type);
+            assert!((loss + 0.1 * entropy).abs() < 1e-6, "{loss_type:?}: {loss} is no tenth of {entropy}");
+            assert_close(&gradients, &expected, 1e-5);
+        }
+    }
+}
+
+#[test]
 fn off_policy_losses_differ_and_say_what_they_cut() {
     let (policy, sampled) = moved_on();
     let found = losses().into_iter().map(|config| {
