@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use candle_core::Device;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,6 +29,7 @@ pub use assignment::assign;
 pub use error::ParallelError;
 use grpo_config as config;
 use grpo_mpi::Mpi;
+use grpo_tensor::device::gpu_identity;
 pub use launcher::{Launched, Variables, library, local_rank};
 use route::Route;
 pub use sum::VectorSum;
@@ -172,8 +174,16 @@ impl Peers {
         Ok(())
     }
 
-    /// Number of processes on this machine. Known after [`watch`](Peers::watch), otherwise 1.
-    pub fn on_this_machine(&self) -> usize {
+    /// Number of processes that compute in the memory of `device`, this one among them: those that have the same GPU, or
+    /// those of the machine. All processes call this together, after [`watch`](Peers::watch).
+    pub fn sharing(&self, device: &Device) -> Result<usize, ParallelError> {
+        // A GPU that cannot be told from others counts as one of its own, as it is where each process is shown one.
+        let all = self.gather_values(gpu_identity(device).ok())?;
+        Ok(if device.is_cpu() { self.on_this_machine() } else { alike(&all, self.rank()) })
+    }
+
+    /// Number of processes on this machine.
+    fn on_this_machine(&self) -> usize {
         let places = self.joined.as_ref().and_then(|joined| Some(&joined.watch.get()?.places));
         places.map_or(1, |places| places.iter().filter(|place| place.host == places[self.rank()].host).count())
     }
@@ -189,9 +199,12 @@ impl Peers {
         self.joined.as_ref().map(taken).unwrap_or_default()
     }
 
-    /// Ends the exchange of messages. All processes call this together.
+    /// Ends the exchange of messages. All processes call this together, and wait for each other: asleep, while a library may
+    /// keep a core busy in its own end, and watched, so that no one waits for a process that has died.
     pub fn leave(&self) {
         if let Some(joined) = &self.joined {
+            // Where the library fails there is nobody to wait for.
+            let _ = self.gather(&[0]);
             joined.watch.get().into_iter().for_each(Watch::bye);
             joined.mpi.finalize();
         }
@@ -205,7 +218,28 @@ impl Peers {
     }
 }
 
+/// Number of processes with the GPU of this rank, itself among them.
+fn alike(all: &[Option<String>], rank: usize) -> usize {
+    let own = &all[rank];
+    all.iter().filter(|other| own.is_some() && *other == own).count().max(1)
+}
+
 /// The range of `0..count` that belongs to `rank` of `size`. The ranges of all ranks are contiguous, in their order.
 pub fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
     count * rank / size..count * (rank + 1) / size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_share_a_gpu_by_its_identity_and_not_by_its_number() {
+        let gpus = ["a", "b", "a", "a"].map(|gpu| Some(gpu.to_owned()));
+        let sharing = |all: &[Option<String>]| (0..all.len()).map(|rank| alike(all, rank)).collect::<Vec<_>>();
+        assert_eq!(sharing(&gpus), [3, 1, 3, 3]);
+        // Each is shown one GPU, whose identity nobody knows.
+        assert_eq!(sharing(&[None, None]), [1, 1]);
+        assert_eq!(Peers::alone().sharing(&Device::Cpu).unwrap(), 1);
+    }
 }

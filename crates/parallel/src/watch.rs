@@ -1,7 +1,8 @@
 //! Detects that a process has ended, because not every launcher then ends the others.
 //!
 //! Every process has a TCP connection to the first one. The kernel closes it when a process ends for any reason. If a
-//! machine is lost, its heartbeats are missing. When the first process ends, all others notice it.
+//! machine is lost, its heartbeats are missing. When the first process ends, all others notice it. A process that has
+//! announced its end is not missed; it still gets heartbeats, since it waits for the others.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -50,7 +51,7 @@ impl Place {
     }
 }
 
-/// Connections that are watched until [`bye`](Watch::bye).
+/// Connections that are watched until both ends have said [`bye`](Watch::bye).
 pub(super) struct Watch {
     connections: Vec<TcpStream>,
     /// The places of all processes, in the order of the ranks.
@@ -82,7 +83,7 @@ impl Watch {
             watch.connections.push(stream.try_clone().map_err(unwatched)?);
             let (lost, place) = (Arc::clone(lost), watch.places[rank].clone());
             let follow = move || {
-                if let Err(reason) = follow(stream) {
+                if let Err(reason) = follow(stream, HEARTBEAT, SILENCE) {
                     lost(rank, &format!("process {} on {}: {reason}", place.process, place.host));
                 }
             };
@@ -150,28 +151,35 @@ fn connect(places: &[Place], rank: usize) -> io::Result<TcpStream> {
     Err(refused)
 }
 
-/// Reads the messages of a process until it announces its end. An error means that it has ended otherwise.
-fn follow(mut stream: TcpStream) -> Result<(), String> {
+/// Reads the messages of a process until the connection ends. An error means that it ended, or that nothing was heard for
+/// the time `silence`, before the process had announced its end. A heartbeat is sent in any case: who has announced its end
+/// waits for this process.
+fn follow(mut stream: TcpStream, heartbeat: Duration, silence: Duration) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
-    stream.set_read_timeout(Some(HEARTBEAT)).map_err(text)?;
+    stream.set_read_timeout(Some(heartbeat)).map_err(text)?;
     let (mut said, mut heard, mut words) = (None::<Instant>, Instant::now(), [0; 64]);
+    let mut parted = false;
     loop {
-        if said.is_none_or(|said| said.elapsed() >= HEARTBEAT) {
+        if said.is_none_or(|said| said.elapsed() >= heartbeat) {
             // A closed connection is noticed when reading.
             let _ = stream.write_all(&[ALIVE]);
             said = Some(Instant::now());
         }
         match stream.read(&mut words) {
+            Ok(0) if parted => return Ok(()),
             Ok(0) => return Err("it has ended".into()),
-            Ok(count) if words[..count].contains(&BYE) => return Ok(()),
-            Ok(_) => heard = Instant::now(),
+            Ok(count) => {
+                heard = Instant::now();
+                parted |= words[..count].contains(&BYE);
+            }
             // This process was stopped by a signal and continues.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                if heard.elapsed() > SILENCE {
-                    return Err(format!("nothing was heard of it for {} s", SILENCE.as_secs()));
+                if !parted && heard.elapsed() > silence {
+                    return Err(format!("nothing was heard of it for {} s", silence.as_secs()));
                 }
             }
+            Err(_) if parted => return Ok(()),
             Err(error) => return Err(error.to_string()),
         }
     }
@@ -180,6 +188,41 @@ fn follow(mut stream: TcpStream) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const BEAT: Duration = Duration::from_millis(20);
+    const QUIET: Duration = Duration::from_millis(200);
+
+    /// Both ends of a connection.
+    fn connected() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (here, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_process_that_has_announced_its_end_hears_of_this_one_and_is_not_missed() {
+        let (here, mut there) = connected();
+        let following = thread::spawn(move || follow(here, BEAT, QUIET));
+        there.write_all(&[BYE]).unwrap();
+        // Heartbeats of more than three times the silence after which it would be missed.
+        let mut heard = [0; 32];
+        there.read_exact(&mut heard).unwrap();
+        assert_eq!(heard, [ALIVE; 32]);
+        assert!(!following.is_finished());
+        drop(there);
+        assert_eq!(following.join().unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn a_process_that_ends_or_is_silent_without_a_word_is_missed() {
+        let (here, there) = connected();
+        let silent = follow(here, BEAT, QUIET).unwrap_err();
+        assert!(silent.starts_with("nothing was heard of it for"), "{silent}");
+        drop(there);
+        let (here, there) = connected();
+        drop(there);
+        assert!(follow(here, BEAT, QUIET).is_err());
+    }
 
     #[test]
     fn a_machine_whose_name_nobody_knows_is_reached_by_its_addresses() {

@@ -75,10 +75,10 @@ pub fn processor_features() -> Vec<&'static str> {
     known.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
 }
 
-/// Free memory for tensors before a model is loaded. The host's memory is divided among so many `processes`.
+/// Free memory for tensors before a model is loaded, divided among so many `processes` that share it.
 pub fn allowance(device: &Device, config: &Config, processes: usize) -> Result<Option<Allowance>, CliError> {
     Ok(match policy::device_memory(device).map_err(CliError::run)? {
-        Some(memory) => Some(Allowance::of_gpu(memory, config.train.gpu_memory_fraction)),
+        Some(memory) => Some(Allowance::of_gpu(memory, config.train.gpu_memory_fraction, processes)),
         None => MachineMemory::of_this_process()
             .map(|memory| Allowance::of_host(memory.free / processes as u64, memory.total)),
     })

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::machine::processor_features;
 use crate::cli::said::CliError;
@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::metrics::Console;
 use crate::parallel::{OnLost, ParallelError, Peers, local_rank};
 use crate::policy;
+use crate::train::run_dir;
 
 /// Settings in which processes may differ: they suit the machine, and change no result.
 const OF_THE_MACHINE: &[&str] =
@@ -21,14 +22,16 @@ pub fn environment(name: &str) -> Option<String> {
 }
 
 /// Runs `work` together with the other processes of the job. Where one fails, all of them end. Only the first one
-/// prints to the terminal.
+/// prints to the terminal. `work` sets the directory of the run when the run has begun.
 pub fn with_peers(
     console: &Console,
-    work: impl FnOnce(&Peers, &Console) -> Result<(), CliError>,
+    work: impl FnOnce(&Peers, &Console, &OnceLock<PathBuf>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let peers = Peers::join(&environment).map_err(parallel_error)?;
     let console = if peers.leads() { console.clone() } else { Console::for_log() };
-    let done = peers.watch(&on_lost(&peers, &console)).map_err(parallel_error).and_then(|()| work(&peers, &console));
+    let begun: Arc<OnceLock<PathBuf>> = Arc::default();
+    let watched = peers.watch(&on_lost(&peers, &console, &begun)).map_err(parallel_error);
+    let done = watched.and_then(|()| work(&peers, &console, &begun));
     match &done {
         Err(error @ (CliError::User { .. } | CliError::Run(_))) if !peers.all_know() => {
             eprintln!("rank {} of {}:", peers.rank(), peers.size());
@@ -46,17 +49,43 @@ pub fn first_of(peers: &Peers, mine: String) -> Result<String, CliError> {
     Ok(peers.gather_values(mine).map_err(parallel_error)?.swap_remove(0))
 }
 
+/// Whether any process was asked to stop; `asked` says it of this one. All processes call this together.
+pub fn any_stops(peers: &Peers, asked: bool) -> Result<bool, CliError> {
+    let all = peers.gather_values(asked).map_err(parallel_error)?;
+    Ok(all.contains(&true))
+}
+
+/// Name of the log of a process other than the first, in the directory of the run.
+pub fn log_name(rank: usize) -> String {
+    format!("rank-{rank}.log")
+}
+
 /// Ends this process at once when another one is lost. That is safe at any time, since files appear whole or not at
 /// all.
-fn on_lost(peers: &Peers, console: &Console) -> OnLost {
-    let (size, console) = (peers.size(), console.clone());
+fn on_lost(peers: &Peers, console: &Console, begun: &Arc<OnceLock<PathBuf>>) -> OnLost {
+    let (own, size, console, begun) = (peers.rank(), peers.size(), console.clone(), Arc::clone(begun));
     Arc::new(move |rank, known| {
-        let words =
-            format!("error: rank {rank} of {size} is gone ({known}); the run ends, its newest checkpoint is whole");
-        console.print(&words);
+        let run = begun.get().map(PathBuf::as_path);
+        let words = gone(rank, size, known, run);
+        // Shown with --quiet too: it is why the run ends.
+        console.warn(&words);
+        // Before the log is a file, nobody would read there what the first process can no longer say.
+        if own > 0 && run.is_none_or(|run| !run.join(log_name(own)).is_file()) {
+            eprintln!("{words}");
+        }
         #[expect(clippy::disallowed_methods, reason = "whatever this process waits for will never come")]
         std::process::exit(1);
     })
+}
+
+/// The words about a lost process, with what is left of the run: of the one in the directory `run`, if it has begun.
+fn gone(rank: usize, size: usize, known: &str, run: Option<&Path>) -> String {
+    let left = match run.map(run_dir::latest_checkpoint) {
+        None => "it had not begun",
+        Some(None) => "it has no checkpoint yet",
+        Some(Some(_)) => "its newest checkpoint is whole",
+    };
+    format!("error: rank {rank} of {size} is gone ({known}); the run ends, {left}")
 }
 
 pub fn parallel_error(error: ParallelError) -> CliError {
@@ -120,4 +149,20 @@ fn settings(config: &Config) -> Vec<(String, String)> {
 
 fn short(digest: blake3::Hash) -> String {
     digest.to_hex()[..12].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_process_is_told_with_what_is_left_of_the_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = |run: Option<&Path>| gone(2, 3, "process 7 on pod-1: it has ended", run);
+        let lost = "error: rank 2 of 3 is gone (process 7 on pod-1: it has ended); the run ends, ";
+        assert_eq!(told(None), format!("{lost}it had not begun"));
+        assert_eq!(told(Some(dir.path())), format!("{lost}it has no checkpoint yet"));
+        fs::create_dir(dir.path().join("checkpoint-0")).unwrap();
+        assert_eq!(told(Some(dir.path())), format!("{lost}its newest checkpoint is whole"));
+    }
 }

@@ -1,5 +1,6 @@
 //! Models by their Hugging Face id: from the local cache if they are there, otherwise over the network.
 
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use hf_hub::api::sync::{ApiBuilder, ApiError, ApiRepo};
@@ -17,6 +18,11 @@ const OPTIONAL: &[&str] = &["tokenizer_config.json", "generation_config.json", "
 const REQUIRED: &[&str] = &["config.json", "tokenizer.json"];
 
 const ENDPOINT: &str = "https://huggingface.co";
+
+/// Directory of the cache in which Hugging Face's programs keep their locks, one directory for each model.
+const LOCKS: &str = ".locks";
+/// The lock that a process of this program holds while it fetches a model.
+const TURN: &str = "grpo-2048.lock";
 
 /// Settings of the access to the Hub, from the variables that Hugging Face's own programs read.
 #[derive(Debug, Clone)]
@@ -37,7 +43,7 @@ impl HubSettings {
         let caches = || given("XDG_CACHE_HOME").map_or_else(|| home().join(".cache"), PathBuf::from);
         let hub_home = given("HF_HOME").map_or_else(|| caches().join("huggingface"), PathBuf::from);
         let token_path = given("HF_TOKEN_PATH").map_or_else(|| hub_home.join("token"), PathBuf::from);
-        let filed = || std::fs::read_to_string(token_path).ok();
+        let filed = || fs::read_to_string(token_path).ok();
         let token = given("HF_TOKEN").or_else(filed).map(|token| token.trim().to_owned());
         let on = |name: &str| {
             given(name).is_some_and(|value| matches!(value.to_uppercase().as_str(), "1" | "ON" | "YES" | "TRUE"))
@@ -59,13 +65,15 @@ pub fn hub_cache_dir() -> PathBuf {
 /// The local directory of a model; missing files are fetched.
 pub(crate) fn fetch(model: &str, revision: &str, settings: &HubSettings) -> Result<PathBuf, PolicyError> {
     let hub = Hub { model, revision, settings };
-    if let Some(dir) = hub.snapshot().filter(|dir| missing_files(dir).is_empty()) {
+    if let Some(dir) = hub.complete() {
         return Ok(dir);
     }
     if settings.offline {
         return Err(hub.not_cached());
     }
-    hub.download()
+    let _turn = hub.turn();
+    // Whoever had to wait finds what another process has fetched meanwhile.
+    hub.complete().map_or_else(|| hub.download(), Ok)
 }
 
 /// The local directory of a model if there is one, complete or not.
@@ -108,9 +116,24 @@ impl Hub<'_> {
     /// The directory of this revision in the cache, complete or not. A revision is a branch, a tag or a commit.
     fn snapshot(&self) -> Option<PathBuf> {
         let dir = self.cache_dir();
-        let named = std::fs::read_to_string(dir.join("refs").join(self.revision)).ok();
+        let named = fs::read_to_string(dir.join("refs").join(self.revision)).ok();
         let commit = named.as_deref().map_or(self.revision, str::trim);
         Some(dir.join("snapshots").join(commit)).filter(|dir| dir.is_dir())
+    }
+
+    /// The directory of this revision if it lacks nothing.
+    fn complete(&self) -> Option<PathBuf> {
+        self.snapshot().filter(|dir| missing_files(dir).is_empty())
+    }
+
+    /// Waits until no other process of this program fetches the model, and keeps them from it while the file lives: the
+    /// processes that MPI starts together all want it. The system takes the lock back from a process that dies. Where
+    /// files cannot be locked there is no waiting.
+    fn turn(&self) -> Option<File> {
+        let dir = self.settings.cache.join(LOCKS).join(self.repo().folder_name());
+        fs::create_dir_all(&dir).ok()?;
+        let file = File::options().create(true).truncate(false).write(true).open(dir.join(TURN)).ok()?;
+        file.lock().ok().map(|()| file)
     }
 
     /// The error for a model that is not in the cache while the network may not be used.
@@ -130,7 +153,7 @@ impl Hub<'_> {
     }
 
     fn half_fetched(&self) -> Option<PathBuf> {
-        let blobs = std::fs::read_dir(self.cache_dir().join("blobs")).ok()?.flatten().map(|entry| entry.path());
+        let blobs = fs::read_dir(self.cache_dir().join("blobs")).ok()?.flatten().map(|entry| entry.path());
         let mut cut_off: Vec<PathBuf> = blobs.filter(|path| crate::files::directory::is_cut_off(path)).collect();
         cut_off.sort();
         cut_off.into_iter().next()
@@ -142,20 +165,20 @@ impl Hub<'_> {
         let builder = builder.with_endpoint(endpoint.clone()).with_token(token.clone());
         let api = builder.build().map_err(|error| self.refuse(error.to_string(), "see `grpo-2048 doctor`"))?;
         let repo = api.repo(self.repo());
-        let get = |file: &str| repo.get(file).map_err(|error| self.explained(file, &error, &repo));
+        let get = |file: &str| obtained(&repo, file).map_err(|error| self.explained(file, &error, &repo));
         let config = get("config.json")?;
         for file in OPTIONAL {
-            match repo.get(file) {
+            match obtained(&repo, file) {
                 Err(error) if status(&error) != Some(404) => return Err(self.explained(file, &error, &repo)),
                 _ => {}
             }
         }
         get("tokenizer.json")?;
         let is_absent = |error: &ApiError| status(error) == Some(404);
-        match repo.get(weights::FILE) {
+        match obtained(&repo, weights::FILE) {
             Ok(_) => {}
             Err(error) if !is_absent(&error) => return Err(self.explained(weights::FILE, &error, &repo)),
-            Err(absent) => match repo.get(weights::INDEX) {
+            Err(absent) => match obtained(&repo, weights::INDEX) {
                 Ok(index) => {
                     for shard in weights::shards(&index)? {
                         get(&shard.to_string_lossy())?;
@@ -206,6 +229,18 @@ impl Hub<'_> {
                 "check the spelling (owner/name, letter case counts); for a private model set HF_TOKEN",
             ),
             (status, _) => self.refuse(format!("{file}: {endpoint} answers {status}"), "try again later"),
+        }
+    }
+}
+
+/// A file of the model, from the cache or over the network. A program that fetches it already is waited for, however long
+/// that takes: hf-hub itself gives up after five seconds.
+fn obtained(repo: &ApiRepo, file: &str) -> Result<PathBuf, ApiError> {
+    loop {
+        match repo.get(file) {
+            // An error of the file system means that it knows no locks, so that waiting would have no end.
+            Err(ApiError::LockAcquisition(lock)) => File::create(lock)?.lock()?,
+            other => return other,
         }
     }
 }

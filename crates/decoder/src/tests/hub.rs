@@ -1,10 +1,12 @@
 //! Models by their id, from a server of our own that answers as the Hub does, and from the cache.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::*;
 use crate::files::hub::{HubSettings, fetch};
@@ -56,8 +58,8 @@ fn answer(mut stream: TcpStream, shelf: &Shelf) -> std::io::Result<()> {
             let probe = headers.contains("range: bytes=0-0");
             let end = if probe { 0 } else { content.len() - 1 };
             let extra = format!(
-                "etag: \"{:x}\"\r\nx-repo-commit: {COMMIT}\r\ncontent-range: bytes 0-{end}/{}\r\n",
-                path.bytes().fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into())),
+                "etag: \"{}\"\r\nx-repo-commit: {COMMIT}\r\ncontent-range: bytes 0-{end}/{}\r\n",
+                etag(&path),
                 content.len()
             );
             (206, extra, content[..=end].to_vec())
@@ -70,6 +72,11 @@ fn answer(mut stream: TcpStream, shelf: &Shelf) -> std::io::Result<()> {
     };
     write!(stream, "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{extra}\r\n", body.len())?;
     stream.write_all(&body)
+}
+
+/// What the server calls the content at this path, which the cache names the file after.
+fn etag(path: &str) -> String {
+    format!("{:x}", path.bytes().fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into())))
 }
 
 fn settings(endpoint: String, cache: &Path) -> HubSettings {
@@ -109,6 +116,50 @@ fn a_model_is_fetched_once_and_then_found_without_a_network() {
         assert_eq!(fetch(MODEL, revision, &settings).unwrap(), dir, "{revision} {offline}");
     }
     assert_eq!(shelf.seen.lock().unwrap().len(), asked);
+}
+
+#[test]
+fn a_model_that_another_process_fetches_is_waited_for_and_not_fetched_again() {
+    let cache = tempfile::tempdir().unwrap();
+    let shelf = Arc::new(Shelf { files: model_files(), absent: 404, ..Shelf::default() });
+    let online = settings(serve(shelf.clone()), cache.path());
+    let dir = fetch(MODEL, "main", &online).unwrap();
+    let asked = shelf.seen.lock().unwrap().len();
+    // As while another process fetches it: that one has the lock, and no branch names a complete model yet.
+    let (branch, unnamed) = (cache.path().join("models--someone--tiny/refs/main"), cache.path().join("unnamed"));
+    let other = File::open(cache.path().join(".locks/models--someone--tiny/grpo-2048.lock")).unwrap();
+    other.lock().unwrap();
+    std::fs::rename(&branch, &unnamed).unwrap();
+    let found = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| fetch(MODEL, "main", &online));
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!waiting.is_finished());
+        std::fs::rename(&unnamed, &branch).unwrap();
+        drop(other);
+        waiting.join().unwrap()
+    });
+    assert_eq!(found.unwrap(), dir);
+    assert_eq!(shelf.seen.lock().unwrap().len(), asked, "nobody was asked again");
+}
+
+#[test]
+fn a_file_that_another_program_fetches_is_waited_for_however_long_it_takes() {
+    let cache = tempfile::tempdir().unwrap();
+    let shelf = Arc::new(Shelf { files: model_files(), absent: 404, ..Shelf::default() });
+    let online = settings(serve(shelf), cache.path());
+    let blobs = cache.path().join("models--someone--tiny/blobs");
+    std::fs::create_dir_all(&blobs).unwrap();
+    let held = blobs.join(etag(&format!("/{MODEL}/resolve/main/model.safetensors"))).with_extension("lock");
+    let other = File::create(held).unwrap();
+    other.lock().unwrap();
+    let fetched = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| fetch(MODEL, "main", &online));
+        // hf-hub by itself gives up after five seconds.
+        std::thread::sleep(Duration::from_millis(6_500));
+        drop(other);
+        waiting.join().unwrap()
+    });
+    assert!(fetched.unwrap().join("model.safetensors").is_file());
 }
 
 #[test]

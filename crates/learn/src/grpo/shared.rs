@@ -79,7 +79,8 @@ impl Shared<'_> {
     }
 
     /// The gradients of all parts, added in the order of the parts. `take` gets the figures of each part in the same
-    /// order; `done` gets the number of parts that are done since the last call.
+    /// order; `done` gets the number of parts that are done since the last call. A process that runs out of memory while
+    /// gradients are exchanged does not try again, since the others are past the place where all agree on that.
     pub fn sums<const FIGURES: usize>(
         &self,
         trainable: &BTreeMap<String, Var>,
@@ -113,15 +114,16 @@ impl Shared<'_> {
                 return Ok(());
             };
             for (number, bucket) in buckets.iter().enumerate() {
-                let own = own.iter().map(|gradients| flattened(gradients, bucket));
-                sum.add(number, owners, &own.collect::<Result<Vec<_>, _>>()?, self.device)?;
+                let own = own.iter().map(|gradients| flattened(gradients, bucket)).collect::<Result<Vec<_>, _>>();
+                sum.add(number, owners, &own.map_err(ParallelError::from)?, self.device)?;
             }
             Ok(())
         })?;
         let Some(mut sum) = sum else { return Ok(whole) };
         let mut all: BTreeMap<&str, Vec<Tensor>> = BTreeMap::new();
         for (number, bucket) in buckets.iter().enumerate() {
-            let (total, mut at) = (sum.total(number)?.to_device(self.device)?, 0);
+            let total = sum.total(number)?.to_device(self.device).map_err(ParallelError::from)?;
+            let mut at = 0;
             for Piece { name, range } in bucket {
                 all.entry(name).or_default().push(total.narrow(0, at, range.len())?);
                 at += range.len();
@@ -131,10 +133,10 @@ impl Shared<'_> {
             // The gradient is copied, because a view would keep its whole bucket in memory, and `copy` would copy the
             // bucket.
             let numbers = match pieces.as_slice() {
-                [piece] => piece.force_contiguous()?,
-                pieces => Tensor::cat(pieces, 0)?,
+                [piece] => piece.force_contiguous(),
+                pieces => Tensor::cat(pieces, 0),
             };
-            Ok((name.to_owned(), numbers.reshape(trainable[name].shape())?))
+            Ok((name.to_owned(), numbers.map_err(ParallelError::from)?.reshape(trainable[name].shape())?))
         });
         whole.collect()
     }
@@ -142,17 +144,17 @@ impl Shared<'_> {
 
 /// Returns the error of this process, or else that of another. If one process runs out of memory, all return this
 /// error, so that all try again.
-fn agree_on_success(peers: &Peers, own: Result<(), LearnError>) -> Result<(), LearnError> {
+pub(super) fn agree_on_success<T>(peers: &Peers, own: Result<T, LearnError>) -> Result<T, LearnError> {
     let outcome = match &own {
-        Ok(()) => 0.0,
+        Ok(_) => 0.0,
         Err(error) if error.is_out_of_memory() => 1.0,
         Err(_) => 2.0,
     };
     let all = peers.gather_numbers(&[outcome])?;
-    own?;
+    let own = own?;
     let worst = (0..all.len()).max_by(|a, b| all[*a][0].total_cmp(&all[*b][0])).unwrap_or(0);
     if all[worst][0] == 0.0 {
-        return Ok(());
+        return Ok(own);
     }
     Err(LearnError::Elsewhere { rank: worst, out_of_memory: all[worst][0] == 1.0 })
 }

@@ -9,7 +9,7 @@ use super::batch::Part;
 use super::correction::Weight;
 use super::gradients::{Gradients, gradients_by_layer, gradients_kept};
 use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
-use super::shared::Shared;
+use super::shared::{Shared, agree_on_success};
 use super::sums::Sums;
 use super::{Batch, CorrectionStats, Division, LearnError, Optimizer, Tokens, k3_of, loss};
 
@@ -185,7 +185,9 @@ fn pass(
 ) -> Result<(Sums, Gradients), LearnError> {
     let (Round { policy, batch, .. }, mut sums, mut done) = (round, Sums::default(), 0);
     let device = policy.decoder().device();
-    let decoder = policy.decoder().prepared().map_err(|error| LearnError::from(error).on(device))?;
+    // What is prepared takes memory of a GPU, and where one process has none left, all try again.
+    let prepared = policy.decoder().prepared().map_err(|error| LearnError::from(error).on(device));
+    let decoder = agree_on_success(&batch.peers, prepared)?;
     let work = |part: &Part| {
         let (sums, gradients) = part_pass(round, &decoder, part).map_err(|error| error.on(device))?;
         Ok((sums.numbers(), gradients))
@@ -269,6 +271,11 @@ fn part_loss(
         let values: Vec<f32> = weights.iter().map(|weight| weight.value).collect();
         tokens.correction = Some(vector(&values, decoder.device())?);
     }
+    if let Some(bonus) = batch.bonus {
+        let of_token = |weight: &f32| if *weight == 0.0 { 0.0 } else { bonus as f32 };
+        let values: Vec<f32> = part.weight.iter().map(of_token).collect();
+        tokens.bonus = Some(vector(&values, decoder.device())?);
+    }
     let (loss, cut) = loss(&tokens, &batch.config)?;
     let mut sums = observe(part, &now, &cut.to_vec1::<f32>()?);
     compare(&mut sums, part, scored);
@@ -291,6 +298,7 @@ fn tokens(part: &Part, logp: Tensor, entropy: Tensor, has_ratio: bool) -> Result
         entropy,
         advantage: vector(&part.advantage, &device)?,
         weight: vector(&part.weight, &device)?,
+        bonus: None,
         kept: part.kept.as_ref().map(|kept| vector(kept, &device)).transpose()?,
         correction: None,
         imitation: imitates.then(|| vector(&part.imitation, &device)).transpose()?,

@@ -2,6 +2,8 @@
 //! end.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
@@ -9,6 +11,7 @@ use super::trace::Traced;
 use super::{launch, summary, train_error};
 use crate::cli::opened::gpu_watch::GpuWatch;
 use crate::cli::opened::machine::build_features;
+use crate::cli::opened::peers::log_name;
 use crate::cli::said::{CliError, output};
 use crate::config::Workers;
 use crate::metrics::{
@@ -26,6 +29,8 @@ pub(super) struct Launched<'a> {
     pub traced: Option<Traced>,
     pub commit: Option<&'a str>,
     pub started: Instant,
+    /// Gets the directory of the run when it begins.
+    pub begun: &'a OnceLock<PathBuf>,
 }
 
 impl Launched<'_> {
@@ -53,12 +58,11 @@ impl Launched<'_> {
         let gpu = RefCell::new(GpuWatch::new(&device, console));
         let measure = |record: &StepRecord| gpu.borrow_mut().measure(record);
         let mut recorder = Recorder { sinks, stop: run.stop, failure: None };
-        let log = format!("rank-{}.log", peers.rank());
-        let mut written_to = None;
+        let begun = self.begun;
         let mut observer = |event: Event<'_>| {
             if let Event::RunStarted(header) = event {
-                written_to = Some(header.output_dir.clone());
-                let _ = console.log_to(&header.output_dir.join(&log));
+                let _ = console.log_to(&header.output_dir.join(log_name(peers.rank())));
+                let _ = begun.set(header.output_dir.clone());
                 gpu.borrow_mut().begin(header);
             }
             recorder.note(&event);
@@ -71,13 +75,14 @@ impl Launched<'_> {
         };
         let (failure, busy) = (recorder.failure.take(), gpu.borrow().verdict());
         drop(terminal);
-        if let (Some(traced), Some(trace)) = (&self.traced, &trace) {
+        // The first process alone writes the trace.
+        if let (Some(traced), Some(trace), true) = (&self.traced, &trace, peers.leads()) {
             traced.report(trace, console);
         }
         let noted = launches.ended(launch::end(&ended));
-        let kept = written_to.filter(|_| ended.is_err() && peers.leads());
+        let kept = begun.get().filter(|_| ended.is_err() && peers.leads());
         if let Some(dir) = kept
-            && let Some(checkpoint) = run_dir::latest_checkpoint(&dir)
+            && let Some(checkpoint) = run_dir::latest_checkpoint(dir)
         {
             let (checkpoint, dir) = (checkpoint.display(), dir.display());
             console.print(&format!("{checkpoint} is kept; once what failed is mended, `train --resume {dir}` goes on"));

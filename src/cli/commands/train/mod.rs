@@ -9,7 +9,8 @@ mod trace;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::Args;
@@ -18,7 +19,7 @@ use crate::arena::Rules;
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, boards, settled, text_path};
 use crate::cli::commands::names::EXIT_CODES;
 use crate::cli::opened::machine::allowance;
-use crate::cli::opened::peers::{agree, device_of, first_of, with_peers};
+use crate::cli::opened::peers::{agree, any_stops, device_of, first_of, parallel_error, with_peers};
 use crate::cli::opened::reward_check::RewardCheck;
 use crate::cli::opened::{arena, interrupt, model, runs};
 use crate::cli::said::CliError;
@@ -169,10 +170,16 @@ impl TrainArgs {
     /// Trains with all processes that were started together. `commit` is what the program was built from, where the
     /// build knows.
     pub fn run(self, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
-        with_peers(console, |peers, console| self.train(peers, console, commit))
+        with_peers(console, |peers, console, begun| self.train(peers, console, commit, begun))
     }
 
-    fn train(self, peers: &Peers, console: &Console, commit: Option<&str>) -> Result<(), CliError> {
+    fn train(
+        self,
+        peers: &Peers,
+        console: &Console,
+        commit: Option<&str>,
+        begun: &OnceLock<PathBuf>,
+    ) -> Result<(), CliError> {
         let started = Instant::now();
         let resumed = self.resumed()?;
         let layers = arena::count_epochs(self.layers(resumed.as_deref(), peers, console)?)?;
@@ -191,13 +198,13 @@ impl TrainArgs {
             console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
             return Ok(());
         }
-        if self.run.dry_run && !peers.leads() {
-            return Ok(());
-        }
         let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
         let device = model::device(&device_of(&config.model.device, peers), console)?;
-        let allowance = allowance(&device, &config, peers.on_this_machine())?;
+        let allowance = allowance(&device, &config, peers.sharing(&device).map_err(parallel_error)?)?;
+        if self.run.dry_run && !peers.leads() {
+            return Ok(());
+        }
         let arena = arena::open(&config, console)?;
         // The reward is checked while the model is loaded: for a language model both take about as long.
         let check = if peers.leads() { Some(RewardCheck::start(&config, &arena, console)?) } else { None };
@@ -208,11 +215,7 @@ impl TrainArgs {
         if peers.leads() && servers.is_none() {
             warn_of_slow_sampling(&policy, &config, &prompts, console);
         }
-        if stop.load(Ordering::SeqCst) {
-            // There is nothing trained yet that a checkpoint could keep.
-            console.print("interrupted before the first step: nothing has been written");
-            return Err(CliError::Interrupted);
-        }
+        self.heed(&stop, peers, console)?;
         let alone = Peers::alone();
         let run = Run {
             config: &config,
@@ -236,7 +239,20 @@ impl TrainArgs {
             console.print(&format!("going on from step {done} of {}", run.display()));
         }
         let resumed = resumed.is_some();
-        Launched { resumed, reopened, traced, commit, started }.train(run, console)
+        Launched { resumed, reopened, traced, commit, started, begun }.train(run, console)
+    }
+
+    /// Ends all processes alike where one of them was asked to stop before the first step, so that none waits for another
+    /// that has left. There is nothing trained yet that a checkpoint could keep.
+    fn heed(&self, stop: &AtomicBool, peers: &Peers, console: &Console) -> Result<(), CliError> {
+        let asked = stop.load(Ordering::SeqCst);
+        // The first process makes a dry run alone.
+        let stopping = if self.run.dry_run { asked } else { any_stops(peers, asked)? };
+        if stopping {
+            console.print("interrupted before the first step: nothing has been written");
+            return Err(CliError::Interrupted);
+        }
+        Ok(())
     }
 
     /// Refuses a wrong directory of the run before a model is loaded and the reward is checked. The first process opens

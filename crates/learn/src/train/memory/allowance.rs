@@ -27,14 +27,18 @@ impl Allowance {
         Allowance { bytes: share(OF_HOST, free), total, of: format!("{OF_HOST} of the free memory") }
     }
 
-    /// The limit for a GPU's memory: at most `fraction` of all of it, and at most 0.95 of the free part.
-    pub fn of_gpu(memory: DeviceMemory, fraction: f64) -> Allowance {
+    /// The limit for a GPU's memory: at most `fraction` of all of it, and at most 0.95 of the free part. It is divided
+    /// among the `processes` that share the GPU.
+    pub fn of_gpu(memory: DeviceMemory, fraction: f64, processes: usize) -> Allowance {
         let (capped, free) = (share(fraction, memory.total), share(OF_GPU, memory.free));
-        let (bytes, of) = match capped <= free {
+        let (bytes, mut of) = match capped <= free {
             true => (capped, format!("train.gpu_memory_fraction = {fraction} of the GPU's memory")),
             false => (free, format!("{OF_GPU} of what is free of the GPU's memory")),
         };
-        Allowance { bytes, total: memory.total, of }
+        if processes > 1 {
+            of.push_str(&format!(", divided among the {processes} processes that share it,"));
+        }
+        Allowance { bytes: bytes / processes as u64, total: memory.total, of }
     }
 }
 
@@ -56,12 +60,23 @@ mod tests {
     fn a_gpu_is_used_up_to_the_fraction_or_to_what_others_leave_of_it() {
         let gigabytes = |count: u64| count * 1_000_000_000;
         let empty = DeviceMemory { free: gigabytes(140), total: gigabytes(141) };
-        let capped = Allowance::of_gpu(empty, 0.5);
+        let capped = Allowance::of_gpu(empty, 0.5, 1);
         assert_eq!(capped.bytes, 70_500_000_000);
         assert_eq!(capped.to_string(), "train.gpu_memory_fraction = 0.5 of the GPU's memory is 70.5 GB");
-        let shared = Allowance::of_gpu(DeviceMemory { free: gigabytes(40), ..empty }, 0.5);
+        let shared = Allowance::of_gpu(DeviceMemory { free: gigabytes(40), ..empty }, 0.5, 1);
         assert_eq!(shared.bytes, gigabytes(38));
         assert_eq!(shared.to_string(), "0.95 of what is free of the GPU's memory is 38.0 GB");
         assert_eq!(Allowance::of_host(gigabytes(10), gigabytes(16)).to_string(), "0.7 of the free memory is 7.0 GB");
+    }
+
+    #[test]
+    fn processes_that_share_a_gpu_have_a_part_of_it_each() {
+        let memory = DeviceMemory { free: 140_000_000_000, total: 141_000_000_000 };
+        let part = Allowance::of_gpu(memory, 0.4, 2);
+        assert_eq!((part.bytes, part.total), (28_200_000_000, memory.total));
+        assert_eq!(
+            part.to_string(),
+            "train.gpu_memory_fraction = 0.4 of the GPU's memory, divided among the 2 processes that share it, is 28.2 GB"
+        );
     }
 }
