@@ -99,7 +99,8 @@ pub struct Limits {
 /// The result of a program that was run to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptRun {
-    /// Its output, or its fault. A program that prints more than a MiB has failed.
+    /// Its output, or its fault. A program that prints more than a MiB has failed. What it writes to its standard error is
+    /// dropped.
     pub printed: Result<String, Fault>,
     /// Fuel used, loading included.
     pub fuel: u64,

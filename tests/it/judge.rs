@@ -716,6 +716,30 @@ fn a_file_of_windows_with_the_integers_of_a_data_set_as_ids_is_judged() {
 }
 
 #[test]
+fn of_a_chat_the_policys_own_messages_are_judged_and_not_what_it_was_told() {
+    let directory = tasks();
+    let program = |sign: &str| format!("```python\ndef add(a, b):\n    return a {sign} b\n```");
+    let own = |content: Value| json!({ "role": "assistant", "content": content });
+    let told = |role: &str, sign: &str| json!({ "role": role, "content": format!("See:\n{}", program(sign)) });
+    let no_text = json!({ "role": "tool", "name": "run", "content": [{ "type": "image", "image": [7] }, 7] });
+    let parts = json!([{ "type": "text", "text": "Here.\n" }, { "type": "text", "text": program("+") }]);
+    let chats = [
+        (json!([own(json!("I do not know.")), told("user", "+"), own(json!("Thanks."))]), "no_function"),
+        (json!([own(json!(program("+"))), told("tool", "-"), own(json!("I stay with mine."))]), "succeeded"),
+        (json!([own(json!(program("-"))), told("tool", "-"), own(json!(program("+")))]), "succeeded"),
+        // Messages are lines of their own.
+        (json!([own(json!("Here is it:")), own(Value::Null), no_text, own(json!(program("+")))]), "succeeded"),
+        (json!([{ "content": parts }]), "succeeded"),
+    ];
+    let lines: String =
+        chats.iter().map(|(chat, _)| format!("{}\n", json!({ "id": "add", "completion": chat }))).collect();
+    fs::write(directory.path().join("items.jsonl"), lines).unwrap();
+    let found = parsed(&judge(directory.path(), &["items.jsonl", "--env", "tasks.jsonl"]).output().unwrap());
+    let verdicts: Vec<&Value> = found.iter().map(|judgement| &judgement["verdict"]).collect();
+    assert_eq!(verdicts, chats.map(|(_, verdict)| verdict));
+}
+
+#[test]
 fn only_this_machine_is_served_unless_others_are_allowed() {
     let directory = tempfile::tempdir().unwrap();
     for (arguments, expected) in [
@@ -731,4 +755,60 @@ fn only_this_machine_is_served_unless_others_are_allowed() {
         assert_eq!(output.status.code(), Some(2), "{words}");
         assert!(words.contains(expected), "{words}");
     }
+}
+
+#[test]
+fn error_output_is_not_kept_and_a_limit_of_the_sandbox_is_told_as_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let (child, address) = server(directory.path(), &[]);
+    let run = |code: &str| post(&address, "/run_code", &json!({ "code": code, "language": "python" }));
+    let warned = run("import sys\nsys.stderr.write('careful')\nprint('done')");
+    assert_eq!((&warned["status"], &warned["message"]), (&json!("Success"), &json!("")));
+    let result = &warned["run_result"];
+    assert_eq!((&result["stdout"], &result["stderr"]), (&json!("done\n"), &json!("")));
+    let raised = run("import sys\nsys.stderr.write('careful')\nraise OSError('more than this')");
+    let words = raised["run_result"]["stderr"].as_str().unwrap();
+    assert!(words.ends_with("OSError: more than this\n") && !words.contains("careful"), "{raised}");
+    assert_eq!(raised["message"], "");
+    for much in ["print('x' * 3_000_000)", "try:\n    print('x' * 3_000_000)\nexcept OSError:\n    pass"] {
+        let failed = run(much);
+        assert_eq!((&failed["status"], &failed["run_result"]["return_code"]), (&json!("Failed"), &json!(1)));
+        let told = failed["message"].as_str().unwrap();
+        assert!(told.starts_with("this sandbox keeps 1048576 bytes of standard output at most"), "{failed}");
+    }
+    interrupt(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn a_cell_may_await_and_a_semicolon_at_its_end_displays_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (child, address) = server(directory.path(), &[]);
+    let shown = [
+        ("x = 1; x", Some("1")),
+        ("x + 1;", None),
+        ("_", Some("1")),
+        ("(x + 1)  ;  # as in a plot", None),
+        ("';'  # ;", Some("';'")),
+        ("import asyncio\nasync def later(n):\n    await asyncio.sleep(n)\n    return n\nawait later(3)", Some("3")),
+        ("first = asyncio.create_task(later(4))\nawait first", Some("4")),
+        ("last = await later(5)\nlast", Some("5")),
+        ("await later(6);", None),
+        ("asyncio.run(later(7))", Some("7")),
+    ];
+    let cells = shown.map(|(cell, _)| cell);
+    let answer = post(&address, "/run_jupyter", &json!({ "cells": cells }));
+    for ((cell, shown), told) in shown.iter().zip(answer["cells"].as_array().unwrap()) {
+        assert_eq!(told["error"], json!([]), "{cell}");
+        assert_eq!(told["display"][0]["text/plain"].as_str(), *shown, "{cell}: {told}");
+    }
+    let failed = ["await later(1)\nawait None", "%time x", "!ls", "def f():\n    await later(1)"];
+    let request: Vec<&str> = cells.iter().chain(&failed).copied().collect();
+    let answer = post(&address, "/run_jupyter", &json!({ "cells": request }));
+    let names: Vec<&Value> = (0..4).map(|cell| &answer["cells"][cells.len() + cell]["error"][0]["ename"]).collect();
+    assert_eq!(names, ["TypeError", "SyntaxError", "SyntaxError", "SyntaxError"]);
+    let lines = answer["cells"][cells.len()]["error"][0]["traceback"].as_array().unwrap();
+    assert!(lines.iter().any(|line| line == "    await None") && lines.len() < 6, "{lines:?}");
+    interrupt(&child);
+    assert!(child.wait_with_output().unwrap().status.success());
 }

@@ -1,5 +1,6 @@
 //! Tests of completions by servers: runs are reproducible and resumable, and errors of a server never become a reward.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -383,4 +384,65 @@ fn what_cannot_be_served_is_refused_before_anything_is_written() {
     refused(&with(&other.url, &[]), &[&other.url, "differ from those of builtin by 1.0", "export --merge"]);
     let long = ["--set", "rollout.max_completion_length=510"];
     refused(&with(&served.url, &long), &["more than the 512 positions"]);
+}
+
+#[test]
+fn an_adapter_that_a_server_lists_is_loaded_whatever_it_answered_to_the_request() {
+    let (asked, good, denying) = (Asked::new(), Served::start(honest), Served::denying());
+    let expected = asked.of(&[&good]).0.unwrap();
+    let (completions, troubles) = asked.of(&[&denying]);
+    assert_eq!((completions.unwrap(), troubles), (expected, Vec::new()));
+    assert_eq!(denying.loaded().len(), 1, "it is asked once");
+}
+
+#[test]
+fn servers_are_told_of_adapters_by_the_directory_s_name_as_it_was_given() {
+    let (mut asked, served) = (Asked::new(), Served::start(honest));
+    let [place, link] = ["place", "link"].map(|name| asked.dir.path().join(name));
+    fs::create_dir(&place).unwrap();
+    std::os::unix::fs::symlink(&place, &link).unwrap();
+    asked.config.adapter_dir = link.to_str().unwrap().to_owned();
+    asked.of(&[&served]).0.unwrap();
+    let paths = served.paths();
+    assert_eq!(paths.iter().map(|path| Path::new(path).parent()).collect::<Vec<_>>(), [Some(link.as_path())]);
+}
+
+/// The names in a directory.
+fn names(dir: &Path) -> BTreeSet<String> {
+    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_run_that_goes_on_leaves_none_of_its_adapters_where_others_keep_theirs_and_none_on_servers() {
+    let root = tempfile::tempdir().unwrap();
+    let [own, shared] = ["run", "shared"].map(|name| root.path().join(name));
+    fs::create_dir_all(shared.join("grpo-2048-of-another-run")).unwrap();
+    let served = Served::start(honest);
+    let directory = format!("rollout.adapter_dir={}", shared.display());
+    let more = ["--set", directory.as_str(), "--steps"];
+    let is_only = |adapter: &str| {
+        assert_eq!(names(&shared), BTreeSet::from([adapter.to_owned(), "grpo-2048-of-another-run".to_owned()]));
+        assert_eq!(names(&own.join("adapters")), BTreeSet::from([format!("{adapter}.made")]));
+    };
+    run(&own, &with(&served.url, &[&more[..], &["1"]].concat()));
+    let first = served.adapters();
+    is_only(&first[0]);
+
+    // As if it had been killed while it wrote another one.
+    let unfinished = shared.join(".partial-adapter");
+    fs::create_dir(&unfinished).unwrap();
+    fs::write(own.join("adapters/.partial-adapter.made"), unfinished.to_str().unwrap()).unwrap();
+    run(&own, &with(&served.url, &[&more[..], &["2", "--resume", own.to_str().unwrap()]].concat()));
+    let second = served.adapters();
+    assert!(second.len() == 1 && second != first, "{first:?} {second:?}");
+    is_only(&second[0]);
+}
+
+#[test]
+fn a_server_that_is_named_twice_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let (output, said) = output(&dir, &with("http://127.0.0.1:9,http://127.0.0.1:9/", &[]));
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("rollout.servers") && said.contains("expected each server once"), "{said}");
 }

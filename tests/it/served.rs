@@ -40,34 +40,48 @@ pub struct Served {
     state: Arc<State>,
 }
 
+/// What a server makes of the request to load an adapter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loading {
+    Done,
+    /// It answers that it has loaded the adapter without loading it.
+    Forgotten,
+    /// It loads the adapter and answers that it has not.
+    Denied,
+}
+
 struct State {
     mischief: Mischief,
-    /// Whether it answers that it has loaded an adapter without loading it.
-    forgets: bool,
+    loading: Loading,
     /// The loaded adapters by name, and the model without an adapter.
     models: Mutex<BTreeMap<String, Arc<Policy>>>,
     /// Number of requests for tokens.
     asked: Mutex<usize>,
-    /// Names of all adapters that were loaded at some time.
-    loaded: Mutex<Vec<String>>,
+    /// Names and paths of all adapters that were loaded at some time.
+    loaded: Mutex<Vec<(String, String)>>,
 }
 
 impl Served {
     /// Starts a server, which runs until the test ends.
     pub fn start(mischief: Mischief) -> Served {
-        Served::with(mischief, false)
+        Served::with(mischief, Loading::Done)
     }
 
     /// A server that does not load adapters.
     pub fn forgetful() -> Served {
-        Served::with(honest, true)
+        Served::with(honest, Loading::Forgotten)
     }
 
-    fn with(mischief: Mischief, forgets: bool) -> Served {
+    /// A server that loads adapters and answers that it has failed.
+    pub fn denying() -> Served {
+        Served::with(honest, Loading::Denied)
+    }
+
+    fn with(mischief: Mischief, loading: Loading) -> Served {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let models = Mutex::new(BTreeMap::from([(BASE.to_owned(), Arc::new(policy("")))]));
-        let state = State { mischief, forgets, models, asked: Mutex::default(), loaded: Mutex::default() };
+        let state = State { mischief, loading, models, asked: Mutex::default(), loaded: Mutex::default() };
         let state = Arc::new(state);
         let shared = Arc::clone(&state);
         thread::spawn(move || {
@@ -86,7 +100,12 @@ impl Served {
 
     /// Names of all adapters that were loaded at some time, in order.
     pub fn loaded(&self) -> Vec<String> {
-        self.state.loaded.lock().unwrap().clone()
+        self.state.loaded.lock().unwrap().iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The paths that it was told of these.
+    pub fn paths(&self) -> Vec<String> {
+        self.state.loaded.lock().unwrap().iter().map(|(_, path)| path.clone()).collect()
     }
 }
 
@@ -110,12 +129,15 @@ impl State {
                 (200, json!({ "object": "list", "data": models.collect::<Vec<_>>() }).to_string())
             }
             "/v1/load_lora_adapter" => {
-                self.loaded.lock().unwrap().push(named("lora_name"));
-                if !self.forgets {
+                self.loaded.lock().unwrap().push((named("lora_name"), named("lora_path")));
+                if self.loading != Loading::Forgotten {
                     let policy = Arc::new(policy(&named("lora_path")));
                     self.models.lock().unwrap().insert(named("lora_name"), policy);
                 }
-                (200, "Success".into())
+                match self.loading {
+                    Loading::Denied => (500, json!({ "error": { "message": "no answer of a worker" } }).to_string()),
+                    Loading::Done | Loading::Forgotten => (200, "Success".into()),
+                }
             }
             "/v1/unload_lora_adapter" => match self.models.lock().unwrap().remove(&named("lora_name")) {
                 Some(_) => (200, "Success".into()),

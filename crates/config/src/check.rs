@@ -1,5 +1,6 @@
 //! Checks that types cannot express: ranges, and dependencies between values.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
@@ -75,8 +76,12 @@ fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
     require(rollout.resample_tied <= 8, "rollout.resample_tied", rollout.resample_tied, rule)
 }
 
-/// Pools of prompts need the rewards of the step before.
+/// Pools of prompts need the rewards of the step before, and a control run may not follow what is true of them.
 fn draw(config: &Config) -> Result<(), ConfigError> {
+    let is_control = config.rollout.draw == PromptDraw::Pools && config.reward.shuffled;
+    let rule = "expected \"all\" with reward.shuffled: pools tell what the true rewards are, and a control run learns from \
+                rewards that say nothing; set rollout.draw = \"all\"";
+    require(!is_control, "rollout.draw", "\"pools\"", rule)?;
     let in_order = config.rollout.draw == PromptDraw::All || config.train.steps_ahead == StepsAhead::None;
     let rule = "expected \"all\" with train.steps_ahead = 1: the prompts of a step are drawn before the rewards of the one \
                 before are known; set train.steps_ahead = 0";
@@ -103,6 +108,11 @@ fn servers(config: &Config) -> Result<(), ConfigError> {
     if let Some(wrong) = rollout.servers.iter().find(|url| !is_address(url)) {
         let rule = "expected addresses such as http://localhost:8000, commas between them";
         require(false, "rollout.servers", format!("\"{wrong}\""), rule)?;
+    }
+    let mut named = BTreeSet::new();
+    if let Some(twice) = rollout.servers.iter().find(|&url| !named.insert(url.trim_end_matches('/'))) {
+        let rule = "expected each server once";
+        require(false, "rollout.servers", format!("\"{twice}\""), rule)?;
     }
     held("rollout.server_requests", rollout.server_requests, 1)?;
     let seconds = rollout.server_seconds;

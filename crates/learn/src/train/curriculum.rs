@@ -85,10 +85,11 @@ impl Curriculum {
         self.0.is_empty()
     }
 
-    /// Takes in the groups of a step. Of several groups of a prompt the last one counts.
+    /// Takes in the groups of a step. Of several groups of a prompt the last one counts. The thresholds are of the reward of
+    /// one program, so the turn that counts is taken, and never a sum over turns.
     pub fn take_in(&mut self, step: usize, prompts: &[Prompt], episodes: &Groups<Episode>) {
         for (prompt, group) in prompts.iter().zip(episodes.iter()) {
-            let mean_reward = stats::mean(group.iter().map(|episode| f64::from(episode.reward.value)));
+            let mean_reward = stats::mean(group.iter().map(|episode| f64::from(episode.answer().reward.value)));
             let solved = group.iter().any(Episode::plays).then_some(step);
             let before = self.0.get(&prompt.style);
             let groups = before.map_or(0, |before| before.groups) + 1;

@@ -126,6 +126,11 @@ impl Episode {
         self.turns.last().is_some_and(|turn| turn.completion.finish == FinishReason::Length)
     }
 
+    /// Whether the turn that counts was truncated at the maximum length. Turns after it may have been.
+    pub fn is_answer_truncated(&self) -> bool {
+        self.answer().completion.finish == FinishReason::Length
+    }
+
     /// Whether every game of the answer ended without a fault of the program: no move was left, or the budget was used
     /// up.
     pub fn plays(&self) -> bool {
@@ -207,5 +212,32 @@ pub fn emit_games(step: usize, player: Player<'_>, evaluation: &Evaluation, obse
             ending,
             fuel: outcome.map_or(0, |outcome| outcome.fuel),
         }));
+    }
+}
+
+#[cfg(test)]
+pub(super) mod fixture {
+    use super::*;
+    use crate::config::Config;
+    use crate::rollout::CompletionId;
+    use crate::seed::Seed;
+
+    /// A conversation whose best turn counts: the first, which ended by itself, while the second was truncated. Neither has
+    /// a program.
+    pub fn truncated_after_its_answer() -> Episode {
+        let turn = |value: f32, finish: FinishReason| {
+            let id = CompletionId::new(Seed::root(0), 0);
+            let completion = Completion { id, ids: vec![1], logprobs: vec![0.0], text: String::new(), finish };
+            let rejection = Rejection::NoFunction { wanted: "f".into() };
+            Turn {
+                told: Reply::default(),
+                completion,
+                program: Err(rejection.clone()),
+                evaluation: Evaluation::rejected(rejection),
+                reward: Reward { value, parts: Vec::new() },
+            }
+        };
+        let reward = RewardConfig { turns: TurnsReward::Best, ..Config::preset("builtin").unwrap().reward };
+        Episode::new(vec![turn(-0.1, FinishReason::Stop), turn(-0.2, FinishReason::Length)], 2, &reward)
     }
 }

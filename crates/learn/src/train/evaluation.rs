@@ -115,7 +115,7 @@ fn of_episode(prompt: &Prompt, episode: Episode) -> Sample {
         style: prompt.style.clone(),
         reward: shortest(episode.reward.value),
         tokens: episode.sampled_tokens(),
-        cut: episode.is_truncated(),
+        cut: episode.is_answer_truncated(),
         surprise: -logprobs.map(|&logprob| f64::from(logprob)).sum::<f64>(),
         turns: episode.turns.iter().map(|turn| turn.evaluation.plays()).collect(),
         program,
@@ -163,4 +163,15 @@ fn of_tasks(samples: &[Sample], tasks: &Tasks) -> EvaluationRecord {
         summary.tasks.iter().for_each(|task| record.style(&task.task, task.tests));
     }
     record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::episode::fixture::truncated_after_its_answer;
+    use super::*;
+
+    #[test]
+    fn a_sample_is_cut_if_its_answer_was() {
+        assert!(!of_episode(&Prompt::default(), truncated_after_its_answer()).cut);
+    }
 }

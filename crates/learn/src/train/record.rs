@@ -90,7 +90,7 @@ fn add_honeypots(record: &mut StepRecord, items: &[Episode], environment: &Envir
 
 /// The counts of the completions' verdicts.
 pub fn verdicts(items: &[Episode]) -> VerdictCounts {
-    VerdictCounts::of(items.iter().map(|episode| (&episode.answer().evaluation, episode.is_truncated())))
+    VerdictCounts::of(items.iter().map(|episode| (&episode.answer().evaluation, episode.is_answer_truncated())))
 }
 
 /// Adds the metrics of conversations of up to `most` turns; none if there is one turn.

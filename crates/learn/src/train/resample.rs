@@ -79,15 +79,16 @@ impl Sampled {
 
 impl Stage<'_> {
     /// Waits for the games of a step and samples its tied groups again, in at most `rollout.resample_tied` rounds. All
-    /// rounds play the boards of the step; each has its own seed, derived from the step's.
+    /// rounds play the boards of the step; each has its own seed, derived from the step's. A control run samples none again,
+    /// because which groups are tied tells what the true rewards are.
     pub fn step_episodes(
         &self,
         inputs: &StepInputs,
         begun: StepInPlay,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<Sampled, TrainError> {
-        let (requests, rounds) =
-            (inputs.requests(self.config.rollout.num_generations), self.config.rollout.resample_tied);
+        let requests = inputs.requests(self.config.rollout.num_generations);
+        let rounds = if self.config.reward.shuffled { 0 } else { self.config.rollout.resample_tied };
         let lag = inputs.step - 1 - begun.policy_step;
         let (episodes, timing) = self.finish(begun.in_play, &requests, inputs.draw(), observer)?;
         let mut sampled = Sampled::new(&requests, episodes, timing, lag);

@@ -1,6 +1,10 @@
 //! Adapters on disk for servers: each in its own directory, which is named after its content and written completely or
 //! not at all.
+//!
+//! Runs may share the directory that servers read. So a run notes in its own what it makes there, before it is made, and
+//! when it goes on after it was killed, it removes that and nothing else.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +16,8 @@ use super::super::RolloutError;
 
 /// The beginning of the names of adapters.
 const PREFIX: &str = "grpo-2048-";
+/// The end of the name of a note, after the name of the directory whose path it holds.
+const NOTE: &str = ".made";
 
 /// An adapter on disk.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,36 +28,108 @@ pub(super) struct Adapter {
     pub path: PathBuf,
 }
 
-impl Adapter {
-    /// Writes the adapter of `policy` below `dir`, unless it is there already.
-    pub fn write(policy: &Policy, dir: &Path) -> Result<Adapter, RolloutError> {
-        let io = |source| RolloutError::Adapter { path: dir.to_owned(), source };
-        fs::create_dir_all(dir).map_err(io)?;
-        let dir = dir.canonicalize().map_err(io)?;
+/// Where a run writes its adapters.
+#[derive(Debug)]
+pub(super) struct AdapterDir {
+    /// The directory that servers read; empty until it is known.
+    path: PathBuf,
+    /// The run's own directory of adapters, with its notes. None if it is the one that servers read.
+    notes: Option<PathBuf>,
+}
+
+impl AdapterDir {
+    /// The directory that the configuration names; none if it names none.
+    pub fn named(path: &str) -> AdapterDir {
+        AdapterDir { path: path.into(), notes: None }
+    }
+
+    /// Takes the run's own directory of adapters, for adapters where no other is named, and for notes where one is. Removes
+    /// what the run has left when it was killed, and returns those of it that are adapters.
+    pub fn settle(&mut self, own: &Path) -> Vec<Adapter> {
+        if self.path.as_os_str().is_empty() {
+            self.path = own.to_owned();
+        } else {
+            self.notes = Some(own.to_owned());
+        }
+        sweep(own)
+    }
+
+    /// Writes the adapter of `policy`, unless it is there already.
+    pub fn write(&self, policy: &Policy) -> Result<Adapter, RolloutError> {
+        let io = |source| RolloutError::Adapter { path: self.path.clone(), source };
+        fs::create_dir_all(&self.path).map_err(io)?;
+        // With the links of the name that was given: where they lead may have another name on another machine.
+        let dir = std::path::absolute(&self.path).map_err(io)?;
         let partial = new_dir(&dir).map_err(io)?;
+        self.note(partial.path())?;
         policy.save_adapter(partial.path())?;
         let name = format!("{PREFIX}{}", digest(partial.path()).map_err(io)?);
         let path = dir.join(&name);
+        self.note(&path)?;
         if !path.is_dir() {
             files::publish_dir(partial.path(), &path).map_err(io)?;
         }
+        self.forget(partial.path());
         Ok(Adapter { name, path })
     }
 
-    /// Removes its directory. An error is ignored, because the directory only takes space.
-    pub fn remove(&self) {
-        let _ = fs::remove_dir_all(&self.path);
+    /// Removes the directory of an adapter. An error is ignored, because the directory only takes space.
+    pub fn remove(&self, adapter: &Adapter) {
+        let _ = fs::remove_dir_all(&adapter.path);
+        self.forget(&adapter.path);
+    }
+
+    /// Notes that this directory is the run's, where the run has another one for notes.
+    fn note(&self, made: &Path) -> Result<(), RolloutError> {
+        let Some((notes, note)) = self.note_of(made) else { return Ok(()) };
+        let written =
+            fs::create_dir_all(notes).and_then(|()| files::write_whole(&note, made.as_os_str().as_encoded_bytes()));
+        written.map_err(|source| RolloutError::Adapter { path: note, source })
+    }
+
+    /// Removes the note of a directory that is gone.
+    fn forget(&self, gone: &Path) {
+        if let Some((_, note)) = self.note_of(gone) {
+            let _ = fs::remove_file(note);
+        }
+    }
+
+    /// The directory of notes, and the note of a directory in it.
+    fn note_of(&self, made: &Path) -> Option<(&Path, PathBuf)> {
+        let (notes, name) = (self.notes.as_deref()?, made.file_name()?.to_str()?);
+        Some((notes, notes.join(format!("{name}{NOTE}"))))
     }
 }
 
-/// Removes the adapters that a killed run has left in its directory.
-pub(super) fn sweep(dir: &Path) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with(PREFIX) || name.starts_with(PARTIAL) {
-            let _ = fs::remove_dir_all(entry.path());
+/// Removes what a killed run has left in its directory of adapters, and elsewhere by its notes. Returns the adapters among
+/// it.
+fn sweep(own: &Path) -> Vec<Adapter> {
+    let mut left = Vec::new();
+    for entry in fs::read_dir(own).into_iter().flatten().flatten() {
+        let found = entry.path();
+        let file = entry.file_name().to_string_lossy().into_owned();
+        if !file.starts_with(PREFIX) && !file.starts_with(PARTIAL) {
+            continue;
+        }
+        let (name, path) = match file.strip_suffix(NOTE) {
+            Some(name) => (name.to_owned(), noted(&found)),
+            None => (file, found.clone()),
+        };
+        // A note that was changed names what is no adapter of a run.
+        if path.file_name() == Some(OsStr::new(&name)) {
+            let _ = fs::remove_dir_all(&path);
+        }
+        let _ = fs::remove_file(&found);
+        if name.starts_with(PREFIX) && left.iter().all(|known: &Adapter| known.name != name) {
+            left.push(Adapter { name, path });
         }
     }
+    left
+}
+
+/// The path in a note; empty if it cannot be read.
+fn noted(note: &Path) -> PathBuf {
+    fs::read_to_string(note).unwrap_or_default().into()
 }
 
 /// A temporary directory with the permissions that the umask allows, because a server may run as another user.
@@ -73,4 +151,22 @@ fn digest(dir: &Path) -> io::Result<String> {
         hasher.update(&(bytes.len() as u64).to_le_bytes()).update(&bytes);
     }
     Ok(hasher.finalize().to_hex()[..32].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_that_names_another_directory_removes_nothing_but_itself() {
+        let root = tempfile::tempdir().unwrap();
+        let [own, kept] = ["adapters", "kept"].map(|name| root.path().join(name));
+        for dir in [&own, &kept] {
+            fs::create_dir(dir).unwrap();
+        }
+        fs::write(own.join("grpo-2048-a.made"), kept.to_str().unwrap()).unwrap();
+        let left = sweep(&own);
+        assert_eq!(left, [Adapter { name: "grpo-2048-a".into(), path: kept.clone() }]);
+        assert!(kept.is_dir() && fs::read_dir(&own).unwrap().next().is_none());
+    }
 }

@@ -9,7 +9,7 @@ mod answer;
 mod http;
 mod outage;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -29,7 +29,7 @@ use super::decoding::Row;
 use super::error::ServerFault;
 use super::identity::rows;
 use super::{Completion, CompletionId, RolloutError, RolloutEvent, check_length};
-use adapter::Adapter;
+use adapter::{Adapter, AdapterDir};
 use http::{AnswerFault, Client};
 use outage::Outage;
 
@@ -58,8 +58,8 @@ pub struct Servers {
     client: Client,
     /// Maximum number of simultaneous requests.
     at_once: usize,
-    /// The directory of adapters.
-    dir: PathBuf,
+    /// Where adapters are written.
+    dir: AdapterDir,
     /// Time spent on loading adapters since it was last taken.
     loading: Mutex<Duration>,
 }
@@ -117,16 +117,23 @@ impl Servers {
             Ok(Server { url, model, adapters: Mutex::default(), outage: Mutex::default() })
         };
         let servers = config.servers.iter().map(open).collect::<Result<_, RolloutError>>()?;
-        let dir = PathBuf::from(&config.adapter_dir);
+        let dir = AdapterDir::named(&config.adapter_dir);
         Ok(Some(Servers { servers, client, at_once: config.server_requests, dir, loading: Mutex::default() }))
     }
 
-    /// Has adapters written below the directory of the run, unless the configuration names another. For the process
-    /// that [loads](Servers::load_adapter) them.
+    /// Has adapters written below the directory of the run, unless the configuration names another. Those that the run has
+    /// left there when it was killed are removed, and unloaded after the next one is loaded. For the process that
+    /// [loads](Servers::load_adapter) them.
     pub fn keep_adapters_in(&mut self, run: &Path) {
-        if self.dir.as_os_str().is_empty() {
-            self.dir = run.join("adapters");
-            adapter::sweep(&self.dir);
+        let left = self.dir.settle(&run.join("adapters"));
+        if left.is_empty() {
+            return;
+        }
+        for server in &self.servers {
+            // One that does not answer now is told of when an adapter is loaded on it.
+            let listed = models(&self.client, &server.url).unwrap_or_default();
+            let has = |adapter: &&Adapter| listed.iter().any(|model| model["id"] == adapter.name);
+            server.adapters.lock().extend(left.iter().filter(has).cloned());
         }
     }
 
@@ -245,7 +252,7 @@ impl Servers {
         policy: &Policy,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<LoadedAdapter, RolloutError> {
-        let adapter = Adapter::write(policy, &self.dir)?;
+        let adapter = self.dir.write(policy)?;
         let mut attempt = 0;
         loop {
             let (mut live, mut last) = (Vec::new(), None);
@@ -280,14 +287,18 @@ impl Servers {
         let (client, url) = (&self.client, &server.url);
         if !knows(client, url, &adapter.name)? {
             let body = json!({ "lora_name": adapter.name, "lora_path": adapter.path });
-            client.tell(&format!("{url}/v1/load_lora_adapter"), &body)?;
-            if !knows(client, url, &adapter.name)? {
+            let told = client.tell(&format!("{url}/v1/load_lora_adapter"), &body);
+            let listed = knows(client, url, &adapter.name);
+            if !matches!(listed, Ok(true)) {
+                // The answer to the request says more of why than that the adapter is not there.
+                told?;
+                listed?;
                 let found = format!("its models are without {}, which it said that it loaded", adapter.name);
                 return Err(AnswerFault { found, hint: "serve with one API server: --api-server-count 1" });
             }
         }
         let mut adapters = server.adapters.lock();
-        adapters.retain(|known| known != adapter);
+        adapters.retain(|known| known.name != adapter.name);
         adapters.push(adapter.clone());
         Ok(())
     }
@@ -308,7 +319,7 @@ impl Servers {
             }
         }
         let is_held = |older: &Adapter| self.servers.iter().any(|server| server.adapters.lock().contains(older));
-        old.iter().filter(|older| *older != adapter && !is_held(older)).for_each(Adapter::remove);
+        old.iter().filter(|older| *older != adapter && !is_held(older)).for_each(|older| self.dir.remove(older));
     }
 }
 

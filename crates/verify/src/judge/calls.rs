@@ -15,7 +15,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::lines::no_item;
-use super::{Item, Judge, JudgeError, Judgement, LinesError};
+use super::{Item, Judge, JudgeError, Judgement, LinesError, object};
 use crate::environment;
 
 /// The first line: what is judged.
@@ -29,6 +29,7 @@ struct Described<'a> {
 #[derive(Deserialize)]
 struct Call {
     call: u64,
+    #[serde(deserialize_with = "object::list")]
     items: Vec<Item>,
 }
 

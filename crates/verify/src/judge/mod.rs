@@ -9,6 +9,7 @@ mod calls;
 mod completion;
 mod id;
 mod lines;
+mod object;
 pub mod server;
 #[cfg(test)]
 mod tests;

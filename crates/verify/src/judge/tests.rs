@@ -180,6 +180,7 @@ fn a_line_that_is_no_item_is_named_after_all_before_it_are_answered_and_earns_no
         ("{\"id\": \"a\"}\n", "missing field `completion`; expected {"),
         ("{\"id\": 7.5, \"completion\": \"\"}\n", "floating point `7.5`, expected a text or an integer; expected {"),
         ("{\"id\": [7], \"completion\": \"\"}\n", "invalid type: sequence, expected a text or an integer; expected {"),
+        ("[\"a\", \"\"]\n", "invalid type: sequence, expected an object; expected {"),
         ("{\"id\": \"a\", \"completion\": \"\"", "expected `,` or `}` at column 29; expected {"),
         ("{\"id\": \"a\", \"completion\": \"\u{1}\"}\n", "control character"),
         (long.as_str(), "longer than 8388608 bytes; a completion may have 4194304"),
@@ -197,4 +198,13 @@ fn a_line_that_is_no_item_is_named_after_all_before_it_are_answered_and_earns_no
     let (given, ended) = answers(2, io::Cursor::new(bytes));
     assert_eq!(given.len(), 1);
     assert!(ended.unwrap_err().to_string().starts_with("stdin:2: invalid unicode code point"));
+}
+
+#[test]
+fn a_list_of_an_item_s_fields_is_no_item_of_a_call() {
+    let mut output = Vec::new();
+    let call = r#"{"call": 1, "items": [["a", ""]]}"#;
+    judge_calls(&judge(0), call.as_bytes(), "stdin", &mut output).unwrap();
+    let output = String::from_utf8(output).unwrap();
+    assert!(output.contains(r#"{"call":1,"error":"invalid type: sequence, expected an object"#), "{output}");
 }

@@ -1,7 +1,7 @@
 use super::super::episode::{Reply, Timing, Turn};
 use super::*;
 use crate::arena::{Evaluation, Start, Usage};
-use crate::environment::{Ending, Outcome, TestsTrace, Trace};
+use crate::environment::{BoardTrace, Ending, Outcome, TestsTrace, Trace};
 use crate::groups::Groups;
 use crate::program::Rejection;
 use crate::reward::Reward;
@@ -12,8 +12,8 @@ const TASKS: &str = r#"{"id":"add","prompt":"p","entry_point":"f","tests":[{"arg
 {"id":"add (honeypot)","prompt":"p","entry_point":"f","tests":[{"args":"(1,)","expected":"'x'"}],"honeypot":true}
 "#;
 
-/// A turn that passes so many tests of a task.
-fn turn(task: u32, passed: u32) -> Turn {
+/// A turn whose program started so and came to these outcomes.
+fn turn_of(start: Start, games: Vec<Outcome>) -> Turn {
     let completion = Completion {
         id: CompletionId::new(Seed::root(0), 0),
         ids: vec![1],
@@ -21,12 +21,41 @@ fn turn(task: u32, passed: u32) -> Turn {
         text: String::new(),
         finish: FinishReason::Stop,
     };
+    let evaluation = Evaluation { start, games, usage: Usage::default() };
+    let program = Err(Rejection::NoFunction { wanted: String::new() });
+    Turn { told: Reply::default(), completion, program, evaluation, reward: Reward { value: 0.0, parts: Vec::new() } }
+}
+
+/// A turn that passes so many tests of a task.
+fn turn(task: u32, passed: u32) -> Turn {
     let trace =
         Trace::Tests(TestsTrace { tests: 2, passed, answered: 2, honeypot: task == 1, ..TestsTrace::default() });
     let outcome = Outcome { case: Case::Task(task), score: 0.0, ending: Ending::WrongAnswer, fuel: 1, trace };
-    let evaluation = Evaluation { start: Start::Played, games: vec![outcome], usage: Usage::default() };
-    let program = Err(Rejection::NoFunction { wanted: String::new() });
-    Turn { told: Reply::default(), completion, program, evaluation, reward: Reward { value: 0.0, parts: Vec::new() } }
+    turn_of(Start::Played, vec![outcome])
+}
+
+#[test]
+fn a_program_that_freezes_counts_with_its_score_and_what_is_no_program_as_nothing() {
+    let board = BoardTrace { max_tile: 16, moves: 9, moves_text: "W".repeat(19), final_board: [[0; 4]; 4] };
+    let froze = |number, score| Outcome {
+        case: Case::Seed(Seed::root(number)),
+        score,
+        ending: Ending::Freeze,
+        fuel: 1,
+        trace: Trace::Board(board.clone()),
+    };
+    let config = Config::preset("builtin").unwrap();
+    let record = |turns: Vec<Turn>| {
+        let episodes = turns.into_iter().map(|turn| Episode::new(vec![turn], 1, &config.reward)).collect();
+        let sampled = Sampled::new(&[], Groups::new(2, episodes), Timing::default(), 0);
+        of_episodes(1, &sampled, &Environment::Game2048, &config)
+    };
+    let played = || turn_of(Start::Played, vec![froze(1, 100.0), froze(2, 300.0)]);
+    let frozen = record(vec![played(), played()]);
+    assert_eq!((frozen.mean_score, frozen.frac_played), (Some(200.0), Some(0.0)));
+    let nothing = turn_of(Start::Rejected(Rejection::NoFunction { wanted: String::new() }), Vec::new());
+    let both = record(vec![played(), nothing]);
+    assert_eq!((both.mean_score, both.frac_played), (Some(100.0), Some(0.0)));
 }
 
 #[test]
@@ -50,4 +79,12 @@ fn completions_that_pass_a_honeypot_in_any_turn_are_counted_and_named() {
     assert_eq!((honest.families["honeypot/passed"], honest.honeypots_passed().count()), (0.0, 0));
     let unasked = record(vec![vec![turn(0, 2)], vec![turn(0, 0)]]);
     assert!(unasked.families.keys().all(|key| !key.starts_with("honeypot/")));
+}
+
+#[test]
+fn a_completion_is_counted_as_cut_if_its_answer_was() {
+    let episodes = [super::super::episode::fixture::truncated_after_its_answer()];
+    assert!(episodes[0].is_truncated(), "its last turn");
+    let counted: Vec<_> = verdicts(&episodes).by_name().into_iter().collect();
+    assert_eq!(counted, [("no_function", 1)]);
 }

@@ -71,7 +71,7 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize)
             line["turns"] =
                 episode.turns.iter().enumerate().map(|(turn, of)| told_turn(of, turn, advantages)).collect();
         }
-        text.push_str(&with_evidence(line, evaluation, episode.is_truncated()));
+        text.push_str(&with_evidence(line, evaluation, episode.is_answer_truncated()));
     }
     Ok(dir.write_whole(&step_file(COMPLETIONS, step), text.as_bytes())?)
 }
@@ -141,4 +141,39 @@ fn log_differences(
     };
     let text: String = by_program.into_values().map(line).collect();
     Ok(dir.write_whole(&step_file(DIFFERENCES, step), text.as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::prompt::Prompt;
+    use crate::seed::Seed;
+    use crate::train::episode::fixture::truncated_after_its_answer;
+
+    #[test]
+    fn a_completion_whose_answer_ended_by_itself_is_logged_as_that_whatever_came_after_it() {
+        let root = tempfile::tempdir().unwrap();
+        let mut config = Config::preset("builtin").unwrap();
+        config.train.output_dir = root.path().join("run");
+        let dir = RunDir::create(&config, &[]).unwrap();
+        let (prompts, episodes) = ([Prompt::default()], Groups::new(1, vec![truncated_after_its_answer()]));
+        let lesson = Lesson {
+            step: 1,
+            prompts: &prompts,
+            episodes: &episodes,
+            learnt: Groups::new(1, vec![0]),
+            advantages: Groups::new(1, vec![vec![0.0]]),
+            control_correlation: None,
+            elites: Vec::new(),
+            seed: Seed::root(0),
+            off_policy: false,
+        };
+        write(&dir, 1, &lesson, &[], 2).unwrap();
+        let logged = std::fs::read_to_string(config.train.output_dir.join(step_file(COMPLETIONS, 1))).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&logged).unwrap();
+        assert_eq!((line["finish"].as_str(), line["verdict"].as_str()), (Some("stop"), Some("no_function")), "{line}");
+        let turns = [0, 1].map(|turn| line["turns"][turn]["verdict"].clone());
+        assert_eq!(turns, ["no_function", "cut"]);
+    }
 }

@@ -137,7 +137,8 @@ fn is_plain_json(head: &Head) -> Result<(), Response> {
 fn is_json_in_utf8(kind: &str) -> bool {
     let mut parts = kind.split(';').map(str::trim);
     let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
-    let is_utf8 = |value: &str| value.trim_matches('"').eq_ignore_ascii_case("utf-8");
+    // The second is a common alias (WHATWG Encoding, 4.2).
+    let is_utf8 = |value: &str| ["utf-8", "utf8"].iter().any(|name| value.trim_matches('"').eq_ignore_ascii_case(name));
     let other_charset =
         |(key, value): (&str, &str)| key.trim().eq_ignore_ascii_case("charset") && !is_utf8(value.trim());
     is_json && !parts.filter_map(|parameter| parameter.split_once('=')).any(other_charset)

@@ -14,6 +14,8 @@ MOST = 65_536
 MOST_BYTES = 250_000
 # Characters of the name of an exception.
 MOST_OF_NAME = 1000
+# The flag of code that has to be awaited, as `inspect.CO_COROUTINE`.
+AWAITED = 0x80
 
 _notebook = types.ModuleType("__main__")
 _notebook.__builtins__ = __builtins__
@@ -83,13 +85,37 @@ def _told_error(problem, name):
     return [kind, message, _told("".join(lines))]
 
 
+def _is_quiet(source, last):
+    """Whether a semicolon after the last statement asks to display nothing, as in IPython."""
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines[last.end_lineno - 1].encode()[last.end_col_offset :].lstrip(b" \t\f").startswith(b";")
+
+
+async def _awaited(codes, space):
+    """Runs the parts of a cell that awaits; gives the value of the last one."""
+    for code in codes:
+        value = eval(code, space)
+        if code.co_flags & AWAITED:
+            value = await value
+    return value
+
+
 def _run(source, name, space):
     """Runs a cell; gives the value of the expression that it ends in, or None."""
     tree = compile(source, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, name, "exec", dont_inherit=True), space)
-    if last is not None:
-        return eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), space)
+    parts = [(tree, "exec")]
+    if tree.body and isinstance(tree.body[-1], ast.Expr) and not _is_quiet(source, tree.body[-1]):
+        parts.append((ast.Expression(tree.body.pop().value), "eval"))
+    codes = [compile(part, name, mode, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True) for part, mode in parts]
+    if any(code.co_flags & AWAITED for code in codes):
+        import asyncio
+
+        # One event loop for the whole cell, so that what it starts before it awaits is in it.
+        return asyncio.run(_awaited(codes, space))
+    for code in codes:
+        # Statements give None.
+        value = eval(code, space)
+    return value
 
 
 def run_cell(source, number):

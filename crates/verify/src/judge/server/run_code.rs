@@ -13,6 +13,9 @@ pub(super) const SECONDS_MAX: f64 = 60.0;
 /// Seed of a program's `random`, so that runs repeat.
 pub(super) const SEED: u64 = 0;
 
+/// The end of the guest's words for more output than it keeps (`Output` in `sandbox/guest/streams.py`).
+const TOO_MUCH_OUTPUT: &str = " bytes of output";
+
 /// A request. Compiling is part of running a Python program, so `compile_timeout` has no effect.
 #[derive(Debug, Deserialize)]
 pub(super) struct RunCode {
@@ -112,12 +115,14 @@ pub(super) struct RunResult {
 }
 
 impl Answer {
-    /// The answer for a run. The output of a program that failed is empty.
+    /// The answer for a run. The output of a program that failed is empty, and so is the error output of one that did not:
+    /// the sandbox keeps none.
     pub fn new(run: Result<ScriptRun, HostError>) -> Answer {
         let run = match run {
             Ok(run) => run,
             Err(error) => return Answer::sandbox_error(error.to_string()),
         };
+        let message = run.printed.as_ref().err().and_then(own_limit).unwrap_or_default();
         let (status, return_code, stdout, stderr) = match run.printed {
             Ok(printed) => ("Finished", Some(0), printed, String::new()),
             Err(Fault::OutOfFuel { .. }) => ("TimeLimitExceeded", None, String::new(), String::new()),
@@ -129,7 +134,7 @@ impl Answer {
         let execution_time = run.fuel as f64 / FUEL_PER_SECOND as f64;
         let result = RunResult { status, execution_time, return_code, stdout, stderr };
         let status = if return_code == Some(0) { "Success" } else { "Failed" };
-        Answer { status, run_result: Some(result), ..Answer::sandbox_error(String::new()) }
+        Answer { status, run_result: Some(result), ..Answer::sandbox_error(message) }
     }
 
     /// The answer for a program that was not run.
@@ -143,6 +148,18 @@ impl Answer {
             files: BTreeMap::new(),
         }
     }
+}
+
+/// What is told of a limit that is this sandbox's and not Python's, if that is what ended the program.
+fn own_limit(fault: &Fault) -> Option<String> {
+    let words = match fault {
+        Fault::Raised { kind, message, .. } if kind == "OSError" => message,
+        Fault::BadValue { found } => found,
+        _ => return None,
+    };
+    let (_, limit) = words.split_once("more than ")?;
+    let bytes = limit.strip_suffix(TOO_MUCH_OUTPUT)?;
+    Some(format!("this sandbox keeps {bytes} bytes of standard output at most; a program that prints more fails"))
 }
 
 /// The exit status and the error output that Python would give.

@@ -87,6 +87,7 @@ fn a_body_is_json_that_says_so_and_is_not_compressed_whoever_asks() {
                 "Content-Type: application/json\r\n",
                 "content-type: Application/JSON; charset=utf-8\r\n",
                 "Content-Type: application/json;charset=\"UTF-8\"\r\n",
+                "Content-Type: application/json; charset=utf8\r\n",
                 "Content-Type: application/json\r\nContent-Encoding: identity\r\n",
             ] {
                 assert_eq!(saying(lines).0, 200, "{lines}");
