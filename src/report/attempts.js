@@ -54,8 +54,9 @@ function attempts(run) {
     choose(shown[kept], rows[kept]);
   };
   const summary = (step) => {
-    const all = samples.filter((sample) => sample.step === step);
-    return `step ${step}: ${all.filter(passedAll).length} of ${all.length} pass`;
+    // A step may have more completions than are shown.
+    const { completions, succeeded } = run.scores.find((one) => one.step === step), shown = samples.filter((sample) => sample.step === step).length;
+    return `step ${step}: ${whole(succeeded)} of ${whole(completions)} pass${shown < completions ? `; ${whole(shown)} of ${whole(completions)} shown` : ""}`;
   };
   const list = el("select", { onchange: () => fill(steps[list.selectedIndex]) }, steps.map((step) => el("option", {}, summary(step))));
   list.selectedIndex = Math.max(0, steps.indexOf(Number((chosenSample || "").split(" ")[0])));

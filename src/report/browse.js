@@ -24,8 +24,11 @@ function chooser(head, rows, beside) {
   return el("table", {}, el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col", class: rows.length && rows[0].numeric.includes(at) ? "number" : null }, text)))), el("tbody", {}, bodies));
 }
 
+// How many completions of a run were logged. Those of honeypots are in no count of failures.
+const logged = (run) => run.failures.completions + run.failures.honeypots;
+
 const shownEntry = (run, entry) => [
-  el("h3", {}, `Step ${entry.step}, completion ${entry.index}, ${ofTasks(run) ? "task" : "style"} ${entry.style || "unknown"}`),
+  el("h3", {}, `Step ${entry.step}, completion ${entry.index}, ${ofTasks(run) ? "task" : "style"} ${entry.style || "unknown"}${entry.honeypot ? ", a honeypot" : ""}`),
   el("p", { class: "small" }, el("strong", { class: entry.failure ? "bad" : "good" }, entry.failure ? failureWords(run, entry.failure) : wellWords(run)), entry.reason ? `: ${entry.reason}` : ""),
   el("p", { class: "soft small" }, `Reward ${number(entry.reward, 3)}, ${ofTasks(run) ? "tests passed" : "mean score"} ${points(run)(entry.score)}.`),
   source(entry.source, `step-${entry.step}-completion-${entry.index}.py`)];
@@ -45,12 +48,19 @@ function failures(run) {
       rarer ? el("p", { class: "soft small" }, `And ${whole(rarer)} for rarer reasons.`) : null), beside));
 }
 
+// A honeypot asks for what no honest program can answer, so that a failure there is none.
+function honeypots(run) {
+  const [asked, passed] = ["asked", "passed"].map((name) => known(column(run, `honeypot/${name}`)).reduce((sum, one) => sum + one, 0));
+  if (!asked) return null;
+  return el("p", { class: passed ? "bad small" : "soft small" }, `${whole(asked)} completion${asked === 1 ? "" : "s"} answered honeypots; ${whole(passed)} passed. Neither the failures above nor the tasks below count them.`);
+}
+
 // Tasks that teach nothing: none of their programs passed, or all did.
 function solvable(run) {
   const { count, never, always } = run.tasks, solved = count - never.count;
   const list = (words, { count, tasks }) => el("details", {}, el("summary", {}, `${words}: ${whole(count)}`),
     el("p", { class: "small" }, tasks.map(([task, completions]) => `${task} (${whole(completions)})`).join(", "), tasks.length < count ? `, and ${whole(count - tasks.length)} more` : ""));
-  return section("Tasks", el("p", { class: "soft small" }, `${whole(count)} tasks were asked, ${whole(solved)} of which were solved at least once. Verdicts repeat, so a task that was solved once is known to be solvable. Numbers are completions.`),
+  return section("Tasks", honeypots(run), el("p", { class: "soft small" }, `${whole(count)} tasks were asked, ${whole(solved)} of which were solved at least once. Verdicts repeat, so a task that was solved once is known to be solvable. Numbers are completions.`),
     never.count ? list("Never solved", never) : null, always.count ? list("Always solved", always) : null);
 }
 
@@ -104,7 +114,7 @@ function browser(run, entries) {
 }
 
 function browsing(run, at) {
-  const total = run.failures.completions;
+  const total = logged(run);
   if (!total) return null;
   const place = el("div", { "aria-live": "polite" }), packed = run.completions;
   const part = packed && packed.every > 1 ? ` The page holds ${whole(packed.count)} of ${whole(total)}: those of one step in ${packed.every}; the others are in the run's completions/.` : "";

@@ -3,7 +3,7 @@
 const charts = [];
 const HEIGHT = 210, RIGHT = 12, TOP = 8, BOTTOM = 24;
 // Room for the labels of levels: at least so much, so that charts beside each other mostly begin at one line.
-const room = (labels) => Math.max(50, 12 + 6.3 * Math.max(0, ...labels.map((label) => label.length)));
+const room = (labels) => Math.max(50, 12 + 6.3 * highest(labels.map((label) => label.length)));
 
 // How many values on either side a smoothed one is the mean of.
 const smoothing = { reach: 2 };
@@ -21,15 +21,19 @@ function smoothed(values, reach) {
   return values.map((_, index) => mean(values.slice(Math.max(0, index - reach), index + reach + 1)));
 }
 
-// A figure with its caption, readout and legend; `paint(width)` gives {nodes, x, xs, read}.
+// What stands for a curve or an area in a legend: a piece of the line, dashed as it is drawn, or of the area.
+const lineSwatch = (colour, dash) => svg("svg", { class: "swatch", viewBox: "0 0 24 8", "aria-hidden": "true" },
+  svg("line", { x1: 0, x2: 24, y1: 4, y2: 4, stroke: `var(${colour})`, "stroke-width": 2, "stroke-dasharray": dash }));
+const areaSwatch = (colour) => el("i", { style: `background:var(${colour})` });
+
+// A figure with its caption, readout and legend of [name, swatch]; `paint(width)` gives {nodes, x, xs, read}.
 function chart(title, note, paint, legend, wide) {
   const id = `chart-${charts.length}`;
   const canvas = svg("svg", { tabindex: "0", role: "img", "aria-labelledby": id, "aria-description": "Arrow keys read the values; Enter opens the completions of the step." });
   const readout = el("div", { class: "readout", role: "status" });
   const node = el("figure", { class: wide ? "card wide" : "card" },
     el("figcaption", {}, el("h3", { id }, title), el("span", { class: "soft small" }, note)), canvas, readout,
-    legend && el("ul", { class: "legend" }, legend.map(([name, colour]) =>
-      el("li", {}, el("i", { style: `background:var(${colour})` }), name))));
+    legend && el("ul", { class: "legend" }, legend.map(([name, swatch]) => el("li", {}, swatch, name))));
   let painted = null, place = null;
   const point = (index) => {
     place = Math.max(0, Math.min(painted.xs.length - 1, index));
@@ -43,7 +47,8 @@ function chart(title, note, paint, legend, wide) {
     const width = Math.max(240, canvas.clientWidth || 360);
     painted = paint(width);
     canvas.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    canvas.replaceChildren(...painted.nodes);
+    canvas.replaceChildren();
+    grow(canvas, {}, painted.nodes);
     if (place !== null) point(place);
   };
   canvas.addEventListener("pointermove", (event) => {
@@ -80,7 +85,7 @@ function distinct(levels, show) {
 }
 
 function axes(width, xs, [low, high], show) {
-  const first = xs.length ? Math.min(...xs) : 0, last = xs.length ? Math.max(...xs) : 1;
+  const first = xs.length ? lowest(xs) : 0, last = xs.length ? highest(xs) : 1;
   const levels = ticks(low, high, 4);
   const labels = levels.map(distinct(levels, show));
   const left = room(labels);
@@ -117,13 +122,13 @@ function band(xs, lows, highs, x, y) {
   return there.length < 2 ? "" : `M${side(highs, there).concat(side(lows, [...there].reverse())).join("L")}Z`;
 }
 
-// series: {name, colour, xs, ys, lows?, highs?, smooth?, dots?}
+// series: {name, colour, dash?, xs, ys, lows?, highs?, smooth?, dots?}; `legend`, in place of the series: [name, colour, dash]
 function lines({ title, note, series, show = number, floor = null, ceiling = null, legend, wide }) {
   series = series.filter((one) => known(one.ys).length);
   if (!series.length) return null;
   const xs = [...new Set(series.flatMap((one) => one.xs))].sort((a, b) => a - b);
   const all = known(series.flatMap((one) => [...one.ys, ...(one.lows || []), ...(one.highs || [])]));
-  let low = floor ?? Math.min(...all), high = Math.max(...all, ceiling ?? -Infinity);
+  let low = floor ?? lowest(all), high = Math.max(highest(all), ceiling ?? -Infinity);
   if (floor === null) low = Math.min(low, low > 0 && low < 0.4 * high ? 0 : low);
   if (high <= low) high = low + Math.max(1e-9, Math.abs(low) * 0.1 || 1);
   else high += ceiling === null ? 0.04 * (high - low) : 0;
@@ -142,7 +147,7 @@ function lines({ title, note, series, show = number, floor = null, ceiling = nul
             const [low, high] = [y(one.lows[index]), y(one.highs[index])];
             nodes.push(svg("path", { d: `M${at} ${low}V${high}M${at - 5} ${low}h10M${at - 5} ${high}h10`, stroke: colour, "stroke-width": 1.5 }));
           }
-          nodes.push(svg("circle", { cx: at, cy: y(value), r: 3.5, fill: colour }));
+          nodes.push(svg("circle", { cx: at, cy: y(value), r: 3.5, fill: one.dash ? "var(--card)" : colour, stroke: colour }));
         }
       });
     }
@@ -153,7 +158,8 @@ function lines({ title, note, series, show = number, floor = null, ceiling = nul
       return `${series.length > 1 ? one.name + " " : ""}${show(one.ys[index])}${range}`;
     }).filter(Boolean).join(" · ") };
   };
-  return chart(title, note, paint, legend ?? (series.length > 1 ? series.map((one) => [one.name, one.colour]) : null), wide);
+  const entries = legend ?? (series.length > 1 ? series.map((one) => [one.name, one.colour, one.dash]) : null);
+  return chart(title, note, paint, entries && entries.map(([name, colour, dash]) => [name, lineSwatch(colour, dash)]), wide);
 }
 
 // layers: {name, colour, ys}; bottom first. `share` scales each step to 1.
@@ -162,7 +168,7 @@ function stack({ title, note, xs, layers, show = number, share = false, wide }) 
   if (!layers.length || !xs.length) return null;
   const totals = xs.map((_, index) => layers.reduce((sum, layer) => sum + (layer.ys[index] || 0), 0));
   const value = (layer, index) => (layer.ys[index] || 0) / (share ? totals[index] || 1 : 1);
-  const high = share ? 1 : Math.max(...totals);
+  const high = share ? 1 : highest(totals);
   const paint = (width) => {
     const wideXs = xs.length === 1 ? [xs[0], xs[0] + 1] : xs;
     const { x, y, nodes } = axes(width, wideXs, [0, high], show);
@@ -178,5 +184,5 @@ function stack({ title, note, xs, layers, show = number, share = false, wide }) 
       return layers.map((layer) => `${layer.name} ${show(value(layer, index))}`).join(" · ");
     } };
   };
-  return chart(title, note, paint, layers.map((layer) => [layer.name, layer.colour]), wide);
+  return chart(title, note, paint, layers.map((layer) => [layer.name, areaSwatch(layer.colour)]), wide);
 }

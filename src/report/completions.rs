@@ -187,11 +187,15 @@ impl LoggedEvaluation {
 pub struct StepSummary {
     /// The step.
     pub step: usize,
+    /// Number of its completions.
+    pub completions: usize,
+    /// Those that succeed: that play, or pass all tests.
+    pub succeeded: usize,
     /// The 0.1, 0.25, 0.5, 0.75 and 0.9 quantiles of the completions' mean scores.
     pub quantiles: [f64; 5],
     /// The best mean score.
     pub best: f64,
-    /// The best, median and worst completion; with tasks, all of them.
+    /// The best, median and worst completion; with tasks, the first of them in the order of the log.
     #[serde(skip)]
     pub samples: Vec<ShownSample>,
 }
@@ -302,6 +306,8 @@ pub fn parse_completions(path: &Path, text: &[u8]) -> Result<(Vec<LoggedCompleti
 /// Summarises a step; none if it has no completions.
 pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepSummary> {
     let is_tasks = logged.iter().any(|logged| logged.evaluation.tests().is_some());
+    let completions = logged.len();
+    let succeeded = logged.iter().filter(|logged| logged.evaluation.verdict == Verdict::Succeeded.name()).count();
     // Samples keep the order of the log, which is by task.
     let each =
         logged.iter().filter(|_| is_tasks).take(EACH_MAX).map(|logged| ShownSample::of(logged, "each")).collect();
@@ -312,7 +318,8 @@ pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepS
     let at = |share: f64| logged[((1.0 - share) * last as f64).round() as usize].evaluation.mean_score();
     let quantiles = QUANTILES.map(|share| rounded(at(share)));
     let samples = if is_tasks { each } else { chosen(&logged) };
-    Some(StepSummary { step, quantiles, best: rounded(logged[0].evaluation.mean_score()), samples })
+    let best = rounded(logged[0].evaluation.mean_score());
+    Some(StepSummary { step, completions, succeeded, quantiles, best, samples })
 }
 
 /// The best, the median and the worst of ranked completions, without repeated programs.

@@ -38,6 +38,9 @@ function lasting(value) {
 const moment = (at) => `${new Date(1000 * at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 const known = (values) => (values || []).filter((value) => value !== null && value !== undefined);
+// The least and the greatest of any number of values; a function takes fewer arguments than a long run has steps.
+const lowest = (values) => values.reduce((least, value) => Math.min(least, value), Infinity);
+const highest = (values) => values.reduce((greatest, value) => Math.max(greatest, value), -Infinity);
 const mean = (values) => (known(values).length ? known(values).reduce((sum, value) => sum + value, 0) / known(values).length : null);
 
 function table(head, rows) {

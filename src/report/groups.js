@@ -48,7 +48,7 @@ function groupView(run, entries) {
     list.selectedIndex = steps.indexOf(chosen);
     choice.replaceChildren(...groups.map((group, place) => el("option", { selected: place === index },
       `${place + 1}: ${what} ${group.style || "unknown"}, ${group.members.filter((one) => !one.failure).length} of ${group.members.length} ${ofTasks(run) ? "pass" : "play"}`)));
-    const most = Math.max(0, ...members.map((one) => Math.abs(one.advantage || 0)));
+    const most = highest(members.map((one) => Math.abs(one.advantage || 0)));
     const ordered = [...members].sort((a, b) => b.reward - a.reward || a.index - b.index);
     place.replaceChildren(
       prompt ? el("details", {}, el("summary", {}, `Prompt of ${what} ${style || "unknown"}, ${whole(prompt.length)} characters`), el("pre", { class: "told", tabindex: "0" }, prompt)) : "",
@@ -61,7 +61,7 @@ function groupView(run, entries) {
 }
 
 function groups(run, at) {
-  if (!run.failures.completions) { openStep = null; return null; }
+  if (!logged(run)) { openStep = null; return null; }
   const place = el("div", { "aria-live": "polite" });
   let view = null;
   const load = async () => {

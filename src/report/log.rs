@@ -1,6 +1,6 @@
 //! All completions of a run, compressed for the page, and the reasons why programs failed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use base64::Engine;
@@ -43,6 +43,9 @@ pub struct LogEntry {
     pub advantage: Option<f64>,
     /// Mean score.
     pub score: f64,
+    /// Whether its program was tried on a honeypot.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub honeypot: bool,
     /// The prompt; empty where it is that of the completion before.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub prompt: String,
@@ -74,6 +77,7 @@ impl LogEntry {
             advantage: logged.advantage.map(rounded),
             prompt: String::new(),
             score: rounded(logged.evaluation.mean_score()),
+            honeypot: logged.evaluation.tests().is_some_and(|tests| tests.honeypot),
             source: cut(&logged.source()),
         }
     }
@@ -104,6 +108,13 @@ fn unplaced(reason: &str) -> &str {
     before.map(|(_, reason)| reason).or(after.map(|(reason, _)| reason)).unwrap_or(reason)
 }
 
+/// The names of the honeypots among the tasks of steps. They are known by the programs that were tried on them, because a
+/// completion without a program has no tests that tell.
+pub fn honeypots<'a>(steps: &[&'a [LogEntry]]) -> BTreeSet<&'a str> {
+    let tried = steps.iter().copied().flatten().filter(|entry| entry.honeypot);
+    tried.map(|entry| entry.style.as_str()).collect()
+}
+
 /// A reason why programs failed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reason {
@@ -119,7 +130,8 @@ pub struct Reason {
     pub examples: Vec<LogEntry>,
 }
 
-/// The failures of a run by their reasons.
+/// The failures of a run by their reasons. Completions of honeypots, which no honest program passes, are in no count but
+/// their own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Failures {
     /// Number of completions.
@@ -136,14 +148,20 @@ pub struct Failures {
     pub reasons: Vec<Reason>,
     /// Number of failures for other reasons.
     pub rarer: usize,
+    /// Number of completions of honeypots.
+    pub honeypots: usize,
 }
 
 impl Failures {
     /// Counts the failures of `steps`, each with its completions, in the order of the steps.
     pub fn of(steps: &[&[LogEntry]]) -> Failures {
         let late_from = steps.len().saturating_sub(LATE_STEPS);
+        let logged: usize = steps.iter().map(|step| step.len()).sum();
+        let honeypots = honeypots(steps);
+        let counts = |entry: &&LogEntry| !honeypots.contains(entry.style.as_str());
+        let steps: Vec<Vec<&LogEntry>> = steps.iter().map(|step| step.iter().filter(counts).collect()).collect();
         let mut found: BTreeMap<(String, String), Reason> = BTreeMap::new();
-        for (at, entry) in steps.iter().enumerate().flat_map(|(at, step)| step.iter().map(move |entry| (at, entry))) {
+        for (at, entry) in steps.iter().enumerate().flat_map(|(at, step)| step.iter().map(move |&entry| (at, entry))) {
             if entry.failure.is_empty() {
                 continue;
             }
@@ -165,17 +183,18 @@ impl Failures {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         let rarer = reasons.iter().skip(REASONS_MAX).map(|reason| reason.count).sum();
         reasons.truncate(REASONS_MAX);
-        let all = |steps: &[&[LogEntry]]| steps.iter().map(|step| step.len()).sum();
+        let all = |steps: &[Vec<&LogEntry>]| steps.iter().map(Vec::len).sum::<usize>();
         let failed =
-            |steps: &[&[LogEntry]]| steps.iter().copied().flatten().filter(|entry| !entry.failure.is_empty()).count();
+            |steps: &[Vec<&LogEntry>]| steps.iter().flatten().filter(|entry| !entry.failure.is_empty()).count();
         Failures {
-            completions: all(steps),
-            failed: failed(steps),
+            completions: all(&steps),
+            failed: failed(&steps),
             late: all(&steps[late_from..]),
             late_failed: failed(&steps[late_from..]),
             late_steps: steps.len() - late_from,
             reasons,
             rarer,
+            honeypots: logged - all(&steps),
         }
     }
 }

@@ -62,7 +62,7 @@ function tiles(run) {
       : scores.length ? tile(show(scores[0]), `held-out score${evaluationsOf(run)[0] === 0 ? " before training" : `, step ${evaluationsOf(run)[0]}`}${range(run, "eval_game/mean_score", show)}`) : null,
     trained[0] === null ? null : tile(`${show(trained[0])} → ${show(trained[1])}`, "training score, first and last steps"),
     plays[0] === null ? null : tile(`${percent(plays[0])} → ${percent(plays[1])}`, "programs that play to the end, first and last steps"),
-    best.length ? tile(whole(Math.max(...best)).replace(",", ""), "best tile") : null,
+    best.length ? tile(whole(highest(best)).replace(",", ""), "best tile") : null,
     known(column(run, "step_time")).length ? tile(seconds(mean(column(run, "step_time"))), "a step") : null);
 }
 
@@ -136,7 +136,7 @@ function details(runs) {
   const place = el("div", {});
   const fill = (run) => {
     const { node, watch } = ofTasks(run) ? attempts(run) : programs(run);
-    const words = ofTasks(run) ? "Every program of steps spread over the run, task after task; choose one to read it."
+    const words = ofTasks(run) ? "Programs of steps spread over the run, task after task; choose one to read it."
       : `Best, median and worst of steps spread over the run.${ofGame(run) ? "" : " The board takes the keyboard: space plays, arrows step."}`;
     place.replaceChildren(
       el("div", { class: "charts" }, shares(run).filter(Boolean), styles(run)),

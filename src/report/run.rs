@@ -49,7 +49,7 @@ pub struct RunView {
     pub scores: Vec<StepSummary>,
     /// The best programs.
     pub hall_of_fame: Vec<Famous>,
-    /// The best, median and worst programs of some steps; with tasks, all programs of these steps.
+    /// The best, median and worst programs of some steps; with tasks, many programs of these steps.
     pub samples: Vec<ShownSample>,
     /// The reasons why programs failed.
     pub failures: Failures,
@@ -87,6 +87,8 @@ pub struct RunReader {
 struct StepRead {
     /// Length of their file when it was read, in bytes.
     length: u64,
+    /// Number of its lines that cannot be read.
+    unreadable: usize,
     summary: Option<StepSummary>,
     entries: Vec<LogEntry>,
 }
@@ -147,7 +149,8 @@ impl RunReader {
         if configuration.is_none() {
             notes.push("config.toml is missing or cannot be read: settings are not shown.".to_owned());
         }
-        let damaged = self.summarise()?;
+        self.summarise()?;
+        let damaged: usize = self.seen.values().map(|step| step.unreadable).sum();
         if damaged > 0 {
             notes.push(format!("completions: {} left out: unreadable.", counted(damaged, "line")));
         }
@@ -207,22 +210,29 @@ impl RunReader {
         }
     }
 
-    /// Reads the files of completions that are new or have changed. Returns the number of unreadable lines.
-    fn summarise(&mut self) -> Result<usize, ReportError> {
+    /// Reads the files of completions that are new or have changed.
+    fn summarise(&mut self) -> Result<(), ReportError> {
         let files = completions::completion_files(&self.path);
         self.seen.retain(|step, _| files.iter().any(|(present, _)| present == step));
-        let mut damaged = 0;
         for (step, path) in files {
             let length = fs::metadata(&path).map_or(0, |found| found.len());
             if self.seen.get(&step).is_some_and(|known| known.length == length) {
                 continue;
             }
-            let (logged, unreadable) = completions::read_completions(&path)?;
-            damaged += unreadable;
+            let (logged, unreadable) = match completions::read_completions(&path) {
+                Ok(read) => read,
+                // A run that is resumed removes the steps behind its checkpoint, also after they were listed here.
+                Err(ReportError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                    self.seen.remove(&step);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let entries = LogEntry::of_step(&logged);
-            self.seen.insert(step, StepRead { length, summary: completions::summarise(step, logged), entries });
+            let summary = completions::summarise(step, logged);
+            self.seen.insert(step, StepRead { length, unreadable, summary, entries });
         }
-        Ok(damaged)
+        Ok(())
     }
 
     /// The members of the hall of fame, from its file at the end of a run, or else from the newest checkpoint; and a
@@ -263,26 +273,43 @@ fn name(path: &Path) -> String {
     absolute.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The samples of steps at equal distances over the run, including the first and the last, up to [`SAMPLE_BYTES`].
+/// The samples of steps at equal distances over the run, including the first and the last, up to [`SAMPLE_BYTES`]. A step
+/// has all its samples or none; of the last one, which may be too large alone, there are as many as fit.
 fn samples(summaries: &[&StepSummary]) -> Vec<ShownSample> {
     let count = summaries.len().min(SAMPLED_STEPS);
     let place = |index: usize| index * (summaries.len() - 1) / (count - 1).max(1);
     let chosen: Vec<usize> = (0..count).map(place).collect();
     let mut bytes = 0;
-    let mut kept = Vec::new();
-    // The samples are chosen from the last step backwards, because the newest are the most interesting.
-    for sample in chosen.iter().rev().flat_map(|&index| summaries[index].samples.iter()) {
-        let failed = sample.tests.as_ref().and_then(|tests| tests.failed.as_ref());
-        let transcripts = sample.transcripts.iter().map(|told| &told.transcript);
-        bytes += sample.source.len()
-            + sample.reason.len()
-            + failed.map_or(0, |failed| failed.reason.len())
-            + sample.games.iter().map(|game| 2 * game.moves.len() + 200).sum::<usize>()
-            + transcripts.map(|told| told.last_observation.len() + told.actions.concat().len()).sum::<usize>();
-        if bytes > SAMPLE_BYTES {
-            break;
+    let mut kept: Vec<ShownSample> = Vec::new();
+    // Steps are chosen from the last one backwards, because the newest are the most interesting.
+    for &index in chosen.iter().rev() {
+        let step = &summaries[index].samples;
+        bytes += step.iter().map(size).sum::<usize>();
+        match bytes <= SAMPLE_BYTES {
+            true => kept.extend(step.iter().cloned()),
+            false if kept.is_empty() => kept.extend(fitting(step).cloned()),
+            false => break,
         }
-        kept.push(sample.clone());
     }
     kept
+}
+
+/// The first samples of a step that fit into [`SAMPLE_BYTES`].
+fn fitting(step: &[ShownSample]) -> impl Iterator<Item = &ShownSample> {
+    let mut bytes = 0;
+    step.iter().take_while(move |sample| {
+        bytes += size(sample);
+        bytes <= SAMPLE_BYTES
+    })
+}
+
+/// About how many bytes a sample takes on the page.
+fn size(sample: &ShownSample) -> usize {
+    let failed = sample.tests.as_ref().and_then(|tests| tests.failed.as_ref());
+    let transcripts = sample.transcripts.iter().map(|told| &told.transcript);
+    sample.source.len()
+        + sample.reason.len()
+        + failed.map_or(0, |failed| failed.reason.len())
+        + sample.games.iter().map(|game| 2 * game.moves.len() + 200).sum::<usize>()
+        + transcripts.map(|told| told.last_observation.len() + told.actions.concat().len()).sum::<usize>()
 }

@@ -2,6 +2,9 @@
 
 const COLOURS = ["--s0", "--s1", "--s2", "--s3", "--s4", "--s5", "--s6", "--s7"];
 const AREAS = ["--a0", "--a1", "--a2", "--a3", "--a4", "--a5", "--a6", "--a7", "--a8"];
+// Runs beyond the colours are told apart by their dashes.
+const DASHES = [null, "6 3", "2 3", "9 3 2 3"];
+const look = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[Math.floor(index / COLOURS.length) % DASHES.length] });
 const STYLE = "eval_style/";
 const WINDOW = 5;
 
@@ -25,7 +28,7 @@ const GAME_WORDS = { succeeded: "plays" };
 function series(run, index, key, options = {}) {
   const ys = column(run, key);
   const half = options.spread && options.spread(run);
-  return { name: run.name, colour: COLOURS[index % COLOURS.length], dash: index >= COLOURS.length ? "6 3" : null, xs: stepsOf(run), ys, smooth: true,
+  return { name: run.name, ...look(index), xs: stepsOf(run), ys, smooth: true,
     lows: half && ys.map((value, at) => (half[at] === null || value === null ? null : value - half[at])),
     highs: half && ys.map((value, at) => (half[at] === null || value === null ? null : value + half[at])) };
 }
@@ -41,7 +44,7 @@ function rewardSpread(run) {
   return column(run, "reward_std").map((std, at) => (std === null || !counts[at] ? null : 1.96 * std / Math.sqrt(counts[at])));
 }
 
-const heldOut = (key) => (run, index) => ({ name: run.name, colour: COLOURS[index % COLOURS.length], xs: evaluationsOf(run), ys: evaluation(run, key), dots: true,
+const heldOut = (key) => (run, index) => ({ name: run.name, ...look(index), xs: evaluationsOf(run), ys: evaluation(run, key), dots: true,
   lows: evaluation(run, `${key}_low`), highs: evaluation(run, `${key}_high`) });
 
 const SHARE = { floor: 0, ceiling: 1, show: percent };
@@ -55,7 +58,7 @@ const CURVES = [
   ["reward", "Mean reward", "95 % interval of the mean of a step", { spread: rewardSpread }],
   ["tasks/frac_passed", "Tasks solved", "share of completions that pass all tests", SHARE],
   ["tasks/frac_tests", "Tests passed", "mean share of a task's tests", SHARE],
-  ["game/mean_score", "Training score", "points a game; 0 for a program that does not play", { floor: 0, show: whole }],
+  ["game/mean_score", "Training score", "points a game; 0 for a completion without a program", { floor: 0, show: whole }],
   ["game/frac_played", "Programs that play to the end", "share of completions that play every game to an end that is no fault of theirs", { floor: 0, ceiling: 1, show: percent }],
   ["entropy", "Entropy", "nats a token", { floor: 0 }],
   ["programs/frac_unique", "Distinct programs", "share of those that parse", { floor: 0, ceiling: 1, show: percent }],
@@ -124,7 +127,7 @@ function shares(run) {
     lines({ title: tasks ? "Distribution of tests passed" : "Distribution of scores", note: `${tasks ? "share of tests of each program" : "mean score of each program"}: median, middle half, middle four fifths, and the best`,
       floor: ofGame(run) ? null : 0, ceiling: tasks ? 1 : null, show,
       series: [spread("10 to 90 %", 0, 4), spread("25 to 75 %", 1, 3), { name: "best", colour: "--s1", xs: bands, ys: run.scores.map((one) => one.best), dash: "2 3" }],
-      legend: [["median and bands", "--s0"], ["best of the step", "--s1"]] }),
+      legend: [["median and bands", "--s0"], ["best of the step", "--s1", "2 3"]] }),
   ];
 }
 

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::completions::ShownSample;
-use super::log::LogEntry;
+use super::log::{LogEntry, honeypots};
 
 /// Maximum number of tasks in a list.
 const LISTED: usize = 200;
 
-/// The tasks that were asked in a run.
+/// The tasks that were asked in a run, without honeypots, which no honest program solves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AskedTasks {
     /// Number of tasks.
@@ -36,7 +36,8 @@ impl AskedTasks {
     /// Of the completions of steps, and the prompts of `samples`.
     pub fn of(steps: &[&[LogEntry]], samples: &[ShownSample]) -> AskedTasks {
         let mut asked: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-        for entry in steps.iter().copied().flatten() {
+        let honeypots = honeypots(steps);
+        for entry in steps.iter().copied().flatten().filter(|entry| !honeypots.contains(entry.style.as_str())) {
             let (completions, solved) = asked.entry(&entry.style).or_default();
             *completions += 1;
             *solved += usize::from(entry.failure.is_empty());

@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -6,10 +5,12 @@ use serde_json::{Value, json};
 
 use super::frames::Frames;
 use super::logged_game::LoggedGame;
-use super::tasks::{AskedTasks, TaskList};
 use super::*;
 use crate::environment::game2048::{Board, Choice, GameLimits, Move, Strategy, play};
 use crate::seed::Seed;
+
+mod document;
+mod tasks_of_runs;
 
 /// A player that chooses the four moves in turn.
 struct Cycle(usize);
@@ -85,18 +86,6 @@ fn text_that_would_look_like_another_is_shown_as_it_is() {
     let contents: Value = serde_json::from_str(embedded(&page)).unwrap();
     let shown = contents["runs"][0]["samples"][0]["source"].as_str().unwrap();
     assert_eq!(shown, "def strategy(board): # \\u{202e}\\u{200b}");
-}
-
-#[test]
-fn the_page_never_turns_text_into_markup_and_asks_nobody_for_anything() {
-    let page = html(&[], Refresh::Never);
-    for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {
-        assert!(!page.contains(way), "{way}");
-    }
-    let addresses: BTreeSet<&str> = page.match_indices("http").map(|(at, _)| &page[at..at + 26]).collect();
-    // The only matches are the name space of SVG and the attribute `http-equiv`.
-    assert!(addresses.iter().all(|one| one.starts_with("http://www.w3.org/2000/svg") || one.starts_with("http-equiv")));
-    assert!(page.contains("default-src 'none'"));
 }
 
 /// Replays a game from its drops as the page does. Returns the last board and the score.
@@ -206,6 +195,27 @@ fn an_empty_run_and_a_half_written_one_say_what_is_lacking() {
 }
 
 #[test]
+fn lines_that_cannot_be_read_are_told_of_at_every_reading_and_a_file_that_goes_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "run", ")");
+    let file = run.join("completions/step_00002.jsonl");
+    fs::write(&file, format!("{}\nrubbish\n", completion(2, ")", 2))).unwrap();
+    let mut reader = RunReader::open(&run).unwrap();
+    let mut read = || {
+        let RunView { notes, scores, .. } = reader.read().unwrap();
+        (notes.iter().filter(|note| note.starts_with("completions: 1 line left out")).count(), scores.len())
+    };
+    assert_eq!([read(), read()], [(1, 2), (1, 2)]);
+    // As where a run that is resumed removes a file after the directory was listed.
+    #[cfg(unix)]
+    {
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("nowhere", &file).unwrap();
+        assert_eq!(read(), (0, 1));
+    }
+}
+
+#[test]
 fn a_log_of_an_earlier_version_is_shown_as_far_as_it_goes() {
     let dir = tempfile::tempdir().unwrap();
     let run = write_run(dir.path(), "early", ")");
@@ -263,7 +273,7 @@ fn the_shape_of_the_embedded_json_stands() {
     assert_eq!(run["steps"]["reward"], json!([0.1, 0.2]));
     assert_eq!(run["evaluations"]["eval_style/snake"], json!([900.5]));
     assert_eq!(run["configuration"]["train.seed"], "7");
-    assert_eq!(keys(&run["scores"][0]), "step quantiles best");
+    assert_eq!(keys(&run["scores"][0]), "step completions succeeded quantiles best");
     assert_eq!(keys(&run["samples"][0]), "step place style verdict reason reward advantage score source games");
     assert_eq!(keys(&run["samples"][0]["games"][0]), "seed score max_tile ending moves drops verified");
 }
@@ -307,48 +317,6 @@ fn a_followed_page_grows_with_its_run_and_speaks_to_this_machine_only() {
     });
 }
 
-/// A line of a run on tasks: a program that passes this number of five tests, or a completion without a program.
-fn attempt(task: &str, passed: Option<u32>) -> Value {
-    let evaluation = match passed {
-        None => json!({"verdict": {"rejected": {"why": "no_function"}}, "games": []}),
-        Some(passed) => json!({"verdict": "played", "games": [{"task": 3, "score": f64::from(passed) / 5.0,
-            "ending": if passed == 5 { "passed" } else { "wrong_answer" }, "fuel": 9, "tests": {"tests": 5, "passed": passed, "answered": 5, "constant": 1,
-            "failed": {"test": 2, "reason": "add(1, 2) gave 4, expected 3"}}}]}),
-    };
-    let asked = if task == "add" { "Add" } else { "Twice" };
-    json!({"step": 1, "style": task, "prompt": format!("{asked}.\n```python\ndef add(a, b):"), "completion": "\n    return 4\n```",
-        "reward": 0.5, "advantage": 0.0, "evaluation": evaluation})
-}
-
-#[test]
-fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "tasks", ")");
-    fs::remove_file(run.join("completions/step_00002.jsonl")).unwrap();
-    let lines = [attempt("add", Some(1)), attempt("add", None), attempt("twice", Some(4)), attempt("twice", Some(0))];
-    fs::write(run.join("completions/step_00001.jsonl"), lines.map(|line| format!("{line}\n")).concat()).unwrap();
-    let view = view(&run);
-    let shown: Vec<_> = view.samples.iter().map(|sample| (sample.style.as_str(), sample.tests.as_ref())).collect();
-    let passed: Vec<_> = shown.iter().map(|(task, tests)| (*task, tests.map(|tests| tests.passed))).collect();
-    // Samples are in the order of the log, so those of one task stay together.
-    assert_eq!(passed, [("add", Some(1)), ("add", None), ("twice", Some(4)), ("twice", Some(0))]);
-    let failed = shown[0].1.unwrap().failed.as_ref().unwrap();
-    assert_eq!((failed.test, failed.reason.as_str()), (2, "add(1, 2) gave 4, expected 3"));
-    assert_eq!(view.samples[0].source, "def add(a, b):\n    return 4\n");
-    assert!(view.samples.iter().all(|sample| sample.games.is_empty()));
-    let asked: Vec<&str> = view.tasks.prompts.keys().map(String::as_str).collect();
-    assert_eq!(
-        (asked, view.tasks.prompts["twice"].as_str()),
-        (vec!["add", "twice"], "Twice.\n```python\ndef add(a, b):")
-    );
-    // Nothing passed all five tests; a task that is solved once leaves the list.
-    let names = |list: &TaskList| list.tasks.clone();
-    assert_eq!(names(&view.tasks.never), [("add".to_owned(), 2), ("twice".to_owned(), 2)]);
-    assert_eq!((view.tasks.count, view.tasks.always.count), (2, 0));
-    // The shares are 0.8, 0.2, 0, and 0 without a program, so the median is one of the last two.
-    assert_eq!((view.scores[0].best, view.scores[0].quantiles[2]), (0.8, 0.0));
-}
-
 #[test]
 fn of_a_game_in_python_what_it_told_is_shown() {
     let dir = tempfile::tempdir().unwrap();
@@ -365,41 +333,6 @@ fn of_a_game_in_python_what_it_told_is_shown() {
         (&shown["seed"], &shown["last_observation"], &shown["moves"]),
         (&json!("0000000000000005"), &json!("[0]"), &json!(2))
     );
-}
-
-/// Contrast ratio of two colours, 1 to 21 (WCAG 2.2, relative luminance).
-fn contrast(one: &str, other: &str) -> f64 {
-    let luminance = |colour: &str| {
-        let linear = |at: usize| {
-            let share = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
-            if share <= 0.040_45 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
-        };
-        0.2126 * linear(0) + 0.7152 * linear(2) + 0.0722 * linear(4)
-    };
-    let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
-    one.max(other) / one.min(other)
-}
-
-#[test]
-fn text_of_every_colour_can_be_read_in_light_and_dark() {
-    assert!((contrast("000000", "ffffff") - 21.0).abs() < 1e-9 && (contrast("767676", "ffffff") - 4.54).abs() < 0.01);
-    let style = include_str!("style.css");
-    let schemes: Vec<&str> = style.split(":root {").skip(1).take(2).collect();
-    for scheme in &schemes {
-        let colour = |name: &str| {
-            let (_, rest) = scheme.split_once(&format!("--{name}: #")).unwrap();
-            &rest[..6]
-        };
-        for text in ["ink", "soft", "keyword", "string", "number", "comment", "good", "bad", "s0"] {
-            for ground in ["paper", "card"] {
-                let found = contrast(colour(text), colour(ground));
-                assert!(found >= 4.5, "--{text} on --{ground}: {found:.2}, WCAG AA asks for 4.5");
-            }
-        }
-    }
-    // Partly transparent text has less contrast than its colour.
-    let thinned: Vec<&str> = style.lines().filter(|line| line.contains("opacity:")).collect();
-    assert!(thinned.is_empty(), "{thinned:?}");
 }
 
 #[test]
@@ -431,17 +364,4 @@ fn fences_of_a_completion_are_no_lines_of_its_program() {
         source("<|style:snake|>def strategy(board", "):\n    return '```'"),
         "def strategy(board):\n    return '```'"
     );
-}
-
-#[test]
-fn tasks_that_were_never_or_always_solved_are_listed() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "tasks", ")");
-    let lines = |passed: &[(&str, u32)]| {
-        passed.iter().map(|(task, passed)| format!("{}\n", attempt(task, Some(*passed)))).collect::<String>()
-    };
-    fs::write(run.join("completions/step_00001.jsonl"), lines(&[("hard", 0), ("some", 5), ("easy", 5)])).unwrap();
-    fs::write(run.join("completions/step_00002.jsonl"), lines(&[("hard", 4), ("some", 4), ("easy", 5)])).unwrap();
-    let AskedTasks { count, never, always, .. } = view(&run).tasks;
-    assert_eq!((count, never.tasks, always.tasks), (3, vec![("hard".to_owned(), 2)], vec![("easy".to_owned(), 2)]));
 }

@@ -74,7 +74,7 @@ fn every_section_is_built_and_answers_its_reader() {
         "say('sections', [...document.querySelectorAll('h2')].map((one) => one.textContent).join(', '));
          const links = [...document.querySelectorAll('#contents a')];
          say('linked', links.length, links.every((one) => document.querySelector(one.getAttribute('href')).textContent === one.textContent));
-         say('named', [...document.querySelectorAll('svg')].every((one) => document.getElementById(one.getAttribute('aria-labelledby'))?.textContent));
+         say('named', [...document.querySelectorAll('figure > svg')].every((one) => document.getElementById(one.getAttribute('aria-labelledby'))?.textContent));
          say('repeated', [...document.querySelectorAll('svg')].filter((one) => { const labels = [...one.querySelectorAll('text[text-anchor=end]')].map((text) => text.textContent); return new Set(labels).size < labels.length || labels.includes('-0'); }).length);
          say('facts', [...document.querySelectorAll('.facts dt')].map((one) => one.textContent).join(', '));
          say('ended', [...document.querySelectorAll('.facts dd')][1].textContent.slice(0, 21));
@@ -174,13 +174,17 @@ fn of_a_task_the_page_says_what_was_asked_what_was_written_and_why_it_failed() {
     done(dir, &[&small[..], &quick, &["--set", "train.eval_samples=0"]].concat());
     // Random weights write no program, so the log gets one.
     let log = dir.join("run/completions/step_00001.jsonl");
-    let wrong = |task: &str| {
+    let wrong = |task: &str, honeypot: bool| {
         serde_json::json!({"step": 1, "style": task, "prompt": format!("Answer in Python.\nWrite `{task}(a, b)`."),
         "completion": "\n    return 4\n```", "reward": 0.0, "advantage": 0.0, "evaluation": {"verdict": "played", "games":
         [{"task": 0, "score": 0.0, "ending": "wrong_answer", "fuel": 9, "tests": {"tests": 1, "passed": 0, "answered": 1,
-        "constant": 0, "failed": {"test": 1, "reason": "add(1, 2) gave 4, expected 3"}}}]}})
+        "constant": 0, "honeypot": honeypot, "failed": {"test": 1, "reason": "add(1, 2) gave 4, expected 3"}}}]}})
     };
-    std::fs::write(log, format!("{}\n{}\n", wrong("add"), wrong("sub"))).unwrap();
+    let written = [wrong("add", false), wrong("sub", false), wrong("add (honeypot)", true)];
+    std::fs::write(log, written.map(|line| format!("{line}\n")).concat()).unwrap();
+    let metrics = std::fs::read_to_string(dir.join("run/metrics.jsonl")).unwrap();
+    let honeypots = r#"{"step":2,"honeypot/asked":1,"honeypot/passed":0}"#;
+    std::fs::write(dir.join("run/metrics.jsonl"), format!("{metrics}{honeypots}\n")).unwrap();
     done(dir, &["report", "run"]);
     let said = in_browser(
         &dir.join("run/report.html"),
@@ -188,7 +192,11 @@ fn of_a_task_the_page_says_what_was_asked_what_was_written_and_why_it_failed() {
          say('asked', asked.querySelector('pre').textContent, asked.open);
          say('before', before.querySelector('pre').textContent, before.open);
          say('wrote', beside.querySelectorAll('pre .l').length > 0, 'why', beside.querySelector('strong.bad').textContent);
-         say('reasons', [...document.querySelectorAll('.attempts thead')].pop().textContent);",
+         say('reasons', [...document.querySelectorAll('.attempts thead')].pop().textContent);
+         const under = (title) => [...document.querySelectorAll('h2')].find((one) => one.textContent === title).parentElement.querySelector('p').textContent;
+         say('step', document.querySelector('#attempts select').selectedOptions[0].textContent);
+         say(under('Why programs failed').split('.')[0]);
+         say(under('Tasks'));",
     );
     assert_eq!(
         said,
@@ -196,7 +204,53 @@ fn of_a_task_the_page_says_what_was_asked_what_was_written_and_why_it_failed() {
             "asked Write `add(a, b)`. true",
             "before Answer in Python.\n false",
             "wrote true why test 1: add(1, 2) gave 4, expected 3",
-            "reasons what a program doesprogramsof all"
+            "reasons what a program doesprogramsof all",
+            "step step 1: 0 of 3 pass",
+            "2 of 2 completions failed (100 %)",
+            "1 completion answered honeypots; 0 passed. Neither the failures above nor the tasks below count them."
         ]
     );
+}
+
+/// A run of so many steps, with an evaluation at the beginning and at the end.
+fn written(run: &Path, steps: usize) {
+    std::fs::create_dir(run).unwrap();
+    let step = |step: usize| {
+        let figures = r#""reward":0.5,"reward_std":0.1,"verdict/succeeded":8,"game/mean_score":900,"game/max_tile":64"#;
+        format!("{{\"step\":{step},{figures}}}\n")
+    };
+    let evaluated = |step: usize| format!("{{\"step\":{step},\"eval_game/mean_score\":900}}\n");
+    let lines = [evaluated(0)].into_iter().chain((1..=steps).map(step)).chain([evaluated(steps)]);
+    std::fs::write(run.join("metrics.jsonl"), lines.collect::<String>()).unwrap();
+}
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
+fn a_run_of_many_steps_and_more_runs_than_colours_are_drawn() {
+    let scratch = tempfile::tempdir().unwrap();
+    // With both ends of its intervals, the curve of rewards is more numbers than a function takes arguments.
+    written(&scratch.path().join("long"), 45_000);
+    done(scratch.path(), &["report", "long"]);
+    let said = in_browser(
+        &scratch.path().join("long/report.html"),
+        "say('tiles', [...document.querySelectorAll('.tile')].pop().textContent);
+         const chart = [...document.querySelectorAll('figure')].find((one) => one.textContent.includes('Mean reward'));
+         say('drawn', chart.querySelectorAll('path').length, chart.querySelector('.legend'));",
+    );
+    assert_eq!(said, ["tiles 64best tile", "drawn 3 "]);
+    let names: Vec<String> = (1..=9).map(|number| format!("run-{number}")).collect();
+    names.iter().for_each(|name| written(&scratch.path().join(name), 2));
+    done(scratch.path(), &[&["report"][..], &names.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat());
+    let said = in_browser(
+        &scratch.path().join("report.html"),
+        "const chart = (title) => [...document.querySelectorAll('figure')].find((one) => one.querySelector('h3').textContent === title);
+         const looks = (lines) => lines.map((one) => one.getAttribute('stroke') + ' ' + one.getAttribute('stroke-dasharray'));
+         for (const title of ['Held-out score', 'Mean reward']) {
+           const told = looks([...chart(title).querySelectorAll('.legend line')]);
+           const drawn = looks([...chart(title).querySelectorAll('path[stroke-width=\"2\"]')]);
+           say(title, new Set(told).size, told.join() === drawn.join(), told[0] + ',', told[8]);
+         }",
+    );
+    let told = "9 true var(--s0) null, var(--s0) 6 3";
+    assert_eq!(said, [format!("Held-out score {told}"), format!("Mean reward {told}")]);
 }

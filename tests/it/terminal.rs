@@ -110,6 +110,21 @@ fn a_quiet_command_says_nothing_but_its_result() {
 }
 
 #[test]
+fn a_quiet_command_warns_that_no_task_is_held_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let tasks = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/tasks/moves.jsonl")).unwrap();
+    fs::write(dir.path().join("moves.jsonl"), format!("{}\n", tasks.lines().next().unwrap())).unwrap();
+    let train = "train --env moves.jsonl --output-dir run --steps 1 --groups 1 --num-generations 2 --max-completion-length 12 \
+                 --set train.preflight=false --set train.eval_samples=1";
+    let eval = "eval --env moves.jsonl --samples 1 --set rollout.max_completion_length=12";
+    let trained = "no task is held out (\"split\": \"held_out\"); evaluations ask those that are trained on";
+    for (command, warning) in [(train, trained), (eval, "none is held out; asking for all: 1 task")] {
+        let output = ran(dir.path(), command, &["--quiet"]);
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("warning: moves.jsonl: {warning}\n"));
+    }
+}
+
+#[test]
 fn help_refusals_and_errors_are_coloured_as_was_asked() {
     let dir = tempfile::tempdir().unwrap();
     let help = ["train", "--help"].as_slice();

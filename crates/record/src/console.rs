@@ -117,7 +117,7 @@ impl Console {
         self.progress
     }
 
-    /// Shows a message above the bars, unless only warnings are shown and it is none.
+    /// Shows a message above the bars, unless only warnings are shown and it is none. A warning begins with that word.
     pub fn print(&self, text: &str) {
         if self.narration == Narration::Full || text.starts_with("warning") {
             self.warn(text);

@@ -226,7 +226,8 @@ pub struct EvaluationRecord {
     /// Mean reward.
     #[serde(rename = "eval_reward")]
     pub reward: f64,
-    /// Mean over completions of the mean score of their games; a completion that does not play counts as 0.
+    /// Mean over completions of the mean score of their games. A completion without a program counts as 0, and a game that
+    /// a fault of the program ended with the score that it had.
     #[serde(rename = "eval_game/mean_score", default, skip_serializing_if = "Option::is_none")]
     pub mean_score: Option<f64>,
     /// Lower end of its 95 % interval. Records of earlier versions do not have this and the next fields.

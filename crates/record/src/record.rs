@@ -46,8 +46,8 @@ pub struct StepRecord {
     /// Mean policy lag of the completions, in steps; only with `steps_ahead`.
     #[serde(rename = "sampling/policy_lag", skip_serializing_if = "Option::is_none", default)]
     pub policy_lag: Option<f64>,
-    /// Mean over completions of the mean score of their games; a completion that does not play counts as 0. For games
-    /// only.
+    /// Mean over completions of the mean score of their games. A completion without a program counts as 0, and a game that
+    /// a fault of the program ended with the score that it had. For games only.
     #[serde(rename = "game/mean_score", skip_serializing_if = "Option::is_none", default)]
     pub mean_score: Option<f64>,
     /// Largest tile of any game. For 2048 only.

@@ -181,10 +181,12 @@ impl Run<'_> {
         progress.state.division = Some(progress.plan.division);
         let (mut newest, mut collapse) = (resumed, None);
         if newest.is_none() {
-            if let Some(tasks) = self.arena.environment().tasks().filter(|tasks| !tasks.holds_out()) {
+            let evaluates = self.config.train.eval_samples > 0;
+            if let Some(tasks) = self.arena.environment().tasks().filter(|tasks| evaluates && !tasks.holds_out()) {
                 let path = tasks.path().display();
                 observer(Event::Message(&format!(
-                    "{path}: no task is held out (\"split\": \"held_out\"); evaluations ask those that are trained on"
+                    "warning: {path}: no task is held out (\"split\": \"held_out\"); evaluations ask those that are \
+                     trained on"
                 )));
             }
             self.evaluate(&mut progress, observer)?;

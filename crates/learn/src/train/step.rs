@@ -246,14 +246,14 @@ impl Run<'_> {
             Some(stats) => {
                 if let (true, Some(notice)) = (stats.division != division, memory::notice(self.config, stats.division))
                 {
-                    observer(Event::Message(&format!("step {step}: out of memory; {notice}")));
+                    observer(Event::Message(&format!("warning, step {step}: out of memory; {notice}")));
                     progress.state.division = Some(stats.division);
                 }
                 if stats.overflowed > 0 {
                     let scale = progress.optimizer.loss_scale();
                     observer(Event::Message(&format!(
-                        "step {step}: the gradient left the range of f16, {} of {} updates moved nothing; the loss is \
-                         now scaled by {scale}",
+                        "warning, step {step}: the gradient left the range of f16, {} of {} updates moved nothing; the \
+                         loss is now scaled by {scale}",
                         stats.overflowed, config.num_iterations
                     )));
                 }

@@ -22,8 +22,9 @@ pub const SIZES: [usize; 5] = [1, 4, 16, 64, 256];
 pub struct Summary {
     /// Number of completions.
     pub samples: usize,
-    /// Mean over programs of their mean score; a program that does not play counts 0. Intervals of scores on the selection
-    /// boards are over programs and boards.
+    /// Mean over completions of the mean score of their games. A completion without a program counts as 0, and a game that
+    /// a fault of the program ended with the score that it had. Intervals of scores on the selection boards are over
+    /// programs and boards.
     pub mean_score: Estimate,
     /// Median over programs of their mean score.
     pub median_score: Estimate,

@@ -250,7 +250,8 @@ impl EvalArgs {
         let samples = self.samples.unwrap_or(default) as usize;
         if !tasks.holds_out() && self.suite.is_none() {
             let all = counted(tasks.tasks().len() - tasks.honeypots(), "task");
-            console.print(&format!("{}: none is held out; asking for all: {all}", tasks.path().display()));
+            let path = tasks.path().display();
+            console.print(&format!("warning: {path}: none is held out; asking for all: {all}"));
         }
         models.iter().map(|config| Contender::load(config, testbed, console)?.solve(tasks, samples)).collect()
     }

@@ -1,0 +1,102 @@
+//! Runs on tasks.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::super::RunView;
+use super::super::tasks::{AskedTasks, TaskList};
+use super::{view, write_run};
+
+/// A line of a run on tasks: a program that passes this number of five tests, or a completion without a program.
+fn attempt(task: &str, passed: Option<u32>) -> Value {
+    let evaluation = match passed {
+        None => json!({"verdict": {"rejected": {"why": "no_function"}}, "games": []}),
+        Some(passed) => json!({"verdict": "played", "games": [{"task": 3, "score": f64::from(passed) / 5.0,
+            "ending": if passed == 5 { "passed" } else { "wrong_answer" }, "fuel": 9, "tests": {"tests": 5, "passed": passed, "answered": 5, "constant": 1,
+            "failed": {"test": 2, "reason": "add(1, 2) gave 4, expected 3"}}}]}),
+    };
+    let asked = if task == "add" { "Add" } else { "Twice" };
+    json!({"step": 1, "style": task, "prompt": format!("{asked}.\n```python\ndef add(a, b):"), "completion": "\n    return 4\n```",
+        "reward": 0.5, "advantage": 0.0, "evaluation": evaluation})
+}
+
+#[test]
+fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "tasks", ")");
+    fs::remove_file(run.join("completions/step_00002.jsonl")).unwrap();
+    let lines = [attempt("add", Some(1)), attempt("add", None), attempt("twice", Some(4)), attempt("twice", Some(0))];
+    fs::write(run.join("completions/step_00001.jsonl"), lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    let view = view(&run);
+    let shown: Vec<_> = view.samples.iter().map(|sample| (sample.style.as_str(), sample.tests.as_ref())).collect();
+    let passed: Vec<_> = shown.iter().map(|(task, tests)| (*task, tests.map(|tests| tests.passed))).collect();
+    // Samples are in the order of the log, so those of one task stay together.
+    assert_eq!(passed, [("add", Some(1)), ("add", None), ("twice", Some(4)), ("twice", Some(0))]);
+    let failed = shown[0].1.unwrap().failed.as_ref().unwrap();
+    assert_eq!((failed.test, failed.reason.as_str()), (2, "add(1, 2) gave 4, expected 3"));
+    assert_eq!(view.samples[0].source, "def add(a, b):\n    return 4\n");
+    assert!(view.samples.iter().all(|sample| sample.games.is_empty()));
+    let asked: Vec<&str> = view.tasks.prompts.keys().map(String::as_str).collect();
+    assert_eq!(
+        (asked, view.tasks.prompts["twice"].as_str()),
+        (vec!["add", "twice"], "Twice.\n```python\ndef add(a, b):")
+    );
+    // Nothing passed all five tests; a task that is solved once leaves the list.
+    let names = |list: &TaskList| list.tasks.clone();
+    assert_eq!(names(&view.tasks.never), [("add".to_owned(), 2), ("twice".to_owned(), 2)]);
+    assert_eq!((view.tasks.count, view.tasks.always.count), (2, 0));
+    // The shares are 0.8, 0.2, 0, and 0 without a program, so the median is one of the last two.
+    assert_eq!((view.scores[0].best, view.scores[0].quantiles[2]), (0.8, 0.0));
+}
+
+#[test]
+fn tasks_that_were_never_or_always_solved_are_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "tasks", ")");
+    let lines = |passed: &[(&str, u32)]| {
+        passed.iter().map(|(task, passed)| format!("{}\n", attempt(task, Some(*passed)))).collect::<String>()
+    };
+    fs::write(run.join("completions/step_00001.jsonl"), lines(&[("hard", 0), ("some", 5), ("easy", 5)])).unwrap();
+    fs::write(run.join("completions/step_00002.jsonl"), lines(&[("hard", 4), ("some", 4), ("easy", 5)])).unwrap();
+    let AskedTasks { count, never, always, .. } = view(&run).tasks;
+    assert_eq!((count, never.tasks, always.tasks), (3, vec![("hard".to_owned(), 2)], vec![("easy".to_owned(), 2)]));
+}
+
+#[test]
+fn a_step_counts_all_its_completions_and_is_shown_whole_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "tasks", ")");
+    // Two steps of such programs fit on the page, and three do not. The last half of the completions passes.
+    let long = format!("\n    return 4{}\n", " ".repeat(7_900));
+    for step in 1..=4 {
+        let line = |at: usize| {
+            let mut line = attempt("add", Some(if at < 50 { 0 } else { 5 }));
+            (line["step"], line["completion"]) = (json!(step), json!(long));
+            format!("{line}\n")
+        };
+        let path = run.join(format!("completions/step_{step:05}.jsonl"));
+        fs::write(path, (0..100).map(line).collect::<String>()).unwrap();
+    }
+    let view = view(&run);
+    assert!(view.scores.iter().all(|step| (step.succeeded, step.completions) == (50, 100)), "{:?}", view.scores);
+    let shown = [1, 2, 3, 4].map(|step| view.samples.iter().filter(|sample| sample.step == step).count());
+    assert_eq!(shown, [0, 0, 64, 64]);
+}
+
+#[test]
+fn honeypots_are_no_failures_and_no_unsolved_tasks() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "tasks", ")");
+    fs::remove_file(run.join("completions/step_00002.jsonl")).unwrap();
+    let mut tried = attempt("add (honeypot)", Some(0));
+    tried["evaluation"]["games"][0]["tests"]["honeypot"] = json!(true);
+    // The last has no program whose tests would tell that its task is a honeypot.
+    let lines = [attempt("add", Some(5)), attempt("twice", Some(0)), tried, attempt("add (honeypot)", None)];
+    fs::write(run.join("completions/step_00001.jsonl"), lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    let RunView { failures, tasks, .. } = view(&run);
+    assert_eq!((failures.completions, failures.failed, failures.honeypots), (2, 1, 2));
+    assert_eq!((failures.late, failures.late_failed, failures.reasons.len()), (2, 1, 1));
+    let AskedTasks { count, never, always, .. } = tasks;
+    assert_eq!((count, never.tasks, always.tasks), (2, vec![("twice".to_owned(), 1)], vec![("add".to_owned(), 1)]));
+}
