@@ -1,4 +1,6 @@
-# docker build -t grpo-2048 . && docker run --rm -v "$PWD/runs:/work/runs" grpo-2048 train --parallel-rewards 8
+# docker build -t grpo-2048 .
+# mkdir -p runs && docker run --rm --user "$(id -u):$(id -g)" -v "$PWD/runs:/work/runs" grpo-2048 train
+# As the user who owns `runs`: the image's own user may not write there, nor where the daemon makes the folder, as root.
 # The sandbox is compiled for the processor at hand when the first program is tried; mount /work/.cache to keep that.
 FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc g++ make && rm -rf /var/lib/apt/lists/*
@@ -11,9 +13,13 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,targe
     cargo build --release --locked && strip -o /grpo-2048 target/release/grpo-2048
 
 FROM debian:bookworm-slim AS program
-# Certificates, for models by their Hugging Face id.
+# Certificates, for models by their Hugging Face id. Any user may run it (`--user`), so any may write to these folders, whose modes
+# named volumes take over.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home --home-dir /work --uid 1000 grpo
+    && useradd --create-home --home-dir /work --uid 1000 grpo \
+    && chmod 755 /work && install -d -m 1777 -o grpo /work/.cache /work/runs
+# Also for a user whom the image does not know, whose home would be `/`.
+ENV HOME=/work
 COPY --from=build /grpo-2048 /usr/local/bin/grpo-2048
 COPY --from=build /source/LICENSE-MIT /source/LICENSE-APACHE /usr/share/doc/grpo-2048/
 WORKDIR /work

@@ -1,10 +1,13 @@
 """Puts a run into Weights & Biases or MLflow: log_run.py wandb RUN_DIRECTORY [PROJECT] [--follow], or log_run.py mlflow ...
 
 With --follow it goes on while the run does, and ends with it. Where to is theirs to say: WANDB_MODE=offline keeps it on this machine,
-MLFLOW_TRACKING_URI names a server.
+MLFLOW_TRACKING_URI names a server. Needs Python 3.11 or newer, whose tomllib reads the settings.
 """
 
+import fcntl
 import json
+import os
+import re
 import sys
 import time
 import tomllib
@@ -12,20 +15,38 @@ from pathlib import Path
 
 
 def has_ended(run):
-    """Whether no process works on the run any more, by its own account."""
-    launches = (run / "launches.jsonl").read_text().splitlines()
-    return json.loads(launches[-1])["event"] == "ended"
+    """Whether no process works on the run any more: whoever does holds its lock, which ends with the process, also after a kill -9."""
+    try:
+        with open(run / ".lock") as lock:
+            # Shared, as readers may; it is given back where the file is closed.
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except FileNotFoundError:
+        # A copy without the files whose names begin with a dot; nobody works on a copy.
+        pass
+    return True
+
+
+def is_replaced(file, path):
+    """Whether another file has the name now: a run that is resumed writes its metrics anew, without the steps that it makes again."""
+    return os.fstat(file.fileno()).st_ino != os.stat(path).st_ino
 
 
 def lines(run, follow, seconds=2):
-    """The lines of metrics.jsonl; with `follow` those to come as well, each as soon as it is whole."""
-    with open(run / "metrics.jsonl") as file:
+    """The lines of metrics.jsonl; with `follow` those to come as well, each as soon as it is whole. All come again when it is replaced."""
+    path = run / "metrics.jsonl"
+    file = open(path)
+    try:
         line, is_over = "", not follow
         while True:
             line += file.readline()
             if line.endswith("\n"):
                 yield line
                 line = ""
+            elif is_replaced(file, path):
+                file.close()
+                file, line = open(path), ""
             elif is_over:
                 return
             else:
@@ -33,13 +54,20 @@ def lines(run, follow, seconds=2):
                 is_over = has_ended(run)
                 if not is_over:
                     time.sleep(seconds)
+    finally:
+        file.close()
 
 
 def records(run, follow):
-    """Steps and numbers; an evaluation has the number of the step that it was made after."""
+    """Steps and numbers, each once; an evaluation has the number of the step that it was made after."""
+    logged = set()
     for line in lines(run, follow):
         record = json.loads(line)
-        yield record.pop("step"), {key: value for key, value in record.items() if isinstance(value, (int, float))}
+        step = record.pop("step")
+        known = (step, "eval_samples" in record)
+        if known not in logged:
+            logged.add(known)
+            yield step, {key: value for key, value in record.items() if isinstance(value, (int, float))}
 
 
 def settings(run):
@@ -55,6 +83,12 @@ def to_wandb(run, project, follow):
             logged.log(numbers, step=step)
 
 
+def mlflow_name(key):
+    """MLflow refuses other characters, and names that are a path to somewhere else; the ids of tasks in them are anybody's."""
+    parts = re.sub(r"[^/\w.\- ]", "_", key).split("/")
+    return "/".join("_" if part in ("", ".", "..") else part for part in parts)
+
+
 def to_mlflow(run, project, follow):
     import mlflow
 
@@ -62,7 +96,7 @@ def to_mlflow(run, project, follow):
     with mlflow.start_run(run_name=run.name):
         mlflow.log_params(settings(run))
         for step, numbers in records(run, follow):
-            mlflow.log_metrics(numbers, step=step)
+            mlflow.log_metrics({mlflow_name(key): value for key, value in numbers.items()}, step=step)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/install.sh");
 const NAME: &str = "grpo-2048-7.8.9";
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
+/// A machine that there is an archive for.
+const OURS: [&str; 3] = ["Linux", "x86_64", "glibc 2.28"];
 
 fn write_program(path: &Path, text: &str) {
     fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -15,13 +18,18 @@ fn write_program(path: &Path, text: &str) {
 
 /// A release with an archive for each platform, as `scripts/release.sh` names them.
 fn release(place: &Path) -> PathBuf {
+    release_of(place, "echo grpo-2048 7.8.9 for $target")
+}
+
+/// The same of a program with these lines.
+fn release_of(place: &Path, program: &str) -> PathBuf {
     let dist = place.join("dist");
     for target in TARGETS {
         let name = format!("{NAME}-{target}");
         let inside = dist.join(&name);
         fs::create_dir_all(inside.join("completions")).unwrap();
         fs::create_dir_all(inside.join("man/man1")).unwrap();
-        write_program(&inside.join("grpo-2048"), &format!("echo grpo-2048 7.8.9 for {target}"));
+        write_program(&inside.join("grpo-2048"), &format!("target={target}\n{program}"));
         for shell in ["bash", "zsh", "fish"] {
             fs::write(inside.join(format!("completions/grpo-2048.{shell}")), shell).unwrap();
         }
@@ -35,21 +43,25 @@ fn release(place: &Path) -> PathBuf {
     dist
 }
 
-/// Runs the script on a machine as `uname` and `getconf` tell of it.
-fn install(place: &Path, machine: [&str; 3], more: &[&str]) -> Output {
+/// A shell on a machine as `uname` and `getconf` tell of it, with these arguments: the script, or what reads it.
+fn shell(place: &Path, machine: [&str; 3], script: &[&str]) -> Command {
     let stubs = place.join("stubs");
     fs::create_dir_all(&stubs).unwrap();
     let [system, processor, libc] = machine;
     write_program(&stubs.join("uname"), &format!("[ \"$1\" = -s ] && echo {system} || echo {processor}"));
     let said = if libc.is_empty() { "exit 1".to_owned() } else { format!("echo {libc}") };
     write_program(&stubs.join("getconf"), &said);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/install.sh");
     let path = format!("{}:{}", stubs.display(), std::env::var("PATH").unwrap());
     let from = format!("file://{}/dist", place.display());
     let mut command = Command::new("sh");
-    command.arg(script).args(["--from", &from, "--version", "7.8.9"]).args(more);
+    command.args(script).args(["--from", &from, "--version", "7.8.9"]);
     command.env("PATH", path).env("HOME", place.join("home")).env_remove("XDG_DATA_HOME");
-    command.output().unwrap()
+    command
+}
+
+/// Runs the script on such a machine.
+fn install(place: &Path, machine: [&str; 3], more: &[&str]) -> Output {
+    shell(place, machine, &[SCRIPT]).args(more).output().unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -116,6 +128,115 @@ fn a_machine_without_an_archive_is_told_so() {
     let output = install(place.path(), ["Linux", "x86_64", "glibc 2.28"], &["--prefix", "x"]);
     assert!(said(&output).contains("error: --prefix: unknown; there are --to DIR"), "{}", said(&output));
     assert!(!place.path().join("home").exists());
+}
+
+#[test]
+fn a_program_that_does_not_start_is_not_installed_and_leaves_the_one_before() {
+    let place = tempfile::tempdir().unwrap();
+    release(place.path());
+    assert!(install(place.path(), OURS, &[]).status.success());
+    release_of(place.path(), "echo no such library >&2; exit 127");
+    let output = install(place.path(), OURS, &[]);
+    let words = said(&output);
+    assert!(output.status.code() == Some(2) && words.contains("no such library"), "{words}");
+    assert!(words.contains("the program does not start here\nhint: build it"), "{words}");
+    let folder = place.path().join("home/.local/bin");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
+    assert!(fs::read_to_string(folder.join("grpo-2048")).unwrap().contains("7.8.9"));
+}
+
+#[test]
+fn a_directory_where_the_program_goes_is_told_of() {
+    let place = tempfile::tempdir().unwrap();
+    release(place.path());
+    let there = place.path().join("there");
+    fs::create_dir_all(there.join("grpo-2048")).unwrap();
+    let output = install(place.path(), OURS, &["--to", there.to_str().unwrap()]);
+    let words = said(&output);
+    assert!(output.status.code() == Some(2) && words.contains("there: grpo-2048 is a directory there"), "{words}");
+    assert_eq!(fs::read_dir(there.join("grpo-2048")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_script_that_arrives_in_part_does_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    release(place.path());
+    let whole = fs::read_to_string(SCRIPT).unwrap();
+    let (arrived, home) = (place.path().join("arrived"), place.path().join("home"));
+    let piped = |text: &str| {
+        fs::write(&arrived, text).unwrap();
+        let mut command = shell(place.path(), OURS, &["-s", "--"]);
+        command.stdin(fs::File::open(&arrived).unwrap()).output().unwrap()
+    };
+    for (end, _) in whole.trim_end().match_indices('\n') {
+        piped(&whole[..=end]);
+        assert!(!home.exists(), "after {}", &whole[..end]);
+    }
+    let output = piped(&whole);
+    assert!(output.status.success() && home.join(".local/bin/grpo-2048").is_file(), "{}", said(&output));
+}
+
+#[test]
+fn a_folder_for_completions_that_cannot_be_made_is_no_reason_to_leave_the_program_out() {
+    let place = tempfile::tempdir().unwrap();
+    release(place.path());
+    let local = place.path().join("home/.local");
+    let output = install(place.path(), OURS, &[]);
+    let looked = format!("fpath=({}/share/zsh/site-functions $fpath) before compinit", local.display());
+    assert!(said(&output).contains(&looked), "{}", said(&output));
+    fs::remove_dir_all(&local).unwrap();
+    fs::create_dir(&local).unwrap();
+    fs::write(local.join("share"), "").unwrap();
+    let output = install(place.path(), OURS, &[]);
+    let words = said(&output);
+    assert!(output.status.success() && local.join("bin/grpo-2048").is_file(), "{words}");
+    assert!(words.contains("completions and manual pages are left out") && !words.contains("--to"), "{words}");
+    assert!(!words.contains("fpath"), "{words}");
+
+    let output = shell(place.path(), OURS, &[SCRIPT]).env_remove("HOME").output().unwrap();
+    let words = said(&output);
+    assert!(output.status.code() == Some(2) && words.contains("error: HOME is not set"), "{words}");
+    assert!(words.contains("--to DIR"), "{words}");
+    let there = place.path().join("there");
+    let output = shell(place.path(), OURS, &[SCRIPT]).env_remove("HOME").arg("--to").arg(&there).output().unwrap();
+    assert!(output.status.success() && there.join("grpo-2048").is_file(), "{}", said(&output));
+}
+
+#[test]
+fn a_directory_is_compared_with_those_of_path_by_its_whole_name() {
+    let place = tempfile::tempdir().unwrap();
+    let whole = place.path().canonicalize().unwrap();
+    release(&whole);
+    let output = shell(&whole, OURS, &[SCRIPT]).args(["--to", "bin"]).current_dir(&whole).output().unwrap();
+    let told = format!("export PATH=\"{}/bin:$PATH\"", whole.display());
+    assert!(output.status.success() && said(&output).contains(&told), "{}", said(&output));
+    let path = format!("{0}/stubs:{0}/bin:{1}", whole.display(), std::env::var("PATH").unwrap());
+    let slash = format!("{}/bin/", whole.display());
+    let output = shell(&whole, OURS, &[SCRIPT]).args(["--to", &slash]).env("PATH", path).output().unwrap();
+    assert!(said(&output).contains("\ntry: grpo-2048 demo"), "{}", said(&output));
+}
+
+#[test]
+fn a_release_on_this_machine_needs_neither_curl_nor_wget_and_other_addresses_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    release(place.path());
+    let tools = place.path().join("tools");
+    fs::create_dir(&tools).unwrap();
+    for tool in ["sh", "chmod", "cp", "gzip", "mkdir", "mktemp", "mv", "rm", "sha256sum", "tar"] {
+        let path = std::env::var_os("PATH").unwrap();
+        let found = std::env::split_paths(&path).map(|folder| folder.join(tool)).find(|path| path.is_file()).unwrap();
+        std::os::unix::fs::symlink(found, tools.join(tool)).unwrap();
+    }
+    // It takes no addresses of files.
+    write_program(&tools.join("wget"), "exit 1");
+    let path = format!("{0}/stubs:{0}/tools", place.path().display());
+    let output = shell(place.path(), OURS, &[SCRIPT]).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    for address in ["http://127.0.0.1/dist", "ftp://127.0.0.1/dist", "dist"] {
+        let output = install(place.path(), OURS, &["--from", address]);
+        let told = format!("--from {address}: expected an address that begins with https:// or file://");
+        assert!(output.status.code() == Some(2) && said(&output).contains(&told), "{}", said(&output));
+    }
 }
 
 #[test]

@@ -122,6 +122,50 @@ fn a_model_is_warmed_up_trained_from_there_and_exported() {
 }
 
 #[test]
+fn an_export_goes_into_an_empty_directory_that_is_there_by_whatever_name() {
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    let names = |name: &str| {
+        let entries = fs::read_dir(dir.join(name)).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let export = |from: &str, model: &str, output: &str| {
+        run(&dir.join(from), &["export", "--model", model, "--merge", "--output-dir", output])
+    };
+    export("", "base", "new");
+    assert!(names("new").contains(&"config.json".to_owned()), "{:?}", names("new"));
+    fs::create_dir(dir.join("here")).unwrap();
+    fs::create_dir(dir.join("volume")).unwrap();
+    symlink("volume", dir.join("link")).unwrap();
+    // A directory that is mounted cannot be removed either: it stays the same one.
+    let number = |name: &str| fs::metadata(dir.join(name)).unwrap().ino();
+    let before = (number("here"), number("volume"));
+    export("here", "../base", ".");
+    export("", "base", "link");
+    assert_eq!((number("here"), number("volume")), before);
+    assert!(fs::symlink_metadata(dir.join("link")).unwrap().is_symlink());
+    for name in ["here", "volume"] {
+        assert_eq!(names(name), names("new"), "{name}");
+    }
+    let card = fs::read_to_string(dir.join("here/README.md")).unwrap();
+    assert!(card.contains("from_pretrained(\"here\")"), "{card}");
+
+    symlink("nowhere", dir.join("dangling")).unwrap();
+    for (output, told) in [
+        ("dangling", "--output-dir dangling: is not a directory"),
+        ("base/config.json/x", "--output-dir base/config.json/x: "),
+    ] {
+        let words = refused(dir, &["export", "--model", "base", "--merge", "--output-dir", output]);
+        assert!(words.contains(told) && words.contains("hint: name"), "{words}");
+    }
+}
+
+#[test]
 fn a_warm_up_that_is_done_stays_as_it_is_and_other_settings_are_named() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path();

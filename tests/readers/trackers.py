@@ -1,9 +1,13 @@
 """examples/trackers/log_run.py with stand-ins for the trackers' packages: every number arrives, also of a run that goes on."""
 
 import contextlib
+import fcntl
 import importlib.util
 import json
+import os
 import pathlib
+import posixpath
+import re
 import shutil
 import sys
 import tempfile
@@ -41,30 +45,86 @@ sys.modules["wandb"] = types.SimpleNamespace(init=init)
 log_run.to_wandb(finished, "project", follow=False)
 assert logged == expected and begun[0][:2] == ("project", finished.name)
 
+
+def log_metrics(numbers, step):
+    for name in numbers:
+        # What MLflow refuses, as its mlflow/utils/validation.py has it.
+        assert re.match(r"^[/\w.\- ]*$", name) and posixpath.normpath(name) == name and name[0] not in "./", name
+    logged.append((step, numbers))
+
+
 mlflow = types.SimpleNamespace(set_experiment=begun.append, start_run=lambda run_name: contextlib.nullcontext(), log_params=begun.append)
-mlflow.log_metrics = lambda numbers, step: logged.append((step, numbers))
+mlflow.log_metrics = log_metrics
 sys.modules["mlflow"] = mlflow
 logged.clear()
 log_run.to_mlflow(finished, "project", follow=False)
 assert logged == expected
 
-# A run that is written while it is followed, with a line that is torn for a moment.
-with tempfile.TemporaryDirectory() as place:
-    run = pathlib.Path(place)
-    shutil.copy(finished / "config.toml", run)
-    launches = (finished / "launches.jsonl").read_text().splitlines(keepends=True)
-    (run / "launches.jsonl").write_text(launches[0])
-    half = len(text) // 2
-    (run / "metrics.jsonl").write_text(text[:half])
-    logged.clear()
-    follower = threading.Thread(target=log_run.to_wandb, args=(run, "project", True))
+
+@contextlib.contextmanager
+def begun_run(metrics):
+    """A directory with these metrics, and the lock that a process holds while it works on the run."""
+    with tempfile.TemporaryDirectory() as place, open(pathlib.Path(place) / ".lock", "w") as lock:
+        run = pathlib.Path(place)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.copy(finished / "config.toml", run)
+        (run / "launches.jsonl").write_text((finished / "launches.jsonl").read_text().splitlines(keepends=True)[0])
+        (run / "metrics.jsonl").write_text(metrics)
+        logged.clear()
+        yield run, lock
+
+
+def followed(run, whole_lines):
+    """A thread that follows the run and has logged what is there."""
+    follower = threading.Thread(target=log_run.to_wandb, args=(run, "project", True), daemon=True)
     follower.start()
-    while len(logged) < text[:half].count("\n"):
+    begin = time.monotonic()
+    while len(logged) < whole_lines:
+        assert follower.is_alive() and time.monotonic() - begin < 60, logged
         time.sleep(0.01)
     assert follower.is_alive() and logged == expected[: len(logged)] and len(logged) < len(expected)
+    return follower
+
+
+def has_ended(follower):
+    follower.join(60)
+    return not follower.is_alive()
+
+
+# A run that is written while it is followed, with a line that is torn for a moment.
+half = len(text) // 2
+with begun_run(text[:half]) as (run, lock):
+    follower = followed(run, text[:half].count("\n"))
     with open(run / "metrics.jsonl", "a") as file:
         file.write(text[half:])
-    (run / "launches.jsonl").write_text("".join(launches))
-    follower.join(60)
-    assert not follower.is_alive() and logged == expected
-print("trackers get every number of a run, and of one that goes on")
+    lock.close()
+    assert has_ended(follower) and logged == expected
+
+# A run that is killed and goes on from an earlier step: its metrics are replaced by those up to there, and written on.
+lines = text.splitlines(keepends=True)
+with begun_run("".join(lines[:13]) + lines[13][:40]) as (run, lock):
+    follower = followed(run, 13)
+    (run / ".partial-metrics").write_text("".join(lines[:11]))
+    os.replace(run / ".partial-metrics", run / "metrics.jsonl")
+    with open(run / "metrics.jsonl", "a") as file:
+        file.write("".join(lines[11:]))
+    lock.close()
+    assert has_ended(follower) and logged == expected, logged
+
+# A run that was killed: its last launch has begun, which nothing followed, and the record of the end is torn.
+with begun_run("".join(lines[:13])) as (run, lock):
+    with open(run / "launches.jsonl", "a") as file:
+        file.write('{"event":"en')
+    lock.close()
+    follower = threading.Thread(target=log_run.to_wandb, args=(run, "project", True), daemon=True)
+    follower.start()
+    assert has_ended(follower) and logged == expected[:13]
+
+# Tasks whose ids are no names of MLflow's.
+ids = ["HumanEval/0", "a:b", "what?", "../up", "twice//", "größe", "a b", "."]
+keys = [f"eval_style/{task}" for task in ids] + ["honeypot/passed/x[1]"]
+with begun_run(json.dumps({"step": 1} | dict.fromkeys(keys, 0.5)) + "\n") as (run, lock):
+    log_run.to_mlflow(run, "project", follow=False)
+names = ["HumanEval/0", "a_b", "what_", "_/up", "twice/_/_", "größe", "a b", "_"]
+assert logged == [(1, dict.fromkeys([f"eval_style/{name}" for name in names] + ["honeypot/passed/x_1_"], 0.5))], logged
+print("trackers get every number of a run, and of one that goes on, is resumed or was killed")

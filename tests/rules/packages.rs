@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 use toml::Table;
 use walkdir::WalkDir;
@@ -52,6 +53,51 @@ fn what_the_image_is_built_from_is_there_and_reaches_its_builder() {
 }
 
 #[test]
+fn the_image_is_run_by_the_workflows_as_its_file_says() {
+    let (dockerfile, workflow) = (read("Dockerfile"), read(".github/workflows/tests.yml"));
+    // With the folder made before, which the daemon would make as root's, and by the user whose it is.
+    let line = dockerfile.lines().find_map(|line| line.strip_prefix("# mkdir -p runs && ")).unwrap();
+    assert!(line.contains("--user \"$(id -u):$(id -g)\" -v \"$PWD/runs:/work/runs\""), "{line}");
+    assert!(workflow.contains(&format!("mkdir -p runs && {line}\n")), "no workflow runs: {line}");
+    assert!(dockerfile.contains("install -d -m 1777 -o grpo /work/.cache /work/runs\n"));
+}
+
+/// The version of the workspace.
+fn version() -> String {
+    let manifest: Table = read("Cargo.toml").parse().unwrap();
+    manifest["workspace"]["package"]["version"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_tag_that_is_not_the_version_is_refused_before_anything_is_built() {
+    let workflow = read(".github/workflows/release.yml");
+    let (before, after) = workflow.split_once("TAG: ${{ github.ref_name }}\n").unwrap();
+    let only = before.trim_end().strip_suffix("env:").unwrap().trim_end();
+    assert!(only.ends_with("- if: github.ref_type == 'tag'") && !only.contains("run: "), "{only}");
+    let lines = after.split_once("run: |\n").unwrap().1.lines();
+    let step: Vec<&str> = lines.take_while(|line| line.starts_with("          ")).collect();
+    let is_taken = |tag: &str| {
+        let mut bash = Command::new("bash");
+        bash.args(["-eo", "pipefail", "-c", &step.join("\n")]).env("TAG", tag);
+        bash.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap().status.success()
+    };
+    let version = version();
+    assert!(is_taken(&format!("v{version}")));
+    for tag in [version.as_str(), &format!("v{version}.1"), "v", ""] {
+        assert!(!is_taken(tag), "{tag}");
+    }
+}
+
+#[test]
+fn the_wheel_and_the_action_that_installs_it_have_the_version_of_the_program() {
+    let (version, wheel): (String, Table) = (version(), read("python/pyproject.toml").parse().unwrap());
+    assert_eq!(wheel["project"]["version"].as_str(), Some(&*version));
+    let action = read(".github/actions/audit/action.yml");
+    let name = wheel["project"]["name"].as_str().unwrap();
+    assert!(action.contains(&format!("    default: {name}=={version}\n")), "the action installs another version");
+}
+
+#[test]
 fn archives_are_called_what_binstall_and_the_installer_look_for() {
     let manifest: Table = read("Cargo.toml").parse().unwrap();
     let metadata = &manifest["package"]["metadata"]["binstall"];
@@ -68,7 +114,7 @@ fn archives_are_called_what_binstall_and_the_installer_look_for() {
         release.contains(&format!("local name={}", name.replace("$target", "$1")))
             && release.contains("\"$out.tar.gz\"")
     );
-    assert!(installer.contains(&format!("\nname={name}\n")) && installer.contains("$from/$file"));
+    assert!(installer.contains(&format!("    name={name}\n")) && installer.contains("$from/$file"));
     assert_eq!(filled(inside, shell), format!("{name}/grpo-2048"));
     assert!(release.contains("\"$out/grpo-2048\"") && installer.contains("\"$scratch/$name/grpo-2048\""));
     // The oldest C library that wheels, and so archives, are linked for is the one that the installer asks for.

@@ -1,8 +1,11 @@
 //! `grpo-2048 export`: what was trained, as files for other programs.
 
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tempfile::TempDir;
 
 use crate::cli::arguments::{Flags, SourceArgs, settled, text_path};
 use crate::cli::opened::model;
@@ -18,6 +21,10 @@ use crate::train::run_dir;
 
 /// File name of the model card, which the Hugging Face Hub shows.
 const CARD: &str = "README.md";
+
+/// Files that come last where files get their place one by one: nothing loads a directory without its configuration,
+/// and the card stands for all of it.
+const LAST: &[&str] = &["config.json", "adapter_config.json", CARD];
 
 /// Write a trained model as files that transformers, PEFT and vLLM load
 ///
@@ -105,7 +112,7 @@ impl Dtype {
 }
 
 impl ExportArgs {
-    /// The directory appears whole or not at all.
+    /// The directory appears whole or not at all. One that is there stays, and gets its files when all are written.
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         check_vacant(&self.output_dir)?;
         let Source { config, run, base } = self.source(console)?;
@@ -123,9 +130,9 @@ impl ExportArgs {
                 "give --merge to write the whole model, or --adapter DIR",
             ));
         }
-        let parent = files::directory_of(&self.output_dir);
-        std::fs::create_dir_all(parent).map_err(CliError::run)?;
-        let partial = tempfile::Builder::new().prefix(files::PARTIAL).tempdir_in(parent).map_err(CliError::run)?;
+        let unwritten = |error: io::Error| self.unwritten(&error);
+        let existing = self.existing().map_err(unwritten)?;
+        let partial = self.partial(existing.as_deref())?;
         let wait = console.wait(&format!("exporting {model}"));
         let exported = match self.merge {
             true => policy::export_merged(&config.model, self.dtype.format(), partial.path()),
@@ -135,12 +142,13 @@ impl ExportArgs {
         drop(wait);
         let training = run.map(|(run, steps)| Training::read(&run, steps)).transpose().map_err(report_error)?;
         let text = card(&self.subject(origin, &config), training.as_ref());
-        std::fs::write(partial.path().join(CARD), text).map_err(CliError::run)?;
-        let names = names(partial.path()).map_err(CliError::run)?;
-        if self.output_dir.is_dir() {
-            std::fs::remove_dir(&self.output_dir).map_err(CliError::run)?;
+        std::fs::write(partial.path().join(CARD), text).map_err(unwritten)?;
+        let names = names(partial.path()).map_err(unwritten)?;
+        match &existing {
+            Some(dir) => move_up(partial.path(), dir, &names).map_err(unwritten)?,
+            None => files::publish_dir(partial.path(), &self.output_dir).map_err(unwritten)?,
         }
-        files::publish_dir(partial.path(), &self.output_dir).map_err(CliError::run)?;
+        drop(partial);
         output::print(&self.summary(&config, &exported))?;
         let Some(repo) = &self.push else { return Ok(()) };
         let wait = console.wait(&format!("pushing to {repo}"));
@@ -157,6 +165,29 @@ impl ExportArgs {
         output::print(&format!("pushed {}  ({})\n", pushed.url, pushed.commit_url))
     }
 
+    /// The directory that is there already, by its own name. It may be the current directory, what a link leads to, or
+    /// a volume, none of which another directory can take the place of.
+    fn existing(&self) -> io::Result<Option<PathBuf>> {
+        self.output_dir.is_dir().then(|| self.output_dir.canonicalize()).transpose()
+    }
+
+    /// An unfinished directory on the same disk: in the one that is there, or beside the one to come.
+    fn partial(&self, existing: Option<&Path>) -> Result<TempDir, CliError> {
+        let place = existing.unwrap_or_else(|| files::directory_of(&self.output_dir));
+        std::fs::create_dir_all(place).map_err(|error| self.unwritten(&error))?;
+        let made = tempfile::Builder::new().prefix(files::PARTIAL).tempdir_in(place);
+        // Its kind alone: the words would name the unfinished directory.
+        made.map_err(|error| self.unwritten(&io::Error::from(error.kind())))
+    }
+
+    fn unwritten(&self, error: &io::Error) -> CliError {
+        let hint = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there, or name a directory on another disk",
+            _ => "name another directory",
+        };
+        CliError::user_hint(format!("--output-dir {}: {error}", self.output_dir.display()), hint)
+    }
+
     /// Refuses to push an adapter that names files of this machine as its model: nobody else could load it.
     fn check_loadable(&self, base: &ModelConfig) -> Result<(), CliError> {
         let elsewhere = !Path::new(&base.model).exists() && base.model != "builtin";
@@ -170,7 +201,12 @@ impl ExportArgs {
     }
 
     fn subject(&self, origin: Origin, config: &Config) -> CardSubject {
-        let directory = || self.output_dir.file_name().map(|name| name.to_string_lossy().into_owned());
+        let directory = || {
+            // The current directory has no name of its own in `.`.
+            let whole = self.output_dir.canonicalize().ok();
+            let name = self.output_dir.file_name().or_else(|| whole.as_deref()?.file_name())?;
+            Some(name.to_string_lossy().into_owned())
+        };
         CardSubject {
             name: self.push.as_ref().map(HubRepo::to_string).or_else(directory).unwrap_or_default(),
             base: origin.name,
@@ -234,6 +270,29 @@ fn names(dir: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// Moves these files of `filled` into `dir`, on the same disk, synced one by one. An error if one of them is in `dir`.
+fn move_up(filled: &Path, dir: &Path, names: &[String]) -> io::Result<()> {
+    let names = in_order(names);
+    if let Some(name) = names.iter().find(|name| dir.join(name).exists()) {
+        return Err(io::Error::new(ErrorKind::AlreadyExists, format!("{name} has come there meanwhile")));
+    }
+    for name in &names {
+        File::open(filled.join(name))?.sync_all()?;
+    }
+    for name in &names {
+        std::fs::rename(filled.join(name), dir.join(name))?;
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The names with those of [`LAST`] behind the others.
+fn in_order(names: &[String]) -> Vec<&str> {
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.sort_by_key(|name| LAST.iter().position(|last| last == name));
+    names
+}
+
 fn push_error(error: PushError) -> CliError {
     match &error {
         PushError::Hub { advice, .. } => {
@@ -251,7 +310,34 @@ fn check_vacant(dir: &Path) -> Result<(), CliError> {
     };
     match std::fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
         Ok(true) => taken("is not empty"),
-        Err(_) if dir.exists() => taken("is not a directory"),
+        // A link to nowhere is in the way, though it does not exist.
+        Err(_) if dir.exists() || dir.is_symlink() => taken("is not a directory"),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_get_their_place_in_an_order_in_which_a_part_is_no_model_and_replace_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let filled = dir.path().join("filled");
+        std::fs::create_dir(&filled).unwrap();
+        for name in ["README.md", "adapter_config.json", "config.json", "model.safetensors", "tokenizer.json"] {
+            std::fs::write(filled.join(name), name).unwrap();
+        }
+        let listed = names(&filled).unwrap();
+        let ordered = ["model.safetensors", "tokenizer.json", "config.json", "adapter_config.json", "README.md"];
+        assert_eq!(in_order(&listed), ordered);
+        std::fs::write(dir.path().join("README.md"), "of somebody else").unwrap();
+        let error = move_up(&filled, dir.path(), &listed).unwrap_err();
+        assert_eq!(error.to_string(), "README.md has come there meanwhile");
+        assert_eq!(names(dir.path()).unwrap(), ["README.md", "filled"]);
+        std::fs::remove_file(dir.path().join("README.md")).unwrap();
+        move_up(&filled, dir.path(), &listed).unwrap();
+        std::fs::remove_dir(&filled).unwrap();
+        assert_eq!(names(dir.path()).unwrap(), listed);
     }
 }

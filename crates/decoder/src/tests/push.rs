@@ -229,6 +229,36 @@ fn a_repository_that_is_there_is_pushed_to_and_what_it_has_is_not_sent_again() {
 }
 
 #[test]
+fn a_token_for_one_repository_alone_pushes_to_it_though_it_may_make_none() {
+    let (dir, _) = exported();
+    for status in [401, 402, 403] {
+        let refusal = r#"{"error":"You don't have the rights to create a model under the namespace me"}"#;
+        let instead = Mutex::new(vec![("repos/create", status, refusal), ("GET /api/models/me/player", 200, "{}")]);
+        let (hub, address) = Hub { instead, ..Hub::default() }.serve();
+        push_to(&address, Some(TOKEN), dir.path()).unwrap();
+        let asked = hub.asked.lock().unwrap();
+        assert_eq!(asked[1].line, "GET /api/models/me/player");
+        assert_eq!(asked[1].headers["authorization"], format!("Bearer {TOKEN}"));
+        assert!(asked.last().unwrap().line.contains("/commit/main"), "{status}");
+    }
+}
+
+#[test]
+fn a_hub_that_makes_another_repository_is_asked_again_for_a_while() {
+    let (dir, _) = exported();
+    let busy = ("repos/create", 409, "Cannot create repo: another conflicting operation is in progress");
+    let asked = |hub: &Hub| hub.lines().iter().filter(|line| line.contains("repos/create")).count();
+    let (hub, address) = Hub { instead: Mutex::new(vec![busy]), ..Hub::default() }.serve();
+    push_to(&address, Some(TOKEN), dir.path()).unwrap();
+    assert_eq!(asked(&hub), 2);
+    let (hub, address) = Hub { instead: Mutex::new(vec![busy; 4]), ..Hub::default() }.serve();
+    let error = push_to(&address, Some(TOKEN), dir.path()).unwrap_err().to_string();
+    assert!(error.contains("making the repository") && error.contains("409"), "{error}");
+    assert_eq!(asked(&hub), 3, "and nothing is sent to a repository that may not be there");
+    assert_eq!(hub.lines().len(), 3);
+}
+
+#[test]
 fn storage_that_stumbles_is_tried_again() {
     let (dir, _) = exported();
     let (hub, address) = Hub { instead: Mutex::new(vec![("PUT /storage", 503, "")]), ..Hub::default() }.serve();

@@ -24,7 +24,9 @@ use crate::files::hub::HubSettings;
 const SAMPLE_BYTES: u64 = 512;
 /// Media type of Git LFS.
 const LFS: &str = "application/vnd.git-lfs+json";
-/// Pauses before a failed part is sent again.
+/// What the Hub says while it makes another repository of the same owner; `huggingface_hub` waits for these words too.
+const BUSY: &str = "conflicting operation";
+/// Pauses before a failed part is sent again, and before a busy Hub is asked again.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 const CONNECT: Duration = Duration::from_secs(30);
 
@@ -196,9 +198,12 @@ impl Push<'_> {
 
     /// The error for an unsuccessful answer, with advice.
     fn explained(&self, doing: &str, mut response: Response<Body>) -> PushError {
-        let status = response.status().as_u16();
         let text = response.body_mut().read_to_string().unwrap_or_default();
-        let told = serde_json::from_str::<Value>(&text).ok().and_then(|answer| {
+        self.explained_by(doing, response.status().as_u16(), &text)
+    }
+
+    fn explained_by(&self, doing: &str, status: u16, text: &str) -> PushError {
+        let told = serde_json::from_str::<Value>(text).ok().and_then(|answer| {
             let told = answer.get("error").or_else(|| answer.get("message"))?;
             told.as_str().map(str::to_owned)
         });
@@ -224,11 +229,30 @@ impl Push<'_> {
         if visibility == Visibility::Private {
             wish["visibility"] = "private".into();
         }
-        let response = self.ask("api/repos/create", "application/json", wish.to_string().as_bytes())?;
-        match response.status().as_u16() {
-            200..=299 | 409 => Ok(()),
-            _ => Err(self.explained("making the repository", response)),
+        let wish = wish.to_string();
+        let mut pauses = PAUSES.iter();
+        loop {
+            let mut response = self.ask("api/repos/create", "application/json", wish.as_bytes())?;
+            let status = response.status().as_u16();
+            let text = response.body_mut().read_to_string().unwrap_or_default();
+            let is_busy = status == 409 && text.contains(BUSY);
+            match (status, pauses.next()) {
+                (200..=299, _) => return Ok(()),
+                (409, _) if !is_busy => return Ok(()),
+                (409, Some(pause)) => std::thread::sleep(*pause),
+                // A token for this repository alone may make none, and still write to this one.
+                (401..=403, _) if self.exists()? => return Ok(()),
+                _ => return Err(self.explained_by("making the repository", status, &text)),
+            }
         }
+    }
+
+    /// Whether the token may see the repository.
+    fn exists(&self) -> Result<bool, PushError> {
+        let address = format!("{}/api/models/{}", self.endpoint, self.repo);
+        let request = self.agent.get(address).header("authorization", format!("Bearer {}", self.token));
+        let response = request.call().map_err(|error| self.unreachable(&error))?;
+        Ok(response.status().is_success())
     }
 
     /// The files that the Hub wants through Git LFS.
