@@ -36,8 +36,8 @@
 //! To read a step from its start to its end, open these functions in this order.
 //!
 //! 1. `Run::go` (`train/mod.rs`) calls `Run::step` (`train/step.rs`) until the last step; `Run::step` calls all below.
-//! 2. `Run::step_inputs` (`train/ahead.rs`) derives the step's seed, draws its prompts with `PromptSet::draw` and fixes the
-//!    boards that all its programs play.
+//! 2. `Run::step_inputs` (`train/beginning.rs`) derives the step's seed, draws its prompts, goes on in the pass over all tasks
+//!    where there are tasks, and fixes the boards that all its programs play.
 //! 3. `Stage::begin` (`train/scoring.rs`) samples the completions with `rollout::sample`. `Stage::submit` takes each
 //!    one when it ends: `Arena::program` finds the program in the text, and `arena::Scoring::submit` hands the program to
 //!    a worker, which plays it in the sandbox.

@@ -111,9 +111,9 @@ pub struct RolloutConfig {
     /// What the policy is told between turns: "shown" (the first failed test if the prompt shows it, an exception, how
     /// a game ended; of hidden tests only that some fail) or "verdict" (one word).
     pub feedback: Feedback,
-    /// Which prompts a step asks: "all" in random order, each of them once before any of them again within a step, or
-    /// by "pools" of difficulty: prompts whose newest group had a mean reward of at most 0.25 (hard) or above 0.75
-    /// (easy) are drawn a fifth as often as those between and those not asked yet, with replacement.
+    /// Which prompts a step asks: "all" in random order, each of them once before any of them again (prompts of a game:
+    /// within a step), or by "pools" of difficulty: prompts whose newest group had a mean reward of at most 0.25 (hard)
+    /// or above 0.75 (easy) are drawn a fifth as often as those between and those not asked yet, with replacement.
     pub draw: PromptDraw,
     /// Softmax temperature of sampling. The policy at this temperature is also the one that is trained.
     pub temperature: f64,

@@ -72,6 +72,9 @@ struct Standing {
     step: usize,
     /// Step of the first completion that succeeded: that passed all tests, or played.
     solved: Option<usize>,
+    /// Whether the prompt asks for a honeypot, which no honest program solves.
+    #[serde(default)]
+    honeypot: bool,
 }
 
 /// The standing of every prompt that a step has asked, by the name of its style or task.
@@ -94,7 +97,9 @@ impl Curriculum {
             let before = self.0.get(&prompt.style);
             let groups = before.map_or(0, |before| before.groups) + 1;
             let solved = before.and_then(|before| before.solved).or(solved);
-            self.0.insert(prompt.style.clone(), Standing { mean_reward, groups, step, solved });
+            // What is no program was tried on nothing, so of a group of such nobody can tell.
+            let honeypot = before.is_some_and(|before| before.honeypot) || group.iter().any(Episode::is_of_honeypot);
+            self.0.insert(prompt.style.clone(), Standing { mean_reward, groups, step, solved, honeypot });
         }
     }
 
@@ -109,11 +114,11 @@ impl Curriculum {
         self.0.get(&prompt.style).map_or(Pool::Unseen, |standing| Pool::of(standing.mean_reward))
     }
 
-    /// Numbers of `prompts` by name: those in each pool, and those that were asked and never solved.
+    /// Numbers of `prompts` by name: those in each pool, and those that were asked and never solved, without honeypots.
     pub fn counts(&self, prompts: &[Prompt]) -> Vec<(&'static str, usize)> {
         let in_pool = |pool: Pool| prompts.iter().filter(|prompt| self.pool(prompt) == pool).count();
         let standings = prompts.iter().filter_map(|prompt| self.0.get(&prompt.style));
-        let never = standings.filter(|standing| standing.solved.is_none()).count();
+        let never = standings.filter(|standing| standing.solved.is_none() && !standing.honeypot).count();
         let pools = Pool::ALL.map(|pool| (pool.name(), in_pool(pool)));
         pools.into_iter().chain([("never_solved", never)]).collect()
     }
@@ -128,7 +133,16 @@ mod tests {
     }
 
     fn standing(mean_reward: f64) -> Standing {
-        Standing { mean_reward, groups: 1, step: 1, solved: (mean_reward > 0.0).then_some(1) }
+        Standing { mean_reward, groups: 1, step: 1, solved: (mean_reward > 0.0).then_some(1), honeypot: false }
+    }
+
+    #[test]
+    fn a_honeypot_is_none_of_the_prompts_that_nobody_solved() {
+        let trap = Standing { honeypot: true, ..standing(0.0) };
+        let known = [("add", standing(-0.5)), ("add (honeypot)", trap)];
+        let curriculum = Curriculum(known.map(|(name, standing)| (name.to_owned(), standing)).into());
+        let counts = curriculum.counts(&["add", "add (honeypot)", "new"].map(prompt));
+        assert_eq!((counts[0], counts[4]), (("hard", 2), ("never_solved", 1)));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::groups::Groups;
 use crate::parallel::Peers;
 use crate::program::{Entry, Program};
 use crate::prompt::Prompt;
+use crate::reward::Judged;
 use crate::rollout::FinishReason;
 use crate::seed::{Purpose, Seed};
 
@@ -115,7 +116,7 @@ impl Race {
 pub struct Elites {
     /// The elites of each pool, best first.
     pools: BTreeMap<String, Vec<Elite>>,
-    /// Games of every program that is or was an elite, by digest.
+    /// Games of every program that is or was an elite, by its [`key`].
     tallies: BTreeMap<String, Tally>,
     /// For each pool, the mean reward of its episodes in the latest step that inputs for it.
     levels: BTreeMap<String, f64>,
@@ -124,19 +125,23 @@ pub struct Elites {
 impl Elites {
     /// Every elite with its games, by pool, best first.
     pub fn members(&self) -> impl Iterator<Item = (&Elite, Tally)> {
-        self.pools.values().flatten().map(|elite| (elite, self.tally(&elite.program)))
+        let of_pools = self.pools.iter().flat_map(|(pool, elites)| elites.iter().map(move |elite| (pool, elite)));
+        of_pools.map(|(pool, elite)| (elite, self.tally(pool, &elite.program)))
     }
 
-    /// The elites that play again, as digest and program: half of them have the fewest games, the others are the best of
-    /// the rest, whose luck matters the most. A program comes once.
-    pub fn to_replay(&self, count: usize, entry: &Entry) -> Vec<(String, Program)> {
+    /// The elites that play again: half of them have the fewest games, the others are the best of the rest, whose luck
+    /// matters the most. A program comes once.
+    pub fn to_replay(&self, count: usize, entry: &Entry) -> Vec<Again> {
         let mut by_games: Vec<(u64, &Elite)> = self.members().map(|(elite, tally)| (tally.games, elite)).collect();
         by_games.sort_by_key(|(games, elite)| (*games, &elite.program));
         let fewest = by_games.into_iter().map(|(_, elite)| elite).take(count.div_ceil(2));
         let mut known = BTreeSet::new();
         let distinct = fewest.chain(self.pools.values().flatten()).filter(|elite| known.insert(&elite.program));
-        let program = |elite: &Elite| Some((elite.program.clone(), Program::from_text(&elite.source, entry).ok()?));
-        distinct.take(count).filter_map(program).collect()
+        let again = |elite: &Elite| {
+            let program = Program::from_text(&elite.source, entry).ok()?;
+            Some(Again { digest: elite.program.clone(), program, tokens: elite.ids.len() })
+        };
+        distinct.take(count).filter_map(again).collect()
     }
 
     /// Draws up to `count` elites at random, without replacement, from those that are expected to earn more than the
@@ -149,7 +154,7 @@ impl Elites {
         };
         let of_pools = self.pools.iter().flat_map(|(pool, elites)| elites.iter().map(move |elite| (pool, elite)));
         let mut left: Vec<&Elite> = of_pools
-            .filter(|(pool, elite)| is_better(pool, self.tally(&elite.program)))
+            .filter(|(pool, elite)| is_better(pool, self.tally(pool, &elite.program)))
             .map(|(_, elite)| elite)
             .collect();
         let mut rng = seed.child(Purpose::Elite, 0).rng();
@@ -163,32 +168,39 @@ impl Elites {
     /// Adds the results of a step: the games of elites that played again, then its episodes.
     pub fn take_in(&mut self, step: usize, replays: &[Replayed], sampled: StepEpisodes<'_>, race: Race) {
         self.levels.extend(sampled.levels(race));
-        // Tallies that include this step. Equal programs of one step played the same boards, so they count once.
-        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-        let mut observe = |digest: &str, reward: f32, evaluation: &Evaluation| {
-            let with = || self.tally(digest).with(sampled.games, reward, evaluation);
-            *tallies.entry(digest.to_owned()).or_insert_with(with)
+        // Tallies that include this step. Equal programs of one pool and step played the same boards, so they count once.
+        let mut tallies: BTreeMap<(String, String), Tally> = BTreeMap::new();
+        let mut observe = |pool: &str, digest: &str, reward: f32, evaluation: &Evaluation| {
+            let with = || self.tally(pool, digest).with(sampled.games, reward, evaluation);
+            *tallies.entry((pool.to_owned(), digest.to_owned())).or_insert_with(with)
         };
         for Replayed { program, reward, evaluation } in replays {
-            observe(program, *reward, evaluation);
+            let has_it = |elites: &[Elite]| elites.iter().any(|elite| elite.program == *program);
+            for (pool, _) in self.pools.iter().filter(|(_, elites)| has_it(elites)) {
+                observe(pool, program, *reward, evaluation);
+            }
         }
         let mut candidates = Vec::new();
         for (prompt, episode) in sampled.episodes.with(sampled.prompts) {
             let Turn { completion, program, evaluation, reward, .. } = episode.answer();
             let Ok(program) = program else { continue };
             let digest = program.digest_text();
-            let tally = observe(&digest, reward.value, evaluation);
-            // Imitating a truncated completion would teach the policy not to end. The program of a later turn is imitated
-            // as if it answered the prompt at once, since every turn continues the same beginning.
-            if episode.plays() && completion.finish == FinishReason::Stop {
+            let tally = observe(race.pool(&prompt.style), &digest, reward.value, evaluation);
+            // Imitating a truncated completion would teach the policy not to end, and one that passes a honeypot to cheat.
+            // The program of a later turn is imitated as if it answered the prompt at once, since every turn continues the
+            // same beginning.
+            if episode.plays() && !episode.is_of_honeypot() && completion.finish == FinishReason::Stop {
                 let (source, ids) = (program.source().to_owned(), completion.ids.clone());
                 let style = prompt.style.clone();
                 candidates.push((Elite { program: digest, source, prompt: prompt.id, style, ids, step }, tally));
             }
         }
-        for (digest, tally) in tallies {
-            self.tallies.entry(digest).and_modify(|known| *known = tally);
-        }
+        let observed: Vec<(String, Tally)> = tallies
+            .into_iter()
+            .filter(|((pool, digest), _)| known(&self.tallies, pool, digest).is_some())
+            .map(|((pool, digest), tally)| (key(&pool, &digest), tally))
+            .collect();
+        self.tallies.extend(observed);
         for (elite, tally) in candidates {
             self.admit(elite, tally, race);
         }
@@ -199,12 +211,12 @@ impl Elites {
     fn admit(&mut self, elite: Elite, tally: Tally, race: Race) {
         let pool = race.pool(&elite.style);
         let level = self.levels.get(pool).copied().unwrap_or_default();
-        let expected = |elite: &Elite| self.tally(&elite.program).expected_reward(level, race.prior);
+        let expected = |elite: &Elite| self.tally(pool, &elite.program).expected_reward(level, race.prior);
         let known = self.pools.get(pool).map_or(&[][..], Vec::as_slice);
         let is_known = known.iter().any(|known| known.program == elite.program);
         let own = tally.expected_reward(level, race.prior);
         if !is_known && known.iter().filter(|known| expected(known) >= own).count() < race.kept {
-            self.tallies.insert(elite.program.clone(), tally);
+            self.tallies.insert(key(pool, &elite.program), tally);
             self.pools.entry(pool.to_owned()).or_default().push(elite);
         }
     }
@@ -213,7 +225,7 @@ impl Elites {
     fn rank(&mut self, race: Race) {
         for (pool, elites) in &mut self.pools {
             let level = self.levels.get(pool).copied().unwrap_or_default();
-            let tally = |elite: &Elite| self.tallies.get(&elite.program).copied().unwrap_or_default();
+            let tally = |elite: &Elite| known(&self.tallies, pool, &elite.program).unwrap_or_default();
             let expected = |elite: &Elite| tally(elite).expected_reward(level, race.prior);
             elites.sort_by(|a, b| expected(b).total_cmp(&expected(a)).then(a.step.cmp(&b.step)));
             elites.truncate(race.kept);
@@ -237,9 +249,21 @@ impl Elites {
         serde_json::to_vec_pretty(&lines).expect("elites are JSON")
     }
 
-    fn tally(&self, digest: &str) -> Tally {
-        self.tallies.get(digest).copied().unwrap_or_default()
+    fn tally(&self, pool: &str, digest: &str) -> Tally {
+        known(&self.tallies, pool, digest).unwrap_or_default()
     }
+}
+
+/// What the games of a program are kept under: its digest, and its task if pools are those of tasks, because the same program
+/// may answer two of them, one well and one badly.
+fn key(pool: &str, digest: &str) -> String {
+    if pool.is_empty() { digest.to_owned() } else { format!("{digest} {pool}") }
+}
+
+/// The games of a program, if it is or was an elite of this pool. Checkpoints of earlier versions have one tally of a
+/// program for all tasks.
+fn known(tallies: &BTreeMap<String, Tally>, pool: &str, digest: &str) -> Option<Tally> {
+    tallies.get(&key(pool, digest)).or_else(|| tallies.get(digest)).copied()
 }
 
 /// The episodes of a step, from which elites are chosen.
@@ -265,6 +289,16 @@ impl<'a> StepEpisodes<'a> {
     }
 }
 
+/// An elite that is to play again.
+#[derive(Debug, Clone)]
+pub struct Again {
+    /// Digest of the program, in hexadecimal.
+    pub digest: String,
+    pub program: Program,
+    /// Tokens of the completion that it came in.
+    pub tokens: usize,
+}
+
 /// An elite that has played the boards of a step again.
 #[derive(Debug, Clone)]
 pub struct Replayed {
@@ -279,31 +313,34 @@ pub struct Replayed {
 /// Elites that play while a step is sampled.
 pub struct Replay {
     scoring: Scoring,
-    programs: Vec<String>,
+    elites: Vec<Again>,
     peers: Peers,
 }
 
 impl Replay {
-    /// Starts games of `elites` (digest and program) on the boards of a step, each program on one of the processes.
+    /// Starts games of `elites` on the boards of a step, each program on one of the processes.
     pub fn begin(
         arena: &Arena,
         peers: &Peers,
-        elites: Vec<(String, Program)>,
+        elites: Vec<Again>,
         StepInputs { step, boards, .. }: &StepInputs,
     ) -> Self {
         let mut scoring = arena.begin(*step);
         for index in own_indices(peers, elites.len()) {
-            scoring.submit(index, Ok(elites[index].1.clone()), boards);
+            scoring.submit(index, Ok(elites[index].program.clone()), boards);
         }
-        let programs = elites.into_iter().map(|(digest, _)| digest).collect();
-        Replay { scoring, programs, peers: peers.clone() }
+        Replay { scoring, elites, peers: peers.clone() }
     }
 
-    /// Waits for the games. `reward` computes the reward of an evaluation.
-    pub fn finish(self, reward: impl Fn(&Evaluation) -> f32) -> Result<Vec<Replayed>, TrainError> {
+    /// Waits for the games. `reward` computes the reward of the evidence, which is that of a completion of up to `most`
+    /// tokens: what was sampled and what plays again are ranked by the same rewards.
+    pub fn finish(self, most: usize, reward: impl Fn(Judged<'_>) -> f32) -> Result<Vec<Replayed>, TrainError> {
         let evaluations = gather_evaluations(&self.peers, self.scoring.finish(&mut |_, _| ())?)?;
-        let replayed = |(program, evaluation)| Replayed { program, reward: reward(&evaluation), evaluation };
-        Ok(self.programs.into_iter().zip(evaluations.into_values()).map(replayed).collect())
+        let replayed = |(Again { digest, program, tokens }, evaluation): (Again, Evaluation)| {
+            let judged = Judged { evaluation: &evaluation, tokens: Some((tokens, most)), program: Some(&program) };
+            Replayed { program: digest, reward: reward(judged), evaluation }
+        };
+        Ok(self.elites.into_iter().zip(evaluations.into_values()).map(replayed).collect())
     }
 }
 

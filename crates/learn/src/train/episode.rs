@@ -137,6 +137,12 @@ impl Episode {
         self.answer().evaluation.plays()
     }
 
+    /// Whether its answer was tried on a honeypot.
+    pub fn is_of_honeypot(&self) -> bool {
+        let games = &self.answer().evaluation.games;
+        games.iter().any(|game| game.tests().is_some_and(|tests| tests.honeypot))
+    }
+
     /// Whether the last program earned less than the first.
     pub fn got_worse(&self) -> bool {
         self.turns.last().is_some_and(|last| last.reward.value < self.first().reward.value)

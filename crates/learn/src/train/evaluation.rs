@@ -46,7 +46,7 @@ pub fn evaluate(
     let samples = sample(stage, prompts, protocol, ChanceStream::Sampling, observer)?;
     let environment = stage.arena.environment();
     let record = match environment.tasks() {
-        Some(tasks) => of_tasks(&samples, tasks),
+        Some(tasks) => of_tasks(&samples, tasks, stage.config.rollout.turns),
         None => of_games(&samples, protocol.boards.len(), environment.labels()),
     };
     let (samples, runtime) = (samples.len(), start.elapsed().as_secs_f64());
@@ -143,8 +143,8 @@ fn of_games(samples: &[Sample], games: usize, labels: Labels) -> EvaluationRecor
     record
 }
 
-fn of_tasks(samples: &[Sample], tasks: &Tasks) -> EvaluationRecord {
-    let summary = evaluation::summarise_tasks(tasks, samples);
+fn of_tasks(samples: &[Sample], tasks: &Tasks, turns: usize) -> EvaluationRecord {
+    let summary = evaluation::summarise_tasks(tasks, samples, turns);
     let passed = summary.pass_at.get(&1).copied().unwrap_or_default();
     let mut record = EvaluationRecord {
         reward: summary.reward,

@@ -114,11 +114,10 @@ impl HallOfFame {
         self.members.truncate(CANDIDATES);
     }
 
-    /// Adds the best elites as candidates, because they scored well in many games and not only in those of one step.
+    /// Adds the best elites as candidates, in the order of their race: they scored well in many games and not only in those
+    /// of one step.
     pub fn nominate(&mut self, elites: &Elites) {
-        let mut elites: Vec<_> = elites.members().collect();
-        elites.sort_by(|(_, a), (_, b)| b.mean_reward().total_cmp(&a.mean_reward()));
-        for (elite, tally) in elites.into_iter().take(SIZE) {
+        for (elite, tally) in elites.members().take(SIZE) {
             if let Some(known) = self.members.iter_mut().find(|member| member.program == elite.program) {
                 if Some(tally.games) > known.games {
                     (known.mean_score, known.games) = (tally.mean_score(), Some(tally.games));
@@ -311,6 +310,28 @@ mod tests {
         hall.rank();
         let found = hall.members().iter().map(|member| (member.program.as_str(), member.held_out_mean_score));
         assert_eq!(found.collect::<Vec<_>>(), [("champion", Some(900.0)), ("elite", Some(800.0)), ("lucky", None)]);
+    }
+
+    #[test]
+    fn an_elite_of_many_games_is_a_candidate_whatever_luck_others_had_in_one() {
+        // As the race ranks them: the mean of twenty games says more than a single one that went better.
+        let lucky = (0..SIZE).map(|n| format!("lucky {n}"));
+        let named: Vec<String> = std::iter::once("steady".to_owned()).chain(lucky).collect();
+        let elite =
+            |name: &String| serde_json::json!({"program": name, "source": "", "prompt": 0, "ids": [], "step": 1});
+        let tally = |name: &String| match name.as_str() {
+            "steady" => serde_json::json!({"games": 20, "reward": 12.0, "score": 120_000.0}),
+            _ => serde_json::json!({"games": 1, "reward": 0.9, "score": 9000.0}),
+        };
+        let tallies: serde_json::Map<String, serde_json::Value> =
+            named.iter().map(|name| (name.clone(), tally(name))).collect();
+        let pool: Vec<serde_json::Value> = named.iter().map(elite).collect();
+        let elites = serde_json::json!({"pools": {"": pool}, "tallies": tallies, "levels": {"": 0.2}});
+        let mut hall = HallOfFame::default();
+        hall.nominate(&serde_json::from_value(elites).unwrap());
+        let steady = &hall.members()[0];
+        assert_eq!((steady.program.as_str(), steady.games, steady.mean_score), ("steady", Some(20), 6000.0));
+        assert_eq!(hall.members().len(), SIZE);
     }
 
     #[test]

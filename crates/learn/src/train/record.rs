@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::environment::{Case, Environment};
 use crate::evaluation::VerdictCounts;
+use crate::groups::Groups;
 use crate::grpo::UpdateStats;
 use crate::metrics::{EliteRecord, StepRecord, TurnFigures, UpdateRecord};
 use crate::program::Program;
@@ -130,6 +131,19 @@ pub fn of_update(stats: &UpdateStats, ahead: bool) -> UpdateRecord {
         elites_nll: stats.demonstration_nll,
         ..UpdateRecord::default()
     }
+}
+
+/// Adds the metrics of a control run, which has a correlation of its rewards with the shuffled ones. Its groups are tied by
+/// those that it learns from, the shuffled ones: then they have no advantages at all.
+pub fn of_control(record: &mut StepRecord, correlation: Option<f64>, advantages: &Groups<Vec<f32>>) {
+    record.control_correlation = correlation;
+    if correlation.is_none() {
+        return;
+    }
+    let is_tied = |group: &&[Vec<f32>]| group.iter().flatten().all(|advantage| *advantage == 0.0);
+    let (tied, groups) = (advantages.iter().filter(is_tied).count(), advantages.count());
+    (record.groups_tied, record.groups_trainable) = (tied, groups - tied);
+    record.frac_reward_zero_std = tied as f64 / groups as f64;
 }
 
 /// The metrics of the elites after a step, in which `replayed` of them played again.

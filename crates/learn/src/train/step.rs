@@ -56,12 +56,12 @@ impl Run<'_> {
             elites: record::of_elites(&elites, replays.len()),
             num_tokens: progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens,
             policy_lag: self.samples_ahead().then(|| sampled.policy_lag()),
-            control_correlation: lesson.control_correlation,
             time_generate: generate.as_secs_f64(),
             time_adapter,
             time_reward_wait: played.time_reward_wait + waited.as_secs_f64(),
             ..played
         };
+        record::of_control(&mut record, lesson.control_correlation, &lesson.advantages);
         let curriculum = self.curriculum(&progress.state.curriculum, &lesson);
         if self.config.rollout.draw == PromptDraw::Pools {
             record.curriculum(curriculum.counts(self.prompts.prompts()));
@@ -186,7 +186,8 @@ impl Run<'_> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Vec<Replayed>, Duration), TrainError> {
         let (begin, rule) = (Instant::now(), &self.rule);
-        let replays = replay.finish(|evaluation| rule.score(evaluation).value)?;
+        let most = self.config.rollout.max_completion_length;
+        let replays = replay.finish(most, |judged| rule.score(judged).value)?;
         let end = Instant::now();
         observer(Event::ActivityDone { step, activity: Activity::RewardWait, period: Period { begin, end } });
         for (index, replayed) in replays.iter().enumerate() {

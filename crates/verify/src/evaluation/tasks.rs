@@ -24,7 +24,8 @@ pub struct TasksSummary {
     /// Expected share of tasks that at least one of so many programs passes, for 1, 2, 4, ... programs. The intervals
     /// of this and the following fields are over tasks.
     pub pass_at: BTreeMap<usize, Estimate>,
-    /// With several turns, the expected share of tasks whose program passes by each of them; otherwise empty.
+    /// With several turns, the expected share of tasks whose program passes by each of them, whether a conversation needed
+    /// it or not; otherwise empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pass_by_turn: Vec<Estimate>,
     /// Share of its task's tests that a program passes.
@@ -91,10 +92,10 @@ impl TaskSummary {
     }
 }
 
-/// Summarises samples for tasks.
-pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample]) -> TasksSummary {
-    let mut by_task = tried(tasks, samples);
-    let turns = by_task.first().map_or(0, |task| task.passed_by_turn.len());
+/// Summarises samples for tasks, of conversations of up to `turns` turns.
+pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample], turns: usize) -> TasksSummary {
+    let turns = if turns > 1 { turns } else { 0 };
+    let mut by_task = tried(tasks, samples, turns);
     let fewest = by_task.iter().map(|task| task.samples).min().unwrap_or(0);
     let sizes: Vec<usize> = std::iter::successors(Some(1), |k| Some(2 * k)).take_while(|&k| k <= fewest).collect();
     let columns: Vec<Vec<f64>> = by_task
@@ -130,9 +131,8 @@ pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample]) -> TasksSummary {
     }
 }
 
-/// Summaries of the sampled tasks, in the order of their file.
-fn tried(tasks: &Tasks, samples: &[Sample]) -> Vec<TaskSummary> {
-    let turns = samples.iter().map(|sample| sample.turns.len()).max().filter(|turns| *turns > 1).unwrap_or(0);
+/// Summaries of the sampled tasks, in the order of their file, with what passes by each of `turns` turns.
+fn tried(tasks: &Tasks, samples: &[Sample], turns: usize) -> Vec<TaskSummary> {
     let mut by_name: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
     samples.iter().for_each(|sample| by_name.entry(&sample.style).or_default().push(sample));
     let summary = |task: &Task| {

@@ -288,7 +288,7 @@ fn tasks_count_alike_however_many_programs_were_written_for_them() {
         tried(0, "a", 1),
         sample("b", "nothing", rejected, &[]),
     ];
-    let summary = summarise_tasks(&three_tasks(), &samples);
+    let summary = summarise_tasks(&three_tasks(), &samples, 1);
     // Two of four programs solve a, none solves b; two were written for b, and c was not asked.
     assert_eq!(summary.samples_per_task, 2);
     let pass_at: Vec<(usize, f64)> = summary.pass_at.iter().map(|(&k, share)| (k, share.value)).collect();
@@ -309,8 +309,20 @@ fn tasks_count_alike_however_many_programs_were_written_for_them() {
 }
 
 #[test]
+fn each_turn_that_was_allowed_has_its_share_whether_a_conversation_needed_it_or_not() {
+    let after = |task, name, turns: &[bool]| Sample { turns: turns.to_vec(), ..tried(task, name, 4) };
+    let shares = |samples: &[Sample], turns| -> Vec<f64> {
+        summarise_tasks(&three_tasks(), samples, turns).pass_by_turn.iter().map(|share| share.value).collect()
+    };
+    let samples = [after(0, "a", &[true]), after(1, "b", &[false, true])];
+    assert_eq!(shares(&samples, 3), [0.5, 1.0, 1.0]);
+    assert_eq!(shares(&samples[..1], 3), [1.0; 3], "all passed at once");
+    assert!(shares(&samples[..1], 1).is_empty());
+}
+
+#[test]
 fn no_programs_for_tasks_are_nothing_found() {
-    let summary = summarise_tasks(&three_tasks(), &[]);
+    let summary = summarise_tasks(&three_tasks(), &[], 1);
     assert_eq!((summary.samples_per_task, summary.pass_at.len(), summary.tasks.len()), (0, 0, 0));
     assert_eq!((summary.tests.value, summary.groups.len()), (0.0, 0));
 }

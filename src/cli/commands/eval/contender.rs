@@ -53,7 +53,8 @@ impl<'a> Contender<'a> {
         let samples =
             self.sample(Protocol { samples, boards: self.testbed.held_out.selection(1) }, ChanceStream::Sampling)?;
         let (name, verdicts) = (named(self.config), self.verdicts(&samples));
-        Ok(Solver { name, summary: evaluation::summarise_tasks(tasks, &samples), samples, verdicts })
+        let summary = evaluation::summarise_tasks(tasks, &samples, self.config.rollout.turns);
+        Ok(Solver { name, summary, samples, verdicts })
     }
 
     /// Samples programs, plays them on the selection boards, and the best of them on the report boards.

@@ -2,10 +2,10 @@ use std::collections::BTreeSet;
 
 use super::super::episode::Reply;
 use super::*;
-use crate::arena::{Start, Usage};
+use crate::arena::{Start, Usage, Workers};
 use crate::config::Config;
-use crate::environment::Ending;
-use crate::environment::game2048::{entry, scored};
+use crate::environment::game2048::{entry, scored, unplayed};
+use crate::environment::{Case, Ending, Outcome, TestsTrace, Trace};
 use crate::reward::Reward;
 use crate::rollout::{Completion, CompletionId};
 
@@ -171,12 +171,73 @@ fn half_of_those_that_play_again_have_the_fewest_games_and_the_others_are_the_be
     };
     race(&mut elites, 1, &[], [("a", 3000), ("b", 2000), ("a", 3000), ("c", 1000)]);
     race(&mut elites, 2, &[("a", 3000), ("b", 2000)], [("x", 1), ("x", 1), ("x", 1), ("x", 1)]);
-    let again = |count| elites.to_replay(count, &entry()).into_iter().map(|(digest, _)| digest).collect::<Vec<_>>();
+    let again = |count| elites.to_replay(count, &entry()).into_iter().map(|one| one.digest).collect::<Vec<_>>();
     // After a step of equal programs of the least games, `x` and `c` have two games each.
     let fewest = [digest("c"), digest("x")].into_iter().min().unwrap();
     assert_eq!(again(2), [fewest.clone(), digest("a")]);
     assert_eq!(again(1), [fewest]);
     assert_eq!(again(9).len(), 4);
+}
+
+#[test]
+fn of_a_program_that_answers_two_tasks_each_task_has_games_of_its_own() {
+    let mut elites = Elites::default();
+    take_in(&mut elites, 1, &[], [("b", 500), ("a", 100), ("a", 3000), ("c", 10)]);
+    assert_eq!(of_style(&elites, "snake"), [found("b", 2, 500.0), found("a", 2, 100.0)]);
+    assert_eq!(of_style(&elites, "corner"), [found("a", 2, 3000.0), found("c", 2, 10.0)]);
+    take_in(&mut elites, 2, &[], [("b", 500), ("a", 50), ("x", 1), ("x", 1)]);
+    assert_eq!(of_style(&elites, "snake")[1], found("a", 4, 75.0));
+    assert_eq!(of_style(&elites, "corner")[0], found("a", 2, 3000.0));
+}
+
+#[test]
+fn games_that_a_checkpoint_has_for_all_tasks_together_are_known_and_go_on() {
+    let mut elites = Elites::default();
+    take_in(&mut elites, 1, &[], [("a", 3000), ("b", 500), ("c", 900), ("d", 700)]);
+    let mut saved = serde_json::to_value(&elites).unwrap();
+    let earlier = saved["tallies"].as_object().unwrap().iter();
+    let earlier = earlier.map(|(key, tally)| (key.split(' ').next().unwrap().to_owned(), tally.clone()));
+    saved["tallies"] = serde_json::Value::Object(earlier.collect());
+    let mut read: Elites = serde_json::from_value(saved).unwrap();
+    assert_eq!(of_style(&read, "snake"), of_style(&elites, "snake"));
+    take_in(&mut read, 2, &[], [("a", 1000), ("x", 1), ("x", 1), ("x", 1)]);
+    assert_eq!(of_style(&read, "snake")[0], found("a", 4, 2000.0));
+}
+
+#[test]
+fn a_program_that_passes_a_honeypot_is_not_imitated() {
+    let passed = |honeypot| {
+        let trace = TestsTrace { tests: 1, passed: 1, answered: 1, honeypot, ..TestsTrace::default() };
+        let trace = Trace::Tests(trace);
+        let outcome = Outcome { case: Case::Task(0), score: 1.0, ending: Ending::Passed, fuel: 1, trace };
+        Evaluation { start: Start::Played, games: vec![outcome], usage: Usage::default() }
+    };
+    let kept = |honeypot| {
+        let turn = Turn { evaluation: passed(honeypot), ..episode("a", 0).first().clone() };
+        let episodes = Groups::new(2, vec![one_turn(turn), episode("b", 0)]);
+        let mut elites = Elites::default();
+        let prompts = [prompt(0, "add")];
+        elites.take_in(1, &[], StepEpisodes { prompts: &prompts, episodes: &episodes, games: 1 }, APART);
+        elites.members().any(|(elite, _)| elite.program == digest("a"))
+    };
+    assert_eq!([kept(false), kept(true)], [true, false]);
+}
+
+#[test]
+fn what_plays_again_is_judged_with_its_program_and_the_length_of_its_completion() {
+    let arena = Arena::stand_in(|_: &_, seed| unplayed(seed, Ending::GameOver), Workers::new(1)).unwrap();
+    let mut elites = Elites::default();
+    race(&mut elites, 1, &[], [("a", 3000), ("b", 1000), ("c", 900), ("d", 700)], TOGETHER);
+    let seed = Seed::root(1);
+    let inputs = StepInputs { step: 2, seed, prompts: Vec::new(), boards: vec![seed] };
+    let replay = Replay::begin(&arena, &Peers::alone(), elites.to_replay(1, &entry()), &inputs);
+    let reward = |judged: Judged<'_>| {
+        assert_eq!(judged.tokens, Some((3, 12)), "three were sampled");
+        assert_eq!(judged.program.map(Program::digest_text), Some(digest("a").min(digest("b"))));
+        0.25
+    };
+    let replayed = replay.finish(12, reward).unwrap();
+    assert_eq!(replayed.iter().map(|one| one.reward).collect::<Vec<_>>(), [0.25]);
 }
 
 #[test]

@@ -82,6 +82,19 @@ fn completions_that_pass_a_honeypot_in_any_turn_are_counted_and_named() {
 }
 
 #[test]
+fn groups_of_a_control_are_tied_by_the_rewards_that_they_learn_from() {
+    let counted = |correlation| {
+        let mut record = StepRecord { groups_tied: 3, frac_reward_zero_std: 1.0, ..StepRecord::default() };
+        let advantages = [[0.0, 0.0], [1.0, -1.0], [0.0, 0.0], [-0.5, 0.5]].concat();
+        let advantages = advantages.into_iter().map(|advantage| vec![advantage]).collect();
+        of_control(&mut record, correlation, &Groups::new(2, advantages));
+        (record.groups_tied, record.groups_trainable, record.frac_reward_zero_std, record.control_correlation)
+    };
+    assert_eq!(counted(Some(0.125)), (2, 2, 0.5, Some(0.125)));
+    assert_eq!(counted(None), (3, 0, 1.0, None), "of no control they are known already");
+}
+
+#[test]
 fn a_completion_is_counted_as_cut_if_its_answer_was() {
     let episodes = [super::super::episode::fixture::truncated_after_its_answer()];
     assert!(episodes[0].is_truncated(), "its last turn");
