@@ -25,6 +25,10 @@ type Settings = Map<String, Value>;
 /// A space, as SentencePiece represents it.
 const SPACE: &str = "\u{2581}";
 
+/// Classes of transformers, also with `Fast` after the name, that put the token which begins a sequence before a text where
+/// `add_bos_token` is true or not there, whatever the post-processor in the file does.
+const ASKS_FOR_BEGIN: &[&str] = &["LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer"];
+
 /// The tokenizer of a model.
 #[derive(Debug, Clone)]
 pub struct Tokenizer {
@@ -105,6 +109,31 @@ impl Tokenizer {
         })
     }
 
+    /// The same without added tokens for which a model with so many embeddings has none: Gemma 3 without images comes with
+    /// the token of an image. Spelt in a text they are letters. Those that the model itself writes stay.
+    pub(super) fn within(self, embeddings: usize) -> Result<Self, PolicyError> {
+        if self.vocab_size() <= embeddings {
+            return Ok(self);
+        }
+        let refused = |error: tokenizers::Error| invalid(format!("{FILE}: {error}"));
+        let text = self.inner.to_string(false).map_err(refused)?;
+        let mut file = object(FILE, Some(text.as_str()))?;
+        if let Some(Value::Array(added)) = file.get_mut("added_tokens") {
+            added.retain(|token| self.needs(token, embeddings));
+        }
+        let inner = tokenizers::Tokenizer::from_str(&Value::Object(file).to_string()).map_err(refused)?;
+        Ok(Tokenizer { inner, ..self })
+    }
+
+    /// Whether an added token has an embedding, begins or ends a text, or stands in the chat template.
+    fn needs(&self, added: &Value, embeddings: usize) -> bool {
+        let id = added["id"].as_u64().and_then(|id| u32::try_from(id).ok());
+        let content = added["content"].as_str().unwrap_or_default();
+        let written = [&self.bos_token, &self.eos_token, &self.chat_template].into_iter().flatten();
+        id.is_none_or(|id| (id as usize) < embeddings || self.stop_ids.contains(&id))
+            || written.map(String::as_str).any(|written| written.contains(content))
+    }
+
     /// Refuses a tokenizer that fails on ASCII or ignores all of it: prompts would be empty.
     fn check_letters(&self) -> Result<(), PolicyError> {
         let letters: String = (b' '..=b'~').map(char::from).collect();
@@ -142,27 +171,41 @@ impl Tokenizer {
         self.inner.encode_fast(text, false).map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
     }
 
-    /// Token ids of `text` that begins a sequence: those that the post-processor puts before a text, such as the one that begins
+    /// Token ids of `text` that begins a sequence: those that the tokenizer puts before a text, such as the one that begins
     /// a sequence, unless the text begins with them, then those of the text. What it puts after a text is not added.
     pub fn encode_opening(&self, text: &str) -> Vec<u32> {
-        let ids = self.encode(text);
+        let (ids, opening) = (self.encode(text), self.opening());
+        if ids.starts_with(&opening) { ids } else { [opening, ids].concat() }
+    }
+
+    /// Token ids that are put before a text: those of the post-processor, unless transformers makes another one.
+    fn opening(&self) -> Vec<u32> {
+        let class = self.config.get("tokenizer_class").and_then(Value::as_str).unwrap_or_default();
+        let begin = self.bos_token.as_deref().and_then(|token| self.inner.token_to_id(token));
+        if let Some(begin) = begin.filter(|_| ASKS_FOR_BEGIN.contains(&class.trim_end_matches("Fast"))) {
+            let is_added = self.config.get("add_bos_token").and_then(Value::as_bool).unwrap_or(true);
+            return Vec::from_iter(is_added.then_some(begin));
+        }
         // A letter has a token, so that what is put before it ends there.
-        let around = self.inner.encode_fast("a", true);
-        let opening: Vec<u32> = around.map_or(Vec::new(), |around| {
+        self.inner.encode_fast("a", true).map_or(Vec::new(), |around| {
             let first = around.get_special_tokens_mask().iter().position(|special| *special == 0);
             around.get_ids()[..first.unwrap_or(0)].to_vec()
-        });
-        if ids.starts_with(&opening) { ids } else { [opening, ids].concat() }
+        })
     }
 
     /// Token ids of `text` that continues other text, without the space that some tokenizers put before a text.
     pub fn encode_further(&self, text: &str) -> Vec<u32> {
-        let mut ids = self.encode(text);
-        let opens = |ids: &[u32]| ids.first().and_then(|id| self.inner.id_to_token(*id)).as_deref() == Some(SPACE);
-        if opens(&self.encode("\n")) && opens(&ids) {
-            ids.remove(0);
-        }
-        ids
+        let Some(line) = self.spaced_line() else { return self.encode(text) };
+        let both = self.encode(&format!("\n{text}"));
+        both.strip_prefix(line.as_slice()).map_or_else(|| self.encode(text), <[u32]>::to_vec)
+    }
+
+    /// Token ids of a line's end, if a space is put before a text. What follows it is encoded and decoded as it is, where a
+    /// space at the beginning of a text may be one token with the word after it, and is lost when it is decoded.
+    fn spaced_line(&self) -> Option<Vec<u32>> {
+        let line = self.encode("\n");
+        let first = line.first().and_then(|id| self.inner.id_to_token(*id));
+        (first.as_deref() == Some(SPACE)).then_some(line)
     }
 
     /// Token ids of `text` that others wrote and that continues other text. Where it spells an added token, such as the
@@ -189,6 +232,16 @@ impl Tokenizer {
     /// Text of `ids`, without special tokens.
     pub fn decode(&self, ids: &[u32]) -> String {
         self.inner.decode(ids, true).unwrap_or_default()
+    }
+
+    /// Text of `ids` that continues other text, without special tokens: with the space that it may begin with, of which some
+    /// tokenizers take one away at the beginning of a text.
+    pub fn decode_further(&self, ids: &[u32]) -> String {
+        let further = self.spaced_line().and_then(|line| {
+            let both = self.decode(&[line.as_slice(), ids].concat());
+            both.strip_prefix(&self.decode(&line)).map(str::to_owned)
+        });
+        further.unwrap_or_else(|| self.decode(ids))
     }
 
     /// Ids that end a completion, ascending.

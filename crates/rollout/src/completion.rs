@@ -43,7 +43,7 @@ impl Completion {
     ) -> Self {
         let by_token = ids.last().is_some_and(|last| tokenizer.stop_ids().contains(last));
         let written = if by_token { &ids[..ids.len() - 1] } else { &ids[..] };
-        Completion { id, text: tokenizer.decode(written), ids, logprobs, finish }
+        Completion { id, text: tokenizer.decode_further(written), ids, logprobs, finish }
     }
 }
 
@@ -74,4 +74,33 @@ pub enum RolloutEvent<'a> {
         /// When its last completion ended.
         end: Instant,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    #[test]
+    fn the_space_that_a_completion_begins_with_stays() {
+        // As the tokenizer of Llama 2 does, it puts a space before a text and takes one away from what it decodes.
+        let text = serde_json::json!({
+            "version": "1.0", "added_tokens": [],
+            "normalizer": {"type": "Sequence", "normalizers": [
+                {"type": "Prepend", "prepend": "\u{2581}"},
+                {"type": "Replace", "pattern": {"String": " "}, "content": "\u{2581}"},
+            ]},
+            "decoder": {"type": "Sequence", "decoders": [
+                {"type": "Replace", "pattern": {"String": "\u{2581}"}, "content": " "},
+                {"type": "Fuse"},
+                {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+            ]},
+            "model": {"type": "BPE", "vocab": {"\u{2581}": 0, "\n": 1, "5": 2, "\u{2581}5": 3}, "merges": ["\u{2581} 5"]},
+        });
+        let tokenizer = Tokenizer::from_json(&text.to_string(), None, Some(r#"{"eos_token_id": 1}"#)).unwrap();
+        let id = CompletionId::new(Seed::root(1), 0);
+        let completion = Completion::new(id, vec![3, 1], vec![0.0; 2], FinishReason::Stop, &tokenizer);
+        // After `return`, which some prompts end with, the number would be part of a name.
+        assert_eq!(completion.text, " 5");
+    }
 }

@@ -66,7 +66,8 @@ pub(crate) fn load(
     };
     // The reader divides by the alignment that the file names, which may be 0.
     let content = catch_unwind(AssertUnwindSafe(|| Content::read(&mut reader)));
-    let content = content.unwrap_or_else(|_| candle_core::bail!("its header cannot be read")).map_err(corrupt)?;
+    let content = content.unwrap_or_else(|_| candle_core::bail!("its header cannot be read"));
+    let content = content.map_err(|error| other_format(&error).unwrap_or_else(|| corrupt(error)))?;
     let header = Header { content: &content, path };
     header.check_whole(length)?;
     let mut config = header.config()?;
@@ -104,6 +105,38 @@ pub(crate) fn load(
         config.rope_scaling = Some(llama3_scaling(&divisors, &config)?);
     }
     Ok(Loaded { tokenizer, config, described: None, weights, dir: None })
+}
+
+/// Formats of llama.cpp that are not read, by their numbers in a file.
+///
+/// Source: `ggml_type` in `ggml.h` of llama.cpp.
+const OTHER_FORMATS: &[(u32, &str)] = &[
+    (16, "IQ2_XXS"),
+    (17, "IQ2_XS"),
+    (18, "IQ3_XXS"),
+    (19, "IQ1_S"),
+    (20, "IQ4_NL"),
+    (21, "IQ3_S"),
+    (22, "IQ2_S"),
+    (23, "IQ4_XS"),
+    (29, "IQ1_M"),
+    (34, "TQ1_0"),
+    (35, "TQ2_0"),
+    (39, "MXFP4"),
+];
+
+/// The refusal of a file that is whole and has tensors in one of the other formats; `None` if the reader failed otherwise.
+fn other_format(error: &candle_core::Error) -> Option<PolicyError> {
+    let message = error.to_string();
+    let number: u32 = message.lines().next()?.strip_prefix("unknown dtype for tensor ")?.parse().ok()?;
+    let (_, name) = OTHER_FORMATS.iter().find(|(known, _)| *known == number)?;
+    Some(PolicyError::Setting {
+        key: "format of tensors".into(),
+        found: (*name).into(),
+        expected: "F32, F16, BF16, Q2_K to Q6_K, Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0; fetch another file of the model, \
+                   such as Q4_K_M"
+            .into(),
+    })
 }
 
 /// The divisor of each rotary frequency, in models with the scaling of Llama 3.1.

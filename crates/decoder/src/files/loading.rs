@@ -107,7 +107,7 @@ fn load_dir(dir: &Path, target: LoadTarget<'_>, held: Held) -> Result<Loaded, Po
     // An unsupported family is reported before missing files, which would not help.
     let config = DecoderConfig::from_json(&text, &path)?;
     directory::check_parts(dir)?;
-    let tokenizer = Tokenizer::from_dir(dir)?;
+    let tokenizer = Tokenizer::from_dir(dir)?.within(config.vocab_size)?;
     let described = serde_json::from_str(&text).ok();
     let weights = weights::read_dir(dir, target, held)?;
     Ok(Loaded { config, described, tokenizer, weights, dir: Some(dir.into()) })

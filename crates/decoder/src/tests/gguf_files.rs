@@ -76,6 +76,17 @@ fn text_is_cut_into_the_tokens_of_the_models_own_tokenizer() {
     }
 }
 
+#[test]
+fn a_file_of_llama_3_begins_a_sequence_with_its_token_though_it_does_not_say_so() {
+    for (name, opens) in [("llama-quantised", true), ("smollm-linear", false), ("qwen2", false)] {
+        let policy = load(name);
+        let tokenizer = policy.tokenizer();
+        let begin = tokenizer.bos_token().and_then(|token| tokenizer.token_id(token)).unwrap();
+        let expected = opens.then_some(begin).into_iter().chain(tokenizer.encode("a"));
+        assert_eq!(tokenizer.encode_opening("a"), expected.collect::<Vec<u32>>(), "{name}");
+    }
+}
+
 /// A file with one text of its header changed for another of the same length.
 fn refusal_with(name: &str, from: &str, to: &str) -> String {
     assert_eq!(from.len(), to.len());
@@ -134,6 +145,16 @@ fn what_a_header_claims_is_compared_with_the_file_before_anything_is_made_of_it(
     let offset = embedding.len() + 4 + 8 + 8 + 4;
     let error = refusal_after("qwen2", (embedding, offset), &[0xFF; 8]);
     assert!(error.contains("cannot be"), "{error}");
+}
+
+#[test]
+fn a_format_that_is_not_read_is_named_and_no_reason_to_fetch_the_file_again() {
+    // The format follows the name of a tensor, the number of its sizes in four bytes, and both sizes in eight each.
+    let tensor = "blk.0.attn_q.weight";
+    let error = refusal_after("qwen2", (tensor, tensor.len() + 4 + 2 * 8), &23_u32.to_le_bytes());
+    assert!(error.contains("IQ4_XS") && error.contains("Q4_K_M") && !error.contains("fetch it again"), "{error}");
+    let error = refusal_after("qwen2", (tensor, tensor.len() + 4 + 2 * 8), &1000_u32.to_le_bytes());
+    assert!(error.contains("fetch it again"), "{error}");
 }
 
 #[test]

@@ -63,18 +63,80 @@ fn a_tokenizer_that_ships_a_longest_length_cuts_nothing() {
 }
 
 #[test]
-fn text_that_goes_on_begins_without_the_space_of_sentencepiece() {
+fn the_class_of_a_tokenizer_may_ask_for_the_token_that_begins_a_sequence() {
+    let opened = |mut config: serde_json::Value| {
+        config["bos_token"] = "7".into();
+        tokenizer_of(&[("tokenizer_config.json", config)]).encode_opening("12")
+    };
+    let of = |class: &str, adds: bool| opened(serde_json::json!({ "tokenizer_class": class, "add_bos_token": adds }));
+    assert_eq!([of("LlamaTokenizerFast", true), of("LlamaTokenizer", false)], [vec![7, 1, 2], vec![1, 2]]);
+    assert_eq!(opened(serde_json::json!({ "tokenizer_class": "GemmaTokenizer" })), [7, 1, 2]);
+    // Of other classes the file decides, and this one says nothing.
+    assert_eq!(of("PreTrainedTokenizerFast", true), [1, 2]);
+    let config = serde_json::json!({ "tokenizer_class": "LlamaTokenizer", "bos_token": { "content": "7" } });
+    assert_eq!(tokenizer_of(&[("tokenizer_config.json", config)]).encode_opening("712"), [7, 1, 2]);
+}
+
+#[test]
+fn an_added_token_without_an_embedding_is_letters_unless_the_model_writes_it() {
+    let loaded = |config: serde_json::Value| {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = super::peft::tiny("llama", dir.path());
+        let path = dir.path().join("tokenizer.json");
+        let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        json["added_tokens"] = serde_json::json!([{
+            "id": 32, "content": "<12>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+            "special": true,
+        }]);
+        std::fs::write(&path, json.to_string()).unwrap();
+        std::fs::write(dir.path().join("tokenizer_config.json"), config.to_string()).unwrap();
+        Policy::load(&settings, Seed::root(0), &Device::Cpu)
+    };
+    let policy = loaded(serde_json::json!({})).unwrap();
+    assert_eq!(policy.tokenizer().encode("1<12>3"), [1, 12, 1, 2, 14, 3]);
+    for needed in [serde_json::json!({ "chat_template": "<12>1" }), serde_json::json!({ "eos_token": "<12>" })] {
+        let error = loaded(needed).unwrap_err().to_string();
+        assert!(error.contains("33 tokens, the model embeds 32"), "{error}");
+    }
+}
+
+/// A tokenizer that puts a space before every text and takes one away from what it decodes, as that of Llama 2 does.
+fn spaced() -> Tokenizer {
     let text = serde_json::json!({
         "version": "1.0", "added_tokens": [],
         "normalizer": {"type": "Sequence", "normalizers": [
             {"type": "Prepend", "prepend": "\u{2581}"},
             {"type": "Replace", "pattern": {"String": " "}, "content": "\u{2581}"},
         ]},
+        "decoder": {"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "\u{2581}"}, "content": " "},
+            {"type": "Fuse"},
+            {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+        ]},
         "model": {"type": "BPE", "vocab": {"\u{2581}": 0, "a": 1, "\u{2581}a": 2, "b": 3, "\n": 4},
                   "merges": ["\u{2581} a"]},
     });
-    let tokenizer = Tokenizer::from_json(&text.to_string(), None, None).unwrap();
+    Tokenizer::from_json(&text.to_string(), None, None).unwrap()
+}
+
+#[test]
+fn text_that_goes_on_begins_without_the_space_of_sentencepiece() {
+    let tokenizer = spaced();
     assert_eq!(tokenizer.encode("\na b"), [0, 4, 1, 0, 3]);
     assert_eq!(tokenizer.encode_further("\na b"), [4, 1, 0, 3]);
     assert_eq!(tokenizer.encode_further(" b"), [0, 3]);
+    // The space may be one token with the first word.
+    assert_eq!((tokenizer.encode("a b"), tokenizer.encode_further("a b")), (vec![2, 0, 3], vec![1, 0, 3]));
+    assert_eq!((tokenizer.encode_further(" a"), tokenizer.encode_further("")), (vec![2], vec![]));
+}
+
+#[test]
+fn text_that_goes_on_keeps_the_space_that_it_begins_with() {
+    let tokenizer = spaced();
+    for text in [" a", "a", "  b", "\n a b", ""] {
+        let ids = tokenizer.encode_further(text);
+        assert_eq!(tokenizer.decode_further(&ids), text, "{ids:?}");
+    }
+    // As the answer to a prompt that ends in `return` it would be another name without its space.
+    assert_eq!((tokenizer.decode(&[2]), tokenizer.decode_further(&[2])), ("a".to_owned(), " a".to_owned()));
 }

@@ -28,6 +28,12 @@ const QWEN2: &str =
 /// Pattern of Llama 3's `tokenizer.json`, which groups up to three digits.
 const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
+/// The key of how text is split.
+const PRE: &str = "tokenizer.ggml.pre";
+
+/// Its values in files of Llama 3.
+const LLAMA3_NAMES: &[&str] = &["llama-bpe", "llama3", "llama-v3"];
+
 /// Tokens that end a turn or a text in the supported families. A file names one or two of them; generation stops at
 /// all.
 const ENDS: &[&str] = &["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"];
@@ -69,7 +75,11 @@ pub(crate) fn tokenizer(header: &Header<'_>) -> Result<Tokenizer, PolicyError> {
     let control = |id: &u32| kinds.get(*id as usize) == Some(&CONTROL);
     let known = ENDS.iter().filter_map(|end| inner.token_to_id(end)).filter(control);
     let stop_ids: BTreeSet<u32> = named.chain(known).collect();
-    let opens = matches!(header.content.metadata.get("tokenizer.ggml.add_bos_token"), Some(Value::Bool(true)));
+    // Files of Llama 3 rarely say that it begins a sequence with this token, and llama.cpp puts it there all the same.
+    let opens = match header.content.metadata.get("tokenizer.ggml.add_bos_token") {
+        Some(Value::Bool(opens)) => *opens,
+        _ => header.text(PRE).is_some_and(|name| LLAMA3_NAMES.contains(&name)),
+    };
     let [begin_token, end_token] = [begin, end].map(|id| id.and_then(|id| inner.id_to_token(id)));
     if let (true, Some(begin), Some(id)) = (opens, &begin_token, begin) {
         let template = TemplateProcessing::builder()
@@ -111,7 +121,7 @@ fn joining(header: &Header<'_>, tokens: &[String]) -> Result<tokenizers::Tokeniz
 }
 
 fn cutting(header: &Header<'_>) -> Result<Cutting, PolicyError> {
-    let name = header.text("tokenizer.ggml.pre").unwrap_or("(none)");
+    let name = header.text(PRE).unwrap_or("(none)");
     let bytes = |cut: bool| -> PreTokenizerWrapper { ByteLevel::new(false, true, cut).into() };
     let split = |pattern: &str| -> Result<Vec<PreTokenizerWrapper>, PolicyError> {
         let pattern = SplitPattern::Regex(pattern.into());
@@ -123,9 +133,9 @@ fn cutting(header: &Header<'_>) -> Result<Cutting, PolicyError> {
         "gpt-2" | "gpt2" => Ok(plain(vec![bytes(true)])),
         "smollm" => Ok(plain(vec![Digits::new(true).into(), bytes(true)])),
         "qwen2" | "deepseek-r1-qwen" => Ok(Cutting { compose: true, ..plain(split(QWEN2)?) }),
-        "llama-bpe" | "llama3" | "llama-v3" => Ok(Cutting { whole_first: true, ..plain(split(LLAMA3)?) }),
+        name if LLAMA3_NAMES.contains(&name) => Ok(Cutting { whole_first: true, ..plain(split(LLAMA3)?) }),
         _ => Err(PolicyError::Setting {
-            key: "tokenizer.ggml.pre".into(),
+            key: PRE.into(),
             found: name.into(),
             expected: "gpt-2, smollm, qwen2 or llama-bpe; of another model load the directory with its tokenizer.json"
                 .into(),
