@@ -49,6 +49,12 @@ def chat(completions, **columns):
     return reward(completions=[messages[-1]["content"] for messages in completions], **columns)
 
 
+def choosy(completions, id, **columns):
+    if "double" in id:
+        raise KeyError("double")
+    return reward(completions=completions, id=id, **columns)
+
+
 def mean(completions, **columns):
     return [reward if text else math.nan for reward, text in zip(reward(completions=completions, **columns), completions)]
 "#;
@@ -151,6 +157,26 @@ fn rewards_that_are_no_numbers_and_right_programs_that_are_not_paid_are_named() 
     assert_eq!(code, Some(2));
     assert_eq!(finding(&object, "references"), [("problem", "the reference earns 0.00, others 1.00")]);
     assert_eq!(object["findings"][0]["place"]["task"], "sum");
+}
+
+#[test]
+fn a_grader_that_fails_on_the_first_task_is_asked_about_the_others() {
+    let directory = tasks();
+    let (object, code) = audited(directory.path(), &["leaky.py:choosy"]);
+    assert_eq!(code, Some(2));
+    let expected = "no reward for the reference: it raised KeyError: 'double'";
+    assert_eq!(finding(&object, "references"), [("problem", expected)]);
+    assert_eq!(object["findings"][0]["place"]["task"], "double");
+}
+
+#[test]
+fn a_honeypot_whose_reference_earns_nothing_is_no_right_program_that_is_not_paid() {
+    const HONEYPOT: &str = r#"{"honeypot":true,"id":"trap","prompt":"Write `double(x)`.","entry_point":"double","tests":[{"args":"(1,)","expected":"7"},{"args":"(2,)","expected":"9"}],"reference":"def double(x):\n    return 2 * x"}"#;
+    let directory = tasks();
+    fs::write(directory.path().join("tasks.jsonl"), format!("{TASKS}{HONEYPOT}\n")).unwrap();
+    let command = r#"while read -r line; do case "$line" in *'"id":"trap"'*) echo 0;; *'2 * x'*|*'sum(map'*) echo 1;; *) echo 0;; esac; done"#;
+    let (object, _) = audited(directory.path(), &[command]);
+    assert_eq!(finding(&object, "references"), [("ok", "2 references, each of which earns 1.00")]);
 }
 
 #[test]

@@ -54,6 +54,10 @@ fn a_program_that_is_not_compiled_is_named_with_its_line() {
     let output = score(dir.path(), &["classy.py", "--tier", "compiled", "--games", "1"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("a program leaves the compiled tier: line 1"), "{said}");
+    assert!(
+        said.contains("sandbox.tier = \"compiled\" does not run its program") && !said.contains("failed"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -72,4 +76,27 @@ fn a_program_is_not_blamed_for_what_its_checker_is_written_in() {
     assert!(lines[1].contains("fails.py: compiled, but given up for the interpreter while it runs: "), "{said}");
     let output = score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--task", "twice", "--tier", "compiled"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_a_task_has_interpreted_is_not_called_compiled() {
+    let dir = tempfile::tempdir().unwrap();
+    let task = |id: &str, more: serde_json::Value| {
+        let mut task = serde_json::json!({"id": id, "prompt": "Double.", "entry_point": "twice", "inputs": ["(1,)", "(2,)"],
+            "reference": "def twice(x):\n    return 2 * x"});
+        task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("{task}\n")
+    };
+    let checker = "def check():\n    y = yield ('twice', 21)\n    return y == 42\n";
+    let prelude = task("prelude", serde_json::json!({"prelude": "import math\nfrom math import *\n"}));
+    let apart = task("apart", serde_json::json!({"checker": checker, "apart": true}));
+    fs::write(dir.path().join("tasks.jsonl"), prelude + &apart).unwrap();
+    fs::write(dir.path().join("twice.py"), "def twice(x):\n    return x + x\n").unwrap();
+    for (id, why) in
+        [("prelude", "the prelude of its task, line 2: "), ("apart", "its task keeps the calls of its checker apart")]
+    {
+        let output = score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--task", id, "--explain"]);
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.starts_with(&format!("twice.py: interpreted: {why}")), "{said}");
+    }
 }

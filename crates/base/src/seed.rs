@@ -58,7 +58,6 @@ pub enum Purpose {
 ///
 /// In JSON it is a string of 16 hexadecimal digits, because many readers round numbers of 64 bits. A number is read
 /// too, as earlier versions wrote it.
-/// earlier versions wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "Written")]
 pub struct Seed(u64);

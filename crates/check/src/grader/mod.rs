@@ -19,6 +19,9 @@ use crate::plural::counted;
 use transport::Transport;
 pub use transport::{Asked, Form};
 
+/// Completions of a batch without rewards that are asked about alone, whatever comes back.
+const ALONE: usize = 2;
+
 /// What a grader gave for a completion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grade {
@@ -61,21 +64,23 @@ impl Grader {
     }
 
     /// A grade for each completion, in their order. Where none comes back for all of them together, they are asked one by
-    /// one, unless the first fails by itself as well: then the same is said of the others.
+    /// one, unless the first two fail by themselves as well: then the same is said of the others, each of which might take as
+    /// long. One alone says nothing of the others: a grader may fail on a single task.
     pub fn grade(&self, asked: &[Asked<'_>]) -> Vec<Grade> {
         let items: Vec<Value> = asked.iter().map(|asked| columns::item(asked, self.form)).collect();
         match self.ask(&items) {
             Ok(grades) => grades,
-            Err(why) if items.len() < 2 => vec![Grade::Lost(why); items.len()],
+            Err(why) if items.len() < ALONE => vec![Grade::Lost(why); items.len()],
             Err(_) => {
                 let alone = |item: &Value| match self.ask(std::slice::from_ref(item)) {
                     Ok(mut grades) => grades.remove(0),
                     Err(why) => Grade::Lost(why),
                 };
-                let first = alone(&items[0]);
-                let is_lost = matches!(first, Grade::Lost(_));
-                let others = items[1..].iter().map(|item| if is_lost { first.clone() } else { alone(item) });
-                std::iter::once(first.clone()).chain(others).collect()
+                let mut grades: Vec<Grade> = items[..ALONE].iter().map(alone).collect();
+                let is_lost = grades.iter().all(|grade| matches!(grade, Grade::Lost(_)));
+                let first = grades[0].clone();
+                grades.extend(items[ALONE..].iter().map(|item| if is_lost { first.clone() } else { alone(item) }));
+                grades
             }
         }
     }

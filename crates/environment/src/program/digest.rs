@@ -16,23 +16,36 @@ use ruff_python_ast::{
 
 /// Digest of the syntax tree. Layout, comments, docstrings, quotes, redundant parentheses and the names of variables,
 /// parameters and functions do not count. For a program that can inspect its own names, lines or documentation, it is
-/// the digest of the text.
+/// the digest of the text. Names that mean something without the program count where it binds them too: those of builtins,
+/// and that of its entry, unless this is its last function, as it nearly always is.
 ///
 /// Digests are equal within one build of this program; another version of the parser may give the same tree another
 /// digest.
 ///
 /// * `module`: what `source` parses to.
-pub(super) fn of_syntax(source: &str, mut module: ModModule) -> [u8; 32] {
+/// * `entry`: the name of the function or class that is asked for; none of a whole program.
+pub(super) fn of_syntax(source: &str, mut module: ModModule, entry: Option<&str>) -> [u8; 32] {
     if looks_at_itself(&module) {
         let mut digest = blake3::Hasher::new_derive_key("grpo-2048 program text v1");
         return *digest.update(source.as_bytes()).finalize().as_bytes();
     }
     let names = Bound::default();
+    if let Some(entry) = entry.filter(|entry| last_function(&module) != Some(*entry)) {
+        names.fixed.borrow_mut().insert(Name::new(entry));
+    }
     names.visit_body(&mut module.body);
     names.into_renaming().visit_body(&mut module.body);
     let mut digest = Digest(blake3::Hasher::new_derive_key("grpo-2048 program v3"));
     ComparableModModule::from(&module).hash(&mut digest);
     *digest.0.finalize().as_bytes()
+}
+
+/// The name of the last function at top level.
+fn last_function(module: &ModModule) -> Option<&str> {
+    module.body.iter().rev().find_map(|one| match one {
+        Stmt::FunctionDef(function) => Some(function.name.as_str()),
+        _ => None,
+    })
 }
 
 /// Names that a program binds, in the order of their appearance; the walk also removes docstrings.
@@ -57,7 +70,8 @@ impl Bound {
     fn into_renaming(self) -> Renaming {
         let fixed = self.fixed.into_inner();
         // No identifier contains `$`, so a given name never clashes with a name that stays.
-        let named = self.numbers.into_inner().into_iter().filter(|(name, _)| !fixed.contains(name));
+        let stays = |name: &Name| fixed.contains(name) || BUILTINS.split(' ').any(|builtin| builtin == name.as_str());
+        let named = self.numbers.into_inner().into_iter().filter(|(name, _)| !stays(name));
         Renaming { names: named.map(|(name, number)| (name, Name::from(format!("${number}")))).collect() }
     }
 }
@@ -130,6 +144,12 @@ impl Transformer for Bound {
     }
 }
 
+/// Names that every program has. One that a function binds for itself may stand for the builtin elsewhere.
+const BUILTINS: &str = "abs aiter all anext any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod \
+    enumerate filter float format frozenset hash hex id input int isinstance issubclass iter len list map max \
+    memoryview min next object oct open ord pow print property range repr reversed round set slice sorted \
+    staticmethod str sum super tuple type zip";
+
 /// Names by which a program can observe what is renamed or removed here: variables by name, frames with their lines,
 /// documentation.
 const MIRRORS: &[&str] = &[
@@ -183,6 +203,12 @@ impl Visitor<'_> for Mirror {
             _ => {}
         }
         visitor::walk_expr(self, expression);
+    }
+
+    /// What `**` hands over names parameters by texts.
+    fn visit_keyword(&mut self, keyword: &Keyword) {
+        self.0 |= keyword.arg.is_none();
+        visitor::walk_keyword(self, keyword);
     }
 
     fn visit_alias(&mut self, alias: &Alias) {

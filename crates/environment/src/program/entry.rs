@@ -78,6 +78,12 @@ impl Entry {
             (Entry::Script, _) => true,
         }
     }
+
+    /// Whether statements define it by nothing but imports from modules.
+    pub(super) fn is_only_imported_by(&self, body: &[Stmt]) -> bool {
+        let mut defined = body.iter().filter(|one| self.is_defined_by(one));
+        *self != Entry::Script && defined.all(|one| matches!(one, Stmt::ImportFrom(_)))
+    }
 }
 
 impl fmt::Display for Entry {

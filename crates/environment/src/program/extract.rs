@@ -2,7 +2,9 @@
 //!
 //! A text is split at its fences, and every piece may be code: a fence's content, the part before the first fence if
 //! the prompt has opened one, or text without fences. The last piece with a well-formed definition wins; what it uses from
-//! earlier ones stands before it. A fence within a line counts only in a piece that is no program with it.
+//! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`) shows how another
+//! one is used, and wins where nothing else defines it. A fence within a line counts only in a piece that is no program with
+//! it.
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Stmt};
@@ -44,7 +46,7 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     if let Some(whole) = whole(text, entry) {
         return Ok(whole);
     }
-    let mut rejection = None;
+    let (mut rejection, mut imported) = (None, None);
     let pieces: Vec<String> = fences::pieces(text).into_iter().map(fences::dedent).collect();
     for (place, piece) in pieces.iter().enumerate().rev() {
         let inner = fences::inline(piece);
@@ -56,15 +58,20 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
             }
             match search.source() {
                 Ok(found) => {
+                    let is_import = entry.is_only_imported_by(&found.module.body);
                     let helpers = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
-                    return Ok(found.after(&helpers));
+                    let found = found.after(&helpers);
+                    if !is_import {
+                        return Ok(found);
+                    }
+                    imported.get_or_insert(found);
                 }
                 Err(Rejection::NoFunction { .. }) => {}
                 Err(found) => drop(rejection.get_or_insert(found)),
             }
         }
     }
-    Err(rejection.unwrap_or_else(|| nothing(entry)))
+    imported.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
 }
 
 /// The whole text, if it is valid Python; a fence in it is then part of a string or a comment.

@@ -49,7 +49,7 @@ impl Program {
         let stack = BASE_BYTES + text.len().min(SOURCE_BYTES_MAX) * LEVEL_BYTES;
         stacker::maybe_grow(stack, stack, || {
             let Found { source, module } = extract::find(&text, entry)?;
-            let digest = digest::of_syntax(&source, module);
+            let digest = digest::of_syntax(&source, module, entry.definition().map(|(_, name)| name));
             Ok(Program { source, digest })
         })
     }
@@ -79,7 +79,7 @@ impl Program {
     }
 
     /// A digest of the syntax tree, which ignores layout, comments, docstrings and the names of variables, parameters
-    /// and functions.
+    /// and functions, but for names that mean something without the program.
     pub fn digest(&self) -> [u8; 32] {
         self.digest
     }

@@ -209,6 +209,20 @@ fn many_fences_in_texts_over_lines_are_answered() {
 }
 
 #[test]
+fn an_example_that_imports_the_function_is_no_program_where_another_block_defines_it() {
+    let example = "from solution import strategy\n\nprint(strategy([[0] * 4] * 4))\n";
+    let both = format!("```python\n{CONSTANT}```\nUse it so:\n```python\n{example}```\n");
+    assert_eq!(source(&both), CONSTANT);
+    // What does not compile defines nothing, and an import alone binds the name.
+    let broken = format!("```python\ndef strategy(board):\n    return (\n```\nOr:\n```python\n{example}```\n");
+    assert_eq!(source(&broken), example);
+    assert_eq!(source(&format!("```python\n{example}```\n")), example);
+    let class = Entry::Class { name: "Solution".into() };
+    let text = "```python\nclass Solution:\n    pass\n```\n```python\nfrom solution import Solution\n```\n";
+    assert_eq!(Program::from_text(text, &class).unwrap().source(), "class Solution:\n    pass\n");
+}
+
+#[test]
 fn prose_before_unfenced_code_is_left_out() {
     for prose in ["Sure!", "Sure, here's a strategy:", "Solution\n", "It's easy (really:\n\nSteps:\n- move up"] {
         assert_eq!(source(&format!("{prose}\n\n{CONSTANT}")), CONSTANT, "{prose}");
@@ -397,6 +411,32 @@ fn programs_that_play_differently_have_digests_of_their_own() {
     differ(&looked_up("x"), &looked_up("y"));
     let frame = "import sys\ndef strategy(board):\n    return 'WASD'[sys._getframe().f_lineno % 4]\n";
     differ(frame, &frame.replacen('\n', "\n\n", 1));
+}
+
+#[test]
+fn names_that_mean_something_without_the_program_are_told_apart() {
+    let digest = |text: &str| parsed(text).unwrap().digest();
+    // Bound in one function, a builtin in the other.
+    let shadowed = |name: &str| {
+        format!("def pick({name}):\n    return {name}\n\ndef strategy(board):\n    return 'WASD'[{name}(0, 1)]\n")
+    };
+    assert_ne!(digest(&shadowed("max")), digest(&shadowed("min")));
+    // The function that is asked for is another one of the same two.
+    let named = |first: &str, second: &str| {
+        format!("def {first}(board):\n    return 'W'\n\ndef {second}(board):\n    return 'S'\n")
+    };
+    assert_ne!(digest(&named("strategy", "other")), digest(&named("other", "strategy")));
+    assert_eq!(digest(&named("strategy", "other")), digest(&named("strategy", "another")));
+    let assigned = |first: &str, third: &str| {
+        format!("def {first}(board):\n    return 'W'\n\ndef second(board):\n    return 'S'\n\n{third} = second\n")
+    };
+    assert_ne!(digest(&assigned("strategy", "other")), digest(&assigned("other", "strategy")));
+    // Parameters that are handed over by their names, which are texts.
+    let handed = |first: &str, second: &str| {
+        let call = "pick(**{'x': 'W', 'y': 'S'})";
+        format!("def pick({first}, {second}):\n    return {first}\n\ndef strategy(board):\n    return {call}\n")
+    };
+    assert_ne!(digest(&handed("x", "y")), digest(&handed("y", "x")));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use grpo_sandbox::{Difference, Fault, HostError, Sandbox, THREAD_STACK};
 use super::differences;
 use super::play::{GameError, Unplayed};
 use super::solver::Solver;
-use super::{ArenaError, Rules};
+use super::{ArenaError, Rules, workers_max};
 use crate::environment::Environment;
 use crate::environment::tasks::{Answer, Tasks};
 use crate::program::Program;
@@ -34,11 +34,12 @@ pub fn complete(
     rules: &Rules,
     threads: usize,
 ) -> Result<Vec<Unanswering>, ArenaError> {
+    let most = workers_max(environment);
     let Environment::Tasks(tasks) = environment else { return Ok(Vec::new()) };
     let open: Vec<usize> =
         (0..tasks.tasks().len()).filter(|&at| tasks.tasks()[at].unanswered().next().is_some()).collect();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let workers = threads.clamp(1, open.len().max(1));
+    let workers = workers(threads, open.len(), most);
     std::thread::scope(|scope| {
         let (tasks, open, next, found) = (&*tasks, &open, &next, &found);
         let work = move || {
@@ -70,6 +71,11 @@ pub fn complete(
         }));
     }
     Ok(failing)
+}
+
+/// Threads that work at once on so many tasks: no more than the sandbox has room for.
+fn workers(threads: usize, tasks: usize, most: usize) -> usize {
+    threads.min(most).clamp(1, tasks.max(1))
 }
 
 /// The answers that are missing, by test, up to the first that the reference does not give; and what it did there.
@@ -115,4 +121,17 @@ fn answers_in(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Res
         return Ok((answers, Some(reason)));
     }
     Ok((answers, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_run_on_no_more_threads_than_the_sandbox_has_room_for() {
+        assert_eq!(
+            [(320, 1000), (8, 3), (0, 5), (8, 0)].map(|(threads, tasks)| workers(threads, tasks, 64)),
+            [64, 3, 1, 1]
+        );
+    }
 }

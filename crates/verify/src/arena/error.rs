@@ -7,8 +7,9 @@ use grpo_sandbox::{Difference, HostError};
 /// Why a batch has no evaluations. Never a program's doing.
 #[derive(Debug, thiserror::Error)]
 pub enum ArenaError {
-    /// The sandbox itself failed twice, the second time alone on the machine.
-    #[error("completion {completion}: the sandbox failed, and once more with nothing beside it")]
+    /// The sandbox itself failed twice, the second time alone on the machine; or a program left the compiled tier where only
+    /// that was asked for.
+    #[error("completion {completion}: {}", failed(source))]
     Host {
         /// Index of the completion whose game it was.
         completion: usize,
@@ -40,4 +41,11 @@ pub enum ArenaError {
     /// The system gave no threads.
     #[error("cannot start {workers} worker threads; lower --parallel-rewards or use --sequential")]
     Threads { workers: usize, source: std::io::Error },
+}
+
+fn failed(error: &HostError) -> &'static str {
+    match error {
+        HostError::LeftTier(_) => "sandbox.tier = \"compiled\" does not run its program to the end",
+        _ => "the sandbox failed, and once more with nothing beside it",
+    }
 }

@@ -9,14 +9,15 @@ use crate::cli::opened::arena;
 use crate::cli::said::CliError;
 use crate::config::Config;
 use crate::environment::Case;
+use crate::environment::tasks::{Kind, Task};
 use crate::program::{Program, Rejection};
 
 pub(super) struct Subject<'a> {
     pub path: &'a Path,
     pub program: Result<Program, Rejection>,
     pub cases: Vec<Case>,
-    /// Whether it is a function, and not a whole program that reads and prints.
-    pub is_function: bool,
+    /// The task that it answers; none in a game.
+    pub task: Option<&'a Task>,
 }
 
 /// One line for each program. Compiled programs are played too, since they may be given up for the interpreter at play.
@@ -25,18 +26,40 @@ pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]
     let rules = Rules::new(&config.sandbox, &config.arena);
     let arena = Arena::new(compiled, arena::environment(config)?, rules, Workers::Inline).map_err(CliError::run)?;
     let mut lines = String::new();
-    for Subject { path, program, cases, is_function } in subjects {
+    for Subject { path, program, cases, task } in subjects {
         let said = match program {
             Err(rejection) => rejection.to_string(),
-            Ok(_) if !is_function => "interpreted: a program that reads and prints".into(),
-            Ok(program) => match sandbox.outside(program.source()).map_err(CliError::run)? {
-                Some(outside) => format!("interpreted: {outside}"),
+            Ok(program) => match interpreted(sandbox, program, *task)? {
+                Some(why) => format!("interpreted: {why}"),
                 None => played(&arena, program, cases)?,
             },
         };
         lines.push_str(&format!("{}: {said}\n", path.display()));
     }
     Ok(lines)
+}
+
+/// Why a program is interpreted from its start: its task wants that, or its text is outside of the compiled tier, or that of
+/// the prelude, which is loaded with it.
+fn interpreted(sandbox: &Sandbox, program: &Program, task: Option<&Task>) -> Result<Option<String>, CliError> {
+    let outside = |source: &str| sandbox.outside(source).map_err(CliError::run);
+    if let Some(task) = task {
+        if task.kind == Kind::Script {
+            return Ok(Some("a program that reads and prints".into()));
+        }
+        if task.keeps_calls_apart() {
+            return Ok(Some("its task keeps the calls of its checker apart".into()));
+        }
+        if task.array_types {
+            return Ok(Some("its task compares the types of arrays".into()));
+        }
+        if let Some(prelude) = &task.prelude
+            && let Some(found) = outside(prelude)?
+        {
+            return Ok(Some(format!("the prelude of its task, {found}")));
+        }
+    }
+    Ok(outside(program.source())?.map(|found| found.to_string()))
 }
 
 /// Whether a program stays compiled while it is played.

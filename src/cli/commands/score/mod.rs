@@ -82,9 +82,7 @@ pub struct ScoreArgs {
 impl ScoreArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let files = programs::read_all(&self.files)?;
-        let mut flags = self.flags.clone();
-        flags.add("games", Some(self.games.unwrap_or(arena::GAMES)));
-        let config = self.source.resolve(&flags, console)?;
+        let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
         let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
         let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
         arena::refuse_on_tasks(&arena, &config, &[&of_games[..], &[("--boards", self.boards.is_some())]].concat())?;
@@ -152,7 +150,7 @@ impl Bench<'_> {
         let cases: Vec<Case> = seeds.iter().map(|&seed| seed.into()).collect();
         let subject = |file: &'a ProgramFile| {
             let program = self.arena.program(&file.text, cases[0]);
-            Subject { path: &file.path, program, cases: cases.clone(), is_function: true }
+            Subject { path: &file.path, program, cases: cases.clone(), task: None }
         };
         files.iter().map(subject).collect()
     }

@@ -87,8 +87,7 @@ fn attempts_of<'a>(tasks: &'a Tasks, path: &'a Path, text: &str, asked: Option<u
 
 impl<'a> Attempt<'a> {
     pub fn subject(self) -> Subject<'a> {
-        let is_function = matches!(self.task.kind, Kind::Function(_));
-        Subject { path: self.path, program: self.program, cases: self.case.to_vec(), is_function }
+        Subject { path: self.path, program: self.program, cases: self.case.to_vec(), task: Some(self.task) }
     }
 
     fn tried(&self, evaluation: &Evaluation, rule: &Rule) -> Tried {

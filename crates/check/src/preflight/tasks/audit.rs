@@ -104,12 +104,14 @@ pub fn audit(tasks: &Tasks, grader: &Grader, told: Told<'_>) -> Result<Audit, Un
     Ok(Audit { report, completions: all + references.len(), full, earned })
 }
 
-/// The grades of all references. One of the first must have a reward: a grader that cannot be asked is no finding.
+/// The grades of all references, but for honeypots, which no reference solves. One of the first must have a reward: a grader
+/// that cannot be asked is no finding.
 fn references(tasks: &Tasks, grader: &Grader, told: Told<'_>) -> Result<Vec<(usize, Grade)>, Ungraded> {
     let asked: Vec<(usize, String)> = tasks
         .tasks()
         .iter()
         .enumerate()
+        .filter(|(_, task)| !task.is_honeypot)
         .filter_map(|(number, task)| Some((number, Trial::new(task.reference.as_ref()?, Vec::new()).text)))
         .collect();
     let mut grades = Vec::with_capacity(asked.len());
