@@ -33,7 +33,7 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["train", "--config", "nowhere.toml"], &["nowhere.toml", "No such file"]),
         (&["train", "--preset", "huge"], &["huge", "builtin", "llm"]),
         (&["config", "--preset", "huge"], &["huge", "builtin", "llm"]),
-        (&["train", "--resume"], &["--resume", "no run with a checkpoint"]),
+        (&["train", "--resume"], &["--resume", "no run with a checkpoint is called runs/train-001, -002, ..."]),
         (&["train", "--resume", "nowhere"], &["nowhere"]),
         (&["train", "--model", "nowhere.gguf"], &["error: --model nowhere.gguf: No such file"]),
         (&["train", "--model", "/nowhere"], &["error: --model /nowhere: no such file or directory, and not"]),
@@ -54,6 +54,9 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["score", "nowhere.py"], &["nowhere.py", "No such file"]),
         (&["score", "."], &[".", "is a directory"]),
         (&["score"], &["FILE.py"]),
+        (&["score", "-", "-"], &["error: -: standard input is named more than once", "name that"]),
+        (&["train", "--total-tokens", "5"], &["hint: `grpo-2048 sft` alone reads sft.total_tokens"]),
+        (&["config", "--set", "grpo=1"], &["unknown key `grpo`", "hint: it is a section: say grpo.KEY=VALUE"]),
         (&["report", "nowhere"], &["nowhere", "no such directory", "runs/train-001"]),
         (&["report", "."], &["neither metrics.jsonl nor config.toml"]),
         (&["report", "nowhere", "--port", "1"], &["--follow"]),
@@ -194,6 +197,44 @@ fn score_prints_a_line_a_file_in_order_whatever_the_workers() {
     for workers in ["1", "2", "8"] {
         assert_eq!(score(dir.path(), &[&names[..], &common, &["--parallel-rewards", workers]].concat()), lines);
     }
+}
+
+#[test]
+fn a_program_plays_the_games_that_a_file_a_setting_or_a_flag_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let constant = "def strategy(board):\n    return 'W'\n";
+    fs::write(dir.path().join("constant.py"), constant).unwrap();
+    fs::write(dir.path().join("run.toml"), "[arena]\ngames = 3\n").unwrap();
+    let item = serde_json::json!({"id": "one", "completion": constant});
+    fs::write(dir.path().join("items.jsonl"), item.to_string()).unwrap();
+    let setting = ["--set", "arena.games=2"];
+    let cases: [(&[&str], usize); 4] = [
+        (&[], 10),
+        (&["--config", "run.toml"], 3),
+        (&["--config", "run.toml", setting[0], setting[1]], 2),
+        (&["--config", "run.toml", setting[0], setting[1], "--games", "4"], 4),
+    ];
+    for (more, expected) in cases {
+        let lines = score(dir.path(), &[&["constant.py", "--json", "--seed", "0"][..], more].concat());
+        assert_eq!(lines[0]["games"].as_array().unwrap().len(), expected, "{more:?}");
+    }
+    let judged = |more: &[&str]| printed(dir.path(), &[&["judge", "items.jsonl"][..], more].concat());
+    assert_eq!(judged(&setting), judged(&["--games", "2"]));
+    assert_ne!(judged(&setting), judged(&[]));
+}
+
+#[test]
+fn what_prints_without_end_ends_with_its_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    // More programs than could be written in the seconds of a processor that the limit leaves.
+    let shell = "ulimit -t 20; \"$0\" corpus --count 1000000000 | head -n 1 > first; exit ${PIPESTATUS[0]}";
+    let ended = std::process::Command::new("bash")
+        .current_dir(dir.path())
+        .args(["-c", shell, env!("CARGO_BIN_EXE_grpo-2048")])
+        .status()
+        .unwrap();
+    assert!(ended.success(), "{ended}");
+    assert!(fs::read_to_string(dir.path().join("first")).unwrap().starts_with("# asked for "));
 }
 
 #[test]

@@ -292,6 +292,13 @@ fn merge(base: &mut Table, layer: Table, origin: &str, path: &str) -> Result<(),
         match (base.get_mut(&key), value) {
             (None, _) => return Err(unknown(&known, origin, &dotted, &key)),
             (Some(Value::Table(inner)), Value::Table(value)) => merge(inner, value, origin, &dotted)?,
+            (Some(Value::Table(_)), value) => {
+                return Err(ConfigError::Value {
+                    key: dotted,
+                    found: value.to_string(),
+                    expected: format!("expected a section, [{key}] with a line for each setting (from {origin})"),
+                });
+            }
             (Some(slot @ Value::Float(_)), Value::Integer(value)) => *slot = Value::Float(value as f64),
             (Some(slot), value) if slot.same_type(&value) => *slot = value,
             (Some(slot), value) => {
@@ -312,7 +319,8 @@ const OTHER_ALGORITHMS: &[&str] = &["dpo", "ipo", "kto", "orpo", "ppo", "rloo", 
 /// The error about an invalid value, with the message of its type or with the list of valid values.
 fn refused(error: &serde_path_to_error::Error<toml::de::Error>, merged: &Table) -> ConfigError {
     let (key, message) = (error.path().to_string(), error.inner().message());
-    let found = key.split_once('.').and_then(|(section, name)| merged.get(section)?.get(name));
+    // An item of a list is named by the list and its number, as in `rollout.servers[0]`.
+    let found = key.split_once('.').and_then(|(section, name)| merged.get(section)?.get(name.split('[').next()?));
     let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let expected = match words.as_slice() {
         [found, allowed @ ..] if message.starts_with("unknown variant") => {
@@ -331,6 +339,7 @@ fn refused(error: &serde_path_to_error::Error<toml::de::Error>, merged: &Table) 
 fn unknown(known: &Table, origin: &str, dotted: &str, key: &str) -> ConfigError {
     let hint = match (places(key).as_slice(), nearest(key, known.keys().map(String::as_str))) {
         (places @ [_, ..], _) => format!("; say {}", places.join(" or ")),
+        (_, Some(section)) if section == key => format!("; it is a section: say {section}.KEY=VALUE"),
         (_, Some(nearest)) => format!("; did you mean `{nearest}`?"),
         _ => format!("; known here: {}", known.keys().cloned().collect::<Vec<_>>().join(", ")),
     };

@@ -44,6 +44,23 @@ fn a_wrong_type_names_key_value_and_expectation() {
 }
 
 #[test]
+fn a_section_is_told_from_a_setting_and_an_item_of_a_list_has_its_value() {
+    for section in ["grpo", "rollout"] {
+        let error = Layers::default().assignment(&format!("{section}=1")).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("; it is a section: say {section}.KEY=VALUE")), "{error}");
+    }
+    for (text, found) in [("grpo = 1", "1"), ("[[grpo]]\nbeta = 1", "[{ beta = 1 }]")] {
+        let error = Layers::default().text("run.toml", text).unwrap_err().to_string();
+        let expected = "expected a section, [grpo] with a line for each setting (from run.toml)";
+        assert_eq!(error, format!("grpo = {found}: {expected}"));
+    }
+    let mut layers = Layers::default();
+    layers.assignment("rollout.servers=[1]").unwrap();
+    let error = layers.resolve().unwrap_err().to_string();
+    assert!(error.starts_with("rollout.servers[0] = [1]: "), "{error}");
+}
+
+#[test]
 fn later_layers_win_and_whole_numbers_may_be_floats() {
     let mut layers = Layers::default();
     layers.preset("llm").unwrap();

@@ -114,7 +114,12 @@ fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &
     if is_flag(name) {
         return Some(format!("say --{}", name.replace('_', "-")));
     }
-    let ours = of_command(command.get_name(), known_as(name));
+    let known = known_as(name);
+    let is_of_sft = !known.is_empty() && known.iter().all(|key| key.starts_with("sft."));
+    if is_of_sft && !["sft", "config"].contains(&command.get_name()) {
+        return Some(format!("`grpo-2048 sft` alone reads {}", known.join(" and ")));
+    }
+    let ours = of_command(command.get_name(), known);
     // A name that TRL has too may stand for other values there, so that its value decides.
     let answer = value.and_then(|value| trl::answer(name, value)).and_then(Result::ok);
     let is_ours =

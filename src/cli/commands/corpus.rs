@@ -40,7 +40,7 @@ impl CorpusArgs {
         for _ in 0..self.count {
             let sample = corpus::program(&mut rng, &mix);
             let (asked, style) = (sample.asked.name(), sample.style.name());
-            output::print(&match self.json {
+            let is_read = output::print_to_reader(&match self.json {
                 true => {
                     let object = serde_json::json!({
                         "asked": asked, "style": style, "mistaken": sample.mistaken, "source": sample.source,
@@ -52,6 +52,9 @@ impl CorpusArgs {
                     format!("# asked for {asked}, wrote {style}{mistaken}\n{}\n", sample.source)
                 }
             })?;
+            if !is_read {
+                break;
+            }
         }
         Ok(())
     }

@@ -85,9 +85,7 @@ impl JudgeArgs {
                 "add --serve HOST:PORT, or leave --allow-remote out",
             ));
         }
-        let mut flags = self.flags.clone();
-        flags.add("games", Some(self.games.unwrap_or(arena::GAMES)));
-        let config = self.source.resolve(&flags, console)?;
+        let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
         if let Some(address) = &self.serve {
             return self.serve(address, config, console);
         }

@@ -39,11 +39,12 @@ impl MonitorArgs {
         let source = visible_gpus().map_err(CliError::run)?;
         let stop = interrupt::stop_flag(console, interrupt::SOON)?;
         let every = Duration::from_secs(u64::from(self.every));
+        let is_kept = self.csv.is_some();
         let sampler = GpuSampler::start(Box::new(source), every, self.csv).map_err(CliError::run)?;
         let until = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(u64::from(seconds)));
-        output::print(HEADER)?;
+        let mut is_read = output::print_to_reader(HEADER)?;
         let mut shown = 0;
-        while !stop.load(Ordering::SeqCst) && until.is_none_or(|until| Instant::now() < until) {
+        while (is_read || is_kept) && !stop.load(Ordering::SeqCst) && until.is_none_or(|until| Instant::now() < until) {
             let readings = sampler.whole().first().map_or(0, |usage| usage.readings());
             if readings > shown {
                 shown = readings;
@@ -53,7 +54,7 @@ impl MonitorArgs {
                     .enumerate()
                     .map(|(index, reading)| line(index, reading))
                     .collect::<String>();
-                output::print(&lines)?;
+                is_read = output::print_to_reader(&lines)?;
             }
             if let Some(reason) = sampler.take_ended() {
                 return Err(CliError::run(std::io::Error::other(reason)));

@@ -5,6 +5,7 @@ use std::path::Path;
 use grpo_sandbox::{Sandbox, TierChoice};
 
 use crate::arena::{self, Arena, ArenaError, Rules, Unanswering};
+use crate::cli::arguments::Base;
 use crate::cli::said::{CliError, SPECIAL_HINT, near};
 use crate::config::{Config, Layers, SandboxConfig, Tier};
 use crate::environment::{Environment, EnvironmentError};
@@ -12,7 +13,7 @@ use crate::metrics::Console;
 use crate::reward::Rule;
 
 /// Games of each program in `score` and `judge`, unless the user says how many.
-pub const GAMES: u32 = 10;
+pub const GAMES: Base<'_> = Base { name: "score and judge", settings: "[arena]\ngames = 10\n" };
 
 /// Whether machine code for the sandbox was there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,6 +18,12 @@ pub struct ProgramFile {
 
 /// Reads the files or runs that the user named, in their order.
 pub fn read_all(asked: &[PathBuf]) -> Result<Vec<ProgramFile>, CliError> {
+    if asked.iter().filter(|path| path.as_os_str() == STDIN).count() > 1 {
+        return Err(CliError::user_hint(
+            format!("{STDIN}: standard input is named more than once"),
+            "it can be read once; write it to a file, and name that",
+        ));
+    }
     // All names are checked before standard input is read, so that a wrong one is refused at once.
     let paths = asked.iter().map(|asked| file(asked)).collect::<Result<Vec<_>, _>>()?;
     let read = paths.into_iter().map(|path| Ok(ProgramFile { text: read(&path)?, path }));

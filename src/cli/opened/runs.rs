@@ -26,7 +26,8 @@ pub fn named(flag: &str, asked: &Path) -> Result<PathBuf, CliError> {
     }
     run_dir::latest_run().ok_or_else(|| {
         CliError::user_hint(
-            format!("{flag} {LATEST}: no run with a checkpoint in {}", run_dir::RUNS),
+            // Only these are in an order. A run in a directory that was named is left to whoever named it.
+            format!("{flag} {LATEST}: no run with a checkpoint is called {}/train-001, -002, ...", run_dir::RUNS),
             format!("name the directory, as in {flag} DIR; `grpo-2048 train` makes the first one"),
         )
     })

@@ -1,6 +1,7 @@
 //! A configuration as TOML, with the origins of its settings.
 
 use crate::config::{Config, DEFAULT_TOML, Layers, keys};
+use crate::metrics::visible;
 
 /// Every setting as TOML. Those that differ from the defaults have their origin as a comment.
 pub fn effective(config: &Config, layers: &Layers) -> String {
@@ -16,8 +17,24 @@ pub fn effective(config: &Config, layers: &Layers) -> String {
         }
         let value = &found[section][key];
         let origin = layers.origin(&dotted).filter(|_| *value != defaults[section][key]);
-        let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();
+        // A value or a path may have line breaks, with which the comment would end.
+        let origin = origin.map(|origin| format!("  # {}", visible(origin))).unwrap_or_default();
         text.push_str(&format!("{key} = {value}{origin}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_origin_of_a_setting_of_several_lines_is_one_line() {
+        let mut layers = Layers::default();
+        layers.assignment("model.lora_target_modules=[\n\"q_proj\",\n]").unwrap();
+        let config = layers.clone().resolve().unwrap();
+        let mut again = Layers::default();
+        again.text("printed", &effective(&config, &layers)).unwrap();
+        assert_eq!(again.resolve().unwrap(), config);
+    }
 }

@@ -13,10 +13,16 @@ use super::CliError;
 use crate::files::{self, WholeFile};
 
 pub fn print(text: &str) -> Result<(), CliError> {
+    print_to_reader(text).map(|_| ())
+}
+
+/// The same, for what is printed again and again: false says that nobody reads any more.
+pub fn print_to_reader(text: &str) -> Result<bool, CliError> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::run(error)),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(CliError::run(error)),
     }
 }
 

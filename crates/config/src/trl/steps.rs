@@ -25,10 +25,19 @@ pub(super) fn of(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
             Some("steps") => share(given, "train.eval_steps", number, most),
             _ => Ok(Meaning::nothing("only eval_strategy: steps reads it")),
         },
-        "warmup_ratio" if given.get("warmup_steps").is_some() => Ok(Meaning::nothing("warmup_steps decides")),
+        // 0 is the default of both, and says nothing.
+        "warmup_ratio" if is_positive(given, "warmup_steps") => Ok(Meaning::nothing("warmup_steps decides")),
         "warmup_ratio" if !(0.0..=1.0).contains(&number) => Err("expected a share, 0 to 1".into()),
+        "warmup_steps" if number <= 0.0 && is_positive(given, "warmup_ratio") => {
+            Ok(Meaning::nothing("warmup_ratio decides"))
+        }
         _ => share(given, "grpo.warmup_steps", number, most),
     }
+}
+
+/// Whether the key has a number above 0. One that has no number is refused for itself.
+fn is_positive(given: &Given<'_>, key: &str) -> bool {
+    given.number(key).is_ok_and(|number| number.is_some_and(|number| number > 0.0))
 }
 
 fn share(given: &Given<'_>, ours: &'static str, number: f64, most: Option<f64>) -> Result<Meaning, String> {

@@ -103,6 +103,11 @@ fn steps_are_updates_by_their_number_in_a_step() {
         ("train.save_steps", "7"),
     ];
     assert_eq!(found, expected.map(|(key, value)| (key, value.to_owned())).into());
+    for (steps, of_both) in [(0, "3"), (8, "2")] {
+        let text = format!("{text}\nwarmup_steps: {steps}");
+        assert_eq!(set(&text, "grpo.warmup_steps").as_deref(), Some(of_both), "{steps}");
+    }
+    assert_eq!(set("max_steps: 9\nwarmup_ratio: 0.0\nwarmup_steps: 0", "grpo.warmup_steps").as_deref(), Some("0"));
     assert_eq!(set("max_steps: -1", "train.max_steps"), None);
     assert_eq!(set("save_steps: 50.0", "train.save_steps").as_deref(), Some("50"));
     assert!(refusal("warmup_ratio: 0.1").contains("a share of max_steps, which the file does not have"));
