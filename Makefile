@@ -18,7 +18,7 @@ DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
 
 LLM := models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 LLM_DIR ?= runs/llm
-LLM_STEPS ?= 75
+LLM_STEPS ?= 40
 
 help: ## Print what there is to make
 	@grep -E '^[a-z0-9-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 20
@@ -28,7 +28,7 @@ train: build ## Train the built-in model, eight games at a time
 
 # Given again after an interruption, it goes on where it was.
 llm: build $(LLM_DIR)/warm/adapter_config.json ## A language model learns: fetch SmolLM2-135M, warm it up, train it, report
-	$(BIN) train --model $(LLM) --adapter $(LLM_DIR)/warm --output-dir $(LLM_DIR)/run \
+	$(BIN) train --preset games --model $(LLM) --adapter $(LLM_DIR)/warm --output-dir $(LLM_DIR)/run \
 		--steps $(LLM_STEPS) --eval-steps 20 $$(test ! -e $(LLM_DIR)/run/checkpoint-latest || echo --resume $(LLM_DIR)/run) $(TRAIN_FLAGS)
 	$(BIN) report $(LLM_DIR)/run
 

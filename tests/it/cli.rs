@@ -149,7 +149,7 @@ fn a_directory_of_something_else_is_left_alone() {
 #[test]
 fn the_printed_configuration_is_one_that_can_be_given_back() {
     let dir = tempfile::tempdir().unwrap();
-    for preset in ["builtin", "llm", "laptop", "gpu-8gb", "gpu-24gb", "gpu-80gb", "h200"] {
+    for preset in ["builtin", "llm", "games", "laptop", "gpu-8gb", "gpu-24gb", "gpu-80gb", "h200"] {
         let printed = program(dir.path()).args(["config", "--preset", preset]).output().unwrap();
         assert!(printed.status.success());
         fs::write(dir.path().join("run.toml"), printed.stdout).unwrap();

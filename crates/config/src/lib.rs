@@ -56,6 +56,11 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset { name: "llm", about: "any language model, with LoRA", layers: &[LLM] },
     Preset {
+        name: "games",
+        about: "a language model that writes players of 2048 or of another game",
+        layers: &[LLM, include_str!("presets/games.toml")],
+    },
+    Preset {
         name: "laptop",
         about: "SmolLM2-135M on a processor",
         layers: &[LLM, include_str!("presets/laptop.toml")],

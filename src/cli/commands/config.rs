@@ -20,6 +20,7 @@ use crate::metrics::Console;
   demo      the built-in model for a look, in about two minutes
   search    the built-in model with five seconds a game, for players that look further ahead
   llm       any language model, with LoRA
+  games     a language model that writes players of 2048 or of another game
   laptop    SmolLM2-135M on a processor
   gpu-8gb   Qwen2.5-Coder-0.5B on one GPU with 8 GB
   gpu-12gb  Qwen2.5-Coder-1.5B on one GPU with 12 GB

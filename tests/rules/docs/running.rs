@@ -96,8 +96,8 @@ pub const TYPED: &[Typed] = &[
     short("grpo-2048 eval --model runs/train-001 --boards published", &[], &["--samples 2", FEW_TOKENS_SET]),
     // A language model M.
     short("grpo-2048 sft --model M --output-dir warm", &[], &[WARM]),
-    run("grpo-2048 train --model M --adapter warm --dry-run"),
-    short("grpo-2048 train --model M --adapter warm", &[], &["--steps 1", SHORT, FEW_TOKENS]),
+    run("grpo-2048 train --preset games --model M --adapter warm --dry-run"),
+    short("grpo-2048 train --preset games --model M --adapter warm", &[], &["--steps 1", SHORT, FEW_TOKENS]),
     run("grpo-2048 export --run latest --merge --output-dir player"),
     short("grpo-2048 train --env mine --model M", &[], &["--steps 1", SHORT, FEW_TOKENS]),
     short("grpo-2048 eval --env mine --model M", &[], &["--samples 1", FEW_TOKENS_SET]),
