@@ -83,6 +83,13 @@ fn wrong_input_is_named_with_what_is_allowed() {
 }
 
 #[test]
+fn a_preset_for_language_models_asks_for_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = refused(dir.path(), &["train", "--preset", "games", "--dry-run"]);
+    assert!(words.contains("hint: this is the built-in model; --model M names a language model"), "{words}");
+}
+
+#[test]
 fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("runs/train-001")).unwrap();

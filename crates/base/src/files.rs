@@ -59,11 +59,30 @@ pub fn write_tensors<N: AsRef<str> + Ord + std::fmt::Display, T: safetensors::Vi
 
 /// Moves a directory that was filled elsewhere on the same disk to `target`, synced. An error if something is in `target`.
 pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(filled)? {
-        File::open(entry?.path())?.sync_all()?;
-    }
+    sync_files(filled)?;
     fs::rename(filled, target)?;
     File::open(directory_of(target))?.sync_all()
+}
+
+/// Moves these files of a directory that was filled on the same disk into `dir`, which stays: synced one by one, in this
+/// order, so that the last ones say that all are there. An error if one of them is in `dir`.
+pub fn publish_files(filled: &Path, names: &[&str], dir: &Path) -> io::Result<()> {
+    if let Some(name) = names.iter().find(|name| dir.join(name).exists()) {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{name} has come there meanwhile")));
+    }
+    sync_files(filled)?;
+    for name in names {
+        fs::rename(filled.join(name), dir.join(name))?;
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn sync_files(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        File::open(entry?.path())?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// The same, in place of a directory that is at `target`, which is removed with all that is in it.

@@ -1,6 +1,5 @@
 //! `grpo-2048 export`: what was trained, as files for other programs.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -145,7 +144,7 @@ impl ExportArgs {
         std::fs::write(partial.path().join(CARD), text).map_err(unwritten)?;
         let names = names(partial.path()).map_err(unwritten)?;
         match &existing {
-            Some(dir) => move_up(partial.path(), dir, &names).map_err(unwritten)?,
+            Some(dir) => files::publish_files(partial.path(), &in_order(&names), dir).map_err(unwritten)?,
             None => files::publish_dir(partial.path(), &self.output_dir).map_err(unwritten)?,
         }
         drop(partial);
@@ -270,22 +269,6 @@ fn names(dir: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Moves these files of `filled` into `dir`, on the same disk, synced one by one. An error if one of them is in `dir`.
-fn move_up(filled: &Path, dir: &Path, names: &[String]) -> io::Result<()> {
-    let names = in_order(names);
-    if let Some(name) = names.iter().find(|name| dir.join(name).exists()) {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, format!("{name} has come there meanwhile")));
-    }
-    for name in &names {
-        File::open(filled.join(name))?.sync_all()?;
-    }
-    for name in &names {
-        std::fs::rename(filled.join(name), dir.join(name))?;
-        File::open(dir)?.sync_all()?;
-    }
-    Ok(())
-}
-
 /// The names with those of [`LAST`] behind the others.
 fn in_order(names: &[String]) -> Vec<&str> {
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -332,11 +315,11 @@ mod tests {
         let ordered = ["model.safetensors", "tokenizer.json", "config.json", "adapter_config.json", "README.md"];
         assert_eq!(in_order(&listed), ordered);
         std::fs::write(dir.path().join("README.md"), "of somebody else").unwrap();
-        let error = move_up(&filled, dir.path(), &listed).unwrap_err();
+        let error = files::publish_files(&filled, &in_order(&listed), dir.path()).unwrap_err();
         assert_eq!(error.to_string(), "README.md has come there meanwhile");
         assert_eq!(names(dir.path()).unwrap(), ["README.md", "filled"]);
         std::fs::remove_file(dir.path().join("README.md")).unwrap();
-        move_up(&filled, dir.path(), &listed).unwrap();
+        files::publish_files(&filled, &in_order(&listed), dir.path()).unwrap();
         std::fs::remove_dir(&filled).unwrap();
         assert_eq!(names(dir.path()).unwrap(), listed);
     }

@@ -220,7 +220,12 @@ pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> R
         .map_err(|error| prompt_error(config, error))?;
     fit(config, policy, environment, &prompts)?;
     for prompts in [prompts.prompts(), prompts.held_out()] {
-        train::check_length(policy, prompts, &config.rollout).map_err(CliError::user)?;
+        train::check_length(policy, prompts, &config.rollout).map_err(|error| match kind {
+            PromptKind::Builtin => {
+                CliError::user_hint(error, "this is the built-in model; --model M names a language model")
+            }
+            _ => CliError::user(error),
+        })?;
     }
     Ok(prompts)
 }

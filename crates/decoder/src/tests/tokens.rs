@@ -102,21 +102,7 @@ fn an_added_token_without_an_embedding_is_letters_unless_the_model_writes_it() {
 
 /// A tokenizer that puts a space before every text and takes one away from what it decodes, as that of Llama 2 does.
 fn spaced() -> Tokenizer {
-    let text = serde_json::json!({
-        "version": "1.0", "added_tokens": [],
-        "normalizer": {"type": "Sequence", "normalizers": [
-            {"type": "Prepend", "prepend": "\u{2581}"},
-            {"type": "Replace", "pattern": {"String": " "}, "content": "\u{2581}"},
-        ]},
-        "decoder": {"type": "Sequence", "decoders": [
-            {"type": "Replace", "pattern": {"String": "\u{2581}"}, "content": " "},
-            {"type": "Fuse"},
-            {"type": "Strip", "content": " ", "start": 1, "stop": 0},
-        ]},
-        "model": {"type": "BPE", "vocab": {"\u{2581}": 0, "a": 1, "\u{2581}a": 2, "b": 3, "\n": 4},
-                  "merges": ["\u{2581} a"]},
-    });
-    Tokenizer::from_json(&text.to_string(), None, None).unwrap()
+    Tokenizer::from_json(include_str!("spaced_tokenizer.json"), None, None).unwrap()
 }
 
 #[test]

@@ -9,8 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use grpo_sandbox::THREAD_STACK;
 
-use super::object::Object;
-use super::{COMPLETION_BYTES_MAX, Item, Judge, JudgeError, Judgement, Pending};
+use super::{COMPLETION_BYTES_MAX, Item, Judge, JudgeError, Judgement, Pending, object};
 
 /// Bytes of the longest line: a completion, with room for JSON's escapes.
 pub const ITEM_BYTES_MAX: usize = 8 << 20;
@@ -145,7 +144,7 @@ impl<R: Read> Lines<R> {
 
 /// The item of a line, or what is wrong with the line.
 fn item(line: &[u8]) -> Result<Item, String> {
-    serde_json::from_slice::<Object<Item>>(line).map(|Object(item)| item).map_err(|error| no_item(&error))
+    object::read(line).map_err(|error| no_item(&error))
 }
 
 /// What is wrong with a line in which an item was expected.

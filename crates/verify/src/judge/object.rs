@@ -8,10 +8,10 @@ use std::marker::PhantomData;
 
 use serde::Deserializer;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, MapAccess, Visitor};
 
 /// A value of an object.
-pub(super) struct Object<T>(pub T);
+struct Object<T>(T);
 
 struct ObjectVisitor<T>(PhantomData<T>);
 
@@ -31,6 +31,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Object<T>, D::Error> {
         deserializer.deserialize_map(ObjectVisitor(PhantomData))
     }
+}
+
+/// The value of a text that is one object.
+pub(super) fn read<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice::<Object<T>>(text).map(|Object(value)| value)
+}
+
+/// The values of a text that is a list of objects.
+pub(super) fn read_list<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<Vec<T>> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let values = list(&mut reader)?;
+    reader.end().map(|()| values)
 }
 
 /// A list of such values.

@@ -12,8 +12,7 @@ use super::run_code::{self, RunCode, ScriptRunner};
 use super::run_jupyter::{self, CellRunner, RunJupyter};
 use super::seats::Seats;
 use crate::http::Head;
-use crate::judge::object::Object;
-use crate::judge::{Item, Judge, JudgeError};
+use crate::judge::{Item, Judge, JudgeError, object};
 
 /// What runs programs that are not judged.
 pub struct Runner {
@@ -70,12 +69,12 @@ impl Service {
     /// Judges one item, or a list of items.
     fn judge(&self, body: &[u8]) -> Response {
         let is_list = body.trim_ascii_start().first() == Some(&b'[');
-        let items: serde_json::Result<Vec<Object<Item>>> = match is_list {
-            true => serde_json::from_slice(body),
-            false => serde_json::from_slice(body).map(|item| vec![item]),
+        let items: serde_json::Result<Vec<Item>> = match is_list {
+            true => object::read_list(body),
+            false => object::read(body).map(|item| vec![item]),
         };
-        let items: Vec<Item> = match items {
-            Ok(items) => items.into_iter().map(|Object(item)| item).collect(),
+        let items = match items {
+            Ok(items) => items,
             Err(error) => {
                 let found = if error.is_eof() { "the body ends too early".to_owned() } else { error.to_string() };
                 let words = format!("{found}; expected {{\"id\": \"...\", \"completion\": \"...\"}} or a list of them");
@@ -124,5 +123,5 @@ impl Service {
 /// A request of SandboxFusion, or the answer that it is none.
 pub(super) fn fusion_request<R: DeserializeOwned>(body: &[u8]) -> Result<R, Response> {
     let refused = |error| Response::error(400, &format!("{error}; expected a request as of SandboxFusion"));
-    serde_json::from_slice::<Object<R>>(body).map(|Object(request)| request).map_err(refused)
+    object::read(body).map_err(refused)
 }
