@@ -85,7 +85,8 @@ target/wheel/bin/hadolint: target/wheel/installed
 
 proofs: build ## What takes hours: every boundary, ten thousand edges of budgets, mutants, generated programs, a soak
 	$(MAKE) tier-exhaustive
-	$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture ten_thousand_programs no_program_of_the_corpus
+	$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture ten_thousand_programs no_program_of_the_corpus \
+		other_numbers_of_workers edges_of_all_other_programs in_all_the_memory_of_a_run rebuilt_as_it_was
 	$(CARGO) test --release --workspace --locked --test rules -- --ignored
 	$(MAKE) fuzz-tier TIER_SECONDS=3600
 	$(MAKE) soak

@@ -204,6 +204,8 @@ mod tests {
             fs::write(&file.path, &whole[..length]).unwrap();
             assert_eq!(file.read(), None, "{length} of {} bytes", whole.len());
         }
+        file.write(CODE).unwrap();
+        assert_eq!(file.read().as_deref(), Some(CODE), "written over what was cut");
     }
 
     #[cfg(unix)]

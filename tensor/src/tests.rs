@@ -43,6 +43,16 @@ fn dense(weight: &Tensor) -> Weight {
     weight.clone().into()
 }
 
+/// A token of the vocabulary for each row.
+fn targets(rows: usize, vocabulary: usize) -> Tensor {
+    let targets: Vec<u32> = (0..rows).map(|row| (row * 7 % vocabulary) as u32).collect();
+    Tensor::from_vec(targets, rows, &Device::Cpu).unwrap()
+}
+
+fn joined((logp, entropy): (Tensor, Tensor)) -> Result<Tensor> {
+    Tensor::stack(&[logp, entropy], 1)
+}
+
 /// Outputs and gradients of `fused` and `plain` agree, with an uneven weight on every output.
 fn check(inputs: &[&Var], fused: impl Fn() -> Result<Tensor>, plain: impl Fn() -> Result<Tensor>) {
     let (fused, plain) = (fused().unwrap(), plain().unwrap());
@@ -107,10 +117,7 @@ fn a_frozen_weight_gets_no_gradient() {
 #[test]
 fn fused_log_probs_and_entropy_are_those_of_log_softmax() {
     for (rows, vocabulary) in [(1, 2), (40, 50), (3, 1000)] {
-        let logits = random(&[rows, vocabulary], 1);
-        let targets: Vec<u32> = (0..rows).map(|row| (row * 7 % vocabulary) as u32).collect();
-        let targets = Tensor::from_vec(targets, rows, &Device::Cpu).unwrap();
-        let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
+        let (logits, targets) = (random(&[rows, vocabulary], 1), targets(rows, vocabulary));
         check(
             &[&logits],
             || joined(log_probs::token_log_probs(&logits, &targets)?),
@@ -123,9 +130,7 @@ fn fused_log_probs_and_entropy_are_those_of_log_softmax() {
 fn scores_from_hidden_states_are_those_of_the_logits() {
     for (rows, width, vocabulary, temperature) in [(1, 6, 9, 1.0), (130, 12, 40, 0.7), (300, 40, 700, 1.3)] {
         let (hidden, weight) = (random(&[rows, width], 1), random(&[vocabulary, width], 2));
-        let targets: Vec<u32> = (0..rows).map(|row| (row * 7 % vocabulary) as u32).collect();
-        let targets = Tensor::from_vec(targets, rows, &Device::Cpu).unwrap();
-        let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
+        let targets = targets(rows, vocabulary);
         let how = head::ScoreSettings { temperature, logit_bytes: 0 };
         check(
             &[&hidden, &weight],
@@ -142,9 +147,7 @@ fn scores_from_hidden_states_are_those_of_the_logits() {
 
 #[test]
 fn capped_scores_are_those_of_capped_logits() {
-    let (hidden, weight) = (random(&[130, 12], 1), random(&[40, 12], 2));
-    let targets = Tensor::from_vec((0..130).map(|row| row * 7 % 40).collect::<Vec<u32>>(), 130, &Device::Cpu).unwrap();
-    let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
+    let (hidden, weight, targets) = (random(&[130, 12], 1), random(&[40, 12], 2), targets(130, 40));
     let (how, cap) = (head::ScoreSettings { temperature: 0.7, logit_bytes: 0 }, 3.0);
     let plain = || {
         let logits = (hidden.matmul(&weight.t()?)? / cap)?.tanh()?;

@@ -6,13 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{done, program, refused};
+use crate::program::{done, printed, program, refused};
 
 const AGES: &str = include_str!("tasks/ages.jsonl");
-
-fn printed(directory: &Path, arguments: &[&str]) -> String {
-    String::from_utf8(done(directory, arguments).stdout).unwrap()
-}
 
 #[test]
 fn a_task_that_expects_exceptions_passes_its_check_and_only_programs_that_raise_them() {
@@ -135,8 +131,8 @@ fn wrong_input_is_answered_with_what_is_right() {
     #[cfg(target_os = "linux")]
     {
         let run = empty_run(dir.path());
-        let words = refused(dir.path(), &["report", &run, "--output", "/dev/full"]);
-        assert!(words.contains("hint: make room there, or name a file on another disk"), "{words}");
+        let words = crate::program::failed(dir.path(), &["report", &run, "--output", "/dev/full"]);
+        assert!(words.contains("; make room there, or name a place on another disk"), "{words}");
         std::os::unix::fs::symlink("kept.html", dir.path().join("page.html")).unwrap();
         fs::write(dir.path().join("kept.html"), "").unwrap();
         done(dir.path(), &["report", &run, "--output", "page.html"]);
@@ -162,8 +158,12 @@ fn empty_run(directory: &Path) -> String {
 #[test]
 fn a_dry_run_says_of_the_boards_what_the_run_does() {
     let dir = tempfile::tempdir().unwrap();
-    let quick =
-        ["--steps", "1", "--groups", "1", "--num-generations", "2", "--set", "train.eval_samples=0", "--dry-run"];
+    // The budget is enough for the reward check, which looks at the boards.
+    let quick = [
+        &["--steps", "1", "--groups", "1", "--num-generations", "2", "--dry-run"][..],
+        &["--set", "train.eval_samples=0", "--set", "train.game_seconds=0.2"],
+    ]
+    .concat();
     let output = program(dir.path()).arg("train").args(quick).output().unwrap();
     let (told, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(told.contains("board_salt = \"") && told.contains("drawn for this run"), "{told}");

@@ -15,11 +15,14 @@ fn check(directory: &Path, arguments: &[&str]) -> Output {
     command.current_dir(directory).env("NO_COLOR", "1").arg("check").args(arguments).output().unwrap()
 }
 
+/// With a budget that references need a fraction of, and cheats without an end use up.
+const QUICK: [&str; 4] = ["--env", "tasks.jsonl", "--set", "train.game_seconds=0.1"];
+
 #[test]
 fn tasks_are_mended_by_what_the_check_says() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("tasks.jsonl"), TASKS).unwrap();
-    let output = check(dir.path(), &["--env", "tasks.jsonl"]);
+    let output = check(dir.path(), &QUICK);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(2), "{text}");
     for words in [
@@ -33,7 +36,7 @@ fn tasks_are_mended_by_what_the_check_says() {
     }
     assert!(text.lines().last().unwrap().starts_with("3 tasks: 1 in order, 2 to mend ("), "{text}");
 
-    let output = check(dir.path(), &["--env", "tasks.jsonl", "--json", "--keep", "rest.jsonl"]);
+    let output = check(dir.path(), &[&QUICK[..], &["--json", "--keep", "rest.jsonl"]].concat());
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("rest.jsonl: 1 of 3 tasks, without square, third"), "{said}");
@@ -44,7 +47,7 @@ fn tasks_are_mended_by_what_the_check_says() {
     assert_eq!(object["findings"][0]["place"]["line"], 2);
 
     fs::write(dir.path().join("tasks.jsonl"), TASKS.replace("26", "25").replace("[1, 2],", "[1, 2, 0],")).unwrap();
-    let output = check(dir.path(), &["--env", "tasks.jsonl"]);
+    let output = check(dir.path(), &QUICK);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.lines().last().unwrap().starts_with("3 tasks in order ("), "{text}");
@@ -62,6 +65,12 @@ fn a_prelude_that_fails_by_itself_stops_check_and_score_as_wrong_input_and_names
     let checked = check(dir.path(), &["--env", "tasks.jsonl"]);
     let said = String::from_utf8_lossy(&checked.stdout);
     assert!(checked.status.code() == Some(2) && said.contains(expected), "{said}");
+    // Whatever else is wrong with the tasks is not known then.
+    let kept = check(dir.path(), &["--env", "tasks.jsonl", "--keep", "rest.jsonl"]);
+    let said = String::from_utf8_lossy(&kept.stderr);
+    let nothing = format!("--keep rest.jsonl: nothing is written, since the check ended at {expected}");
+    assert!(kept.status.code() == Some(2) && said.contains(&nothing), "{said}");
+    assert!(!dir.path().join("rest.jsonl").exists());
     let mut score = cargo_bin_cmd!("grpo-2048");
     let scored = score.current_dir(dir.path()).args(["score", "half.py", "--env", "tasks.jsonl"]).output().unwrap();
     let said = String::from_utf8_lossy(&scored.stderr);

@@ -58,6 +58,11 @@ fn an_evaluator_reads_the_program_in_every_usual_way() {
     // As OpenEvolve, the mean of the metrics where there is no combined_score; a text is none.
     let mean = format!("{BY_SPEC}    return {{'a': program.answer(), 'b': 1, 'c': 'words'}}\n");
     assert_eq!(score("mean", &with_body(&mean)), 21.0);
+    // A metric that is no number is left out of the mean, and one that is called an error may be a number.
+    let lacking = format!("{BY_SPEC}    return {{'a': program.answer(), 'b': float('nan')}}\n");
+    assert_eq!(score("lacking", &with_body(&lacking)), 41.0);
+    let of_error = format!("{BY_SPEC}    return {{'combined_score': 0, 'error': 0.5}}\n");
+    assert_eq!(score("of_error", &with_body(&of_error)), 0.0);
     let by_name = "
     import os, sys
     sys.path.insert(0, os.path.dirname(program_path))
@@ -74,6 +79,17 @@ fn an_evaluator_reads_the_program_in_every_usual_way() {
     return {'combined_score': float('41' in text)}
 ";
     assert_eq!(score("file", &with_body(by_file)), 1.0);
+    let by_loader = "
+    import io, runpy
+    from importlib.machinery import SourceFileLoader
+    assert open(file=program_path).read() == io.open_code(program_path).read().decode()
+    try:
+        open(file='/nothing')
+    except OSError:
+        loaded = SourceFileLoader('any', program_path).load_module()
+    return {'combined_score': loaded.answer() + runpy.run_path(program_path)['answer']()}
+";
+    assert_eq!(score("loader", &with_body(by_loader)), 82.0);
     let result = format!(
         "from concurrent.futures import ThreadPoolExecutor\nfrom openevolve.evaluation_result import EvaluationResult\n{}",
         with_body(&format!(
@@ -96,6 +112,7 @@ fn what_the_program_does_is_its_own_fault() {
         "def answer():\n    return 'a' * (1 << 40)\n",
         "import sys\nsys.exit()\n",
         "def answer(:\n",
+        "def answer():\n    return 1e308\n",
         "import __main__\nprint(1)\ndef answer():\n    __import__('builtins').float = None\n    return 2\n",
     ];
     let evaluations = evaluated("faults", &evaluator, &programs).unwrap();
@@ -105,7 +122,9 @@ fn what_the_program_does_is_its_own_fault() {
     assert_eq!(endings[3], Some(Ending::OutOfFuel));
     assert!(matches!(endings[4], Some(Ending::Raised | Ending::OutOfMemory)), "{endings:?}");
     assert_eq!(endings[5], Some(Ending::Raised));
-    assert!(evaluations[..7].iter().all(|evaluation| evaluation.mean_score() == 0.0 && !evaluation.plays()));
+    // Sums of such scores leave the range of floats.
+    assert_eq!(endings[7], Some(Ending::Raised));
+    assert!(evaluations[..8].iter().all(|evaluation| evaluation.mean_score() == 0.0 && !evaluation.plays()));
     let reason = evaluations[0].start.reason().unwrap();
     assert!(reason.contains("ZeroDivisionError"), "{reason}");
 }

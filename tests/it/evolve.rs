@@ -10,7 +10,7 @@ use candle_core::Device;
 use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::{Config, ScaleRewards};
 use grpo_2048::environment::Environment;
-use grpo_2048::evolve::{Discovery, Ended, Search, Settings};
+use grpo_2048::evolve::{Discovery, Ended, EvolveError, Search, Settings};
 use grpo_2048::parallel::Peers;
 use grpo_2048::policy::Policy;
 use grpo_2048::prompt::PromptKind;
@@ -43,7 +43,11 @@ fn search(dir: &Path, workers: usize, stop_after: Option<usize>) -> Ended {
     searched(dir, Way { workers, stop_after, ..Way::default() })
 }
 
-fn searched(dir: &Path, Way { workers, stop_after, servers, update }: Way) -> Ended {
+fn searched(dir: &Path, way: Way) -> Ended {
+    tried(dir, way).unwrap()
+}
+
+fn tried(dir: &Path, Way { workers, stop_after, servers, update }: Way) -> Result<Ended, EvolveError> {
     let mut config = Config::preset("builtin").unwrap();
     (config.rollout.servers, config.model.lora_r) = (servers, 4);
     // A rate at which three rounds show in what is written.
@@ -56,10 +60,9 @@ fn searched(dir: &Path, Way { workers, stop_after, servers, update }: Way) -> En
     let requests = arena.environment().briefing().requests;
     let stop = AtomicBool::new(false);
     let mut servers = Servers::open(&config.rollout, 64).unwrap();
-    servers.iter_mut().for_each(|servers| servers.keep_adapters_in(dir));
     let mut search = Search {
         policy: &mut policy,
-        servers: servers.as_ref(),
+        servers: servers.as_mut(),
         arena: &arena,
         config: &config,
         peers: Peers::alone(),
@@ -69,9 +72,7 @@ fn searched(dir: &Path, Way { workers, stop_after, servers, update }: Way) -> En
         requests,
         stop: &stop,
     };
-    let ended =
-        search.run(dir, &mut |_| (), &mut |round| stop.store(stop_after == Some(round.number), Ordering::SeqCst));
-    ended.unwrap()
+    search.run(dir, &mut |_| (), &mut |round| stop.store(stop_after == Some(round.number), Ordering::SeqCst))
 }
 
 fn found(ended: Ended) -> Discovery {
@@ -119,6 +120,11 @@ fn a_search_that_learns_finds_the_same_with_any_number_of_workers_and_where_it_w
     for round in [1, 2] {
         assert_eq!(searched(dirs[2].path(), way(2, Some(round))), Ended::Stopped);
     }
+    // As a process leaves it that was killed while it wrote, and before it removed the round before.
+    for left in [".partial-abc", "checkpoint-1"] {
+        fs::create_dir_all(dirs[2].path().join(left)).unwrap();
+        fs::write(dirs[2].path().join(left).join("model.safetensors"), "half").unwrap();
+    }
     assert_eq!(found(searched(dirs[2].path(), way(2, None))), first);
     let expected = files(dirs[0].path());
     for dir in &dirs[1..] {
@@ -149,6 +155,20 @@ fn a_search_on_servers_repeats_if_these_do() {
 }
 
 #[test]
+fn a_search_leaves_the_adapters_of_one_that_goes_on_in_its_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("evolve.json"), "{}").unwrap();
+    let adapter = dir.path().join("adapters/grpo-2048-0");
+    fs::create_dir_all(&adapter).unwrap();
+    let held = fs::File::create(dir.path().join(".lock")).unwrap();
+    held.lock().unwrap();
+    let served = Served::start(honest);
+    let way = Way { workers: 1, servers: vec![served.url.clone()], ..Way::default() };
+    let error = tried(dir.path(), way).unwrap_err();
+    assert!(matches!(error, EvolveError::Dir(_)) && adapter.is_dir(), "{error}");
+}
+
+#[test]
 fn programs_descend_from_those_of_earlier_rounds_and_openevolve_reads_them() {
     let dir = tempfile::tempdir().unwrap();
     let best = found(search(dir.path(), 8, None)).best;
@@ -164,16 +184,19 @@ fn programs_descend_from_those_of_earlier_rounds_and_openevolve_reads_them() {
     let digests: BTreeSet<&str> = candidates.iter().map(|one| one["digest"].as_str().unwrap()).collect();
     assert_eq!(digests.len(), candidates.len());
 
-    let read = |path: String| -> Value {
-        serde_json::from_slice(&fs::read(dir.path().join("openevolve").join(path)).unwrap()).unwrap()
-    };
+    // Its visualiser takes the newest directory of this name.
+    let checkpoint = dir.path().join("openevolve/checkpoint_3");
+    let read = |path: String| -> Value { serde_json::from_slice(&fs::read(checkpoint.join(path)).unwrap()).unwrap() };
     let metadata = read("metadata.json".into());
     let id = metadata["best_program_id"].as_str().unwrap();
     let program = read(format!("programs/{id}.json"));
     assert_eq!(program["code"].as_str().unwrap(), best.source);
     assert_eq!(fs::read_to_string(dir.path().join("best.py")).unwrap(), best.source);
+    // It draws the programs of the islands, and no others: all of them, so that each has its parent.
     let named = metadata["islands"].as_array().unwrap().iter().flat_map(|island| island.as_array().unwrap());
-    named.for_each(|name| drop(read(format!("programs/{}.json", name.as_str().unwrap()))));
+    let drawn: BTreeSet<&str> = named.map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(drawn.len(), candidates.len());
+    drawn.iter().for_each(|name| drop(read(format!("programs/{name}.json"))));
 }
 
 #[test]
@@ -255,10 +278,18 @@ def evaluate(program_path):
     // It was there to be improved in the first round already.
     let first = &state["database"]["candidates"][0];
     assert_eq!((&first["round"], &first["asked"]), (&0.into(), &1.into()));
+    // One that does not work is left out, and the user hears of it.
+    fs::write(dir.path().join("initial_program.py"), "def answer():\n    return 1 / 0\n").unwrap();
+    let said = found_nothing(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "g"]].concat());
+    let expected = "warning: the search begins without initial_program.py, which earns nothing: ZeroDivisionError";
+    assert!(said.contains(expected), "{said}");
     // An evaluator that fails before it has a program is the user's to mend.
     fs::write(dir.path().join("evaluator.py"), format!("import nowhere\n{evaluator}")).unwrap();
     let said = refused(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "f"]].concat());
     assert!(said.contains("evaluator.py"), "{said}");
+    // What another evaluator gave is no score by this one.
+    let said = refused(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "e"]].concat());
+    assert!(said.contains("is of another search: contents of --env: "), "{said}");
 }
 
 #[test]

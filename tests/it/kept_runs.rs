@@ -39,6 +39,12 @@ fn a_run_with_relative_paths_goes_on_and_is_exported_from_elsewhere_and_records_
     assert_eq!(recorded(), begun.replace("max_steps = 1\n", "max_steps = 2\n"), "and nothing else");
     done(home.path(), &["train", "--resume", "run", "--steps", "1"]);
     assert!(recorded().contains("max_steps = 2\n"), "what does not go on records nothing");
+    fs::write(home.path().join("grpo.toml"), "[train]\noutput_dir = \"run\"\n").unwrap();
+    for named in [["--output-dir", "run"], ["--config", "grpo.toml"], ["--set", "train.output_dir=run"]] {
+        let said = done(home.path(), &[&["train", "--resume"], &named[..]].concat()).stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("run is at step 2 already"), "{named:?}: {said}");
+    }
     done(elsewhere.path(), &["export", "--run", &run, "--merge", "--output-dir", "whole"]);
     done(elsewhere.path(), &["export", "--run", &run, "--output-dir", "adapter"]);
     let few = ["--samples", "2", "--games", "1", "--report-games", "0", "--baselines", "none"];

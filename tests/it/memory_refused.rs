@@ -13,10 +13,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const HOG: &str = "import json\nkeep = []\ndef strategy(board):\n    keep.append(bytearray(8 << 20))\n    \
                    return 'WASD'[len(keep) % 4]\n";
 
-/// Scores twelve programs that use all of their memory, with a limit of `ulimit`.
+/// Programs of a run: twice as many as are played at once.
+const HOGS: usize = 8;
+
+/// Scores programs that use all of their memory, with a limit of `ulimit`.
 fn score_under(limit: &str) -> Output {
     let dir = tempfile::tempdir().unwrap();
-    let files: Vec<String> = (0..12).map(|number| format!("hog{number}.py")).collect();
+    let files: Vec<String> = (0..HOGS).map(|number| format!("hog{number}.py")).collect();
     for file in &files {
         fs::write(dir.path().join(file), format!("# {file}\n{HOG}")).unwrap();
     }
@@ -41,7 +44,7 @@ fn score_under(limit: &str) -> Output {
 fn memory_that_the_system_refuses_ends_the_program_and_is_told() {
     let unlimited = score_under("-d unlimited");
     let verdicts = String::from_utf8_lossy(&unlimited.stdout);
-    assert!(unlimited.status.success() && verdicts.matches("out_of_memory 2").count() == 12, "{verdicts}");
+    assert!(unlimited.status.success() && verdicts.matches("out_of_memory 2").count() == HOGS, "{verdicts}");
     // The limits go from too little for the sandbox to enough for everything except these programs. How many of them hold all
     // of their memory at once depends on the processors, so with more than the first a run may also come through.
     for kibibytes in [400_000, 500_000, 600_000, 700_000] {

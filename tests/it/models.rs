@@ -188,6 +188,30 @@ fn a_warm_up_that_is_done_stays_as_it_is_and_other_settings_are_named() {
 }
 
 #[test]
+fn a_warm_up_names_the_command_that_asks_as_it_did_and_the_built_in_model_takes_no_adapters() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("plain"), None);
+    fs::write(dir.join("tasks.jsonl"), REFERENCES).unwrap();
+    let warm = [
+        &["sft", "--model", "plain", "--raw-prompt", "--revision", "v1", "--lora-r", "4", "--env", "tasks.jsonl"][..],
+        &["--output-dir", "warm", "--total-tokens", "512", "--set", "sft.batch_tokens=512", "--set"],
+    ]
+    .concat();
+    let said = run(dir, &[&warm[..], &["sft.eval_samples=0"]].concat());
+    let next = "train --model plain --revision v1 --adapter warm --raw-prompt --env tasks.jsonl\n";
+    assert!(said.contains(next), "{said}");
+    // How many programs are tried makes no other run of it.
+    let said = run(dir, &[&warm[..], &["sft.eval_samples=2"]].concat());
+    assert!(said.contains("warm is at step 1 already, the last") && said.contains(next), "{said}");
+
+    let said = refused(dir, &["sft", "--lora-r", "4", "--output-dir", "new"]);
+    assert!(said.contains("model.lora_r: found 4, expected 0") && said.contains("--model"), "{said}");
+    let said = refused(dir, &["sft", "--adapter", "warm", "--output-dir", "new"]);
+    assert!(said.contains("model.adapter: found warm, expected none"), "{said}");
+}
+
+#[test]
 fn a_model_that_cannot_be_used_is_refused_before_anything_is_written() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path();
@@ -247,9 +271,11 @@ fn a_model_is_trained_on_tasks_whose_references_import_the_library_and_numpy() {
     fs::write(dir.join("tasks.jsonl"), LIBRARIES).unwrap();
     run(dir, &["check", "--env", "tasks.jsonl"]);
     let short: Vec<&str> = SHORT.iter().copied().filter(|flag| *flag != "--sequential").collect();
-    let checked = ["--env", "tasks.jsonl", "--model", "base", "--set", "train.preflight=true"];
-    for (name, workers) in [("one", "1"), ("eight", "8")] {
-        run(dir, &[&["train"], &short[..], &checked, &["--output-dir", name, "--parallel-rewards", workers]].concat());
+    let tasks = ["--env", "tasks.jsonl", "--model", "base"];
+    // The reward check is the same before either, and plays no part in what is trained.
+    for (name, workers, checked) in [("one", "1", "train.preflight=true"), ("eight", "8", "train.preflight=false")] {
+        let more = ["--output-dir", name, "--parallel-rewards", workers, "--set", checked];
+        run(dir, &[&["train"], &short[..], &tasks, &more].concat());
     }
     let completions = |run: &str| fs::read_to_string(dir.join(run).join("completions/step_00001.jsonl")).unwrap();
     assert_eq!(completions("one"), completions("eight"));
@@ -285,8 +311,8 @@ fn what_is_said_of_tasks_is_in_the_words_of_tasks() {
     #[cfg(target_os = "linux")]
     for full in ["full.csv", "full.parquet"] {
         std::os::unix::fs::symlink("/dev/full", dir.join(full)).unwrap();
-        let words = refused(dir, &["export-completions", "run", "--output", full]);
-        let told = format!("--output {full}: No space left on device (os error 28)\nhint: make room there");
+        let words = crate::program::failed(dir, &["export-completions", "run", "--output", full]);
+        let told = format!("--output {full}: No space left on device (os error 28); make room there");
         assert!(words.contains(&told), "{words}");
     }
 

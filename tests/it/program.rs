@@ -28,6 +28,20 @@ pub fn done(directory: &Path, arguments: &[&str]) -> Output {
     output
 }
 
+/// What a command prints that must succeed.
+pub fn printed(directory: &Path, arguments: &[&str]) -> String {
+    String::from_utf8(done(directory, arguments).stdout).unwrap()
+}
+
+/// The messages of a command that fails by the machine's fault.
+#[cfg(target_os = "linux")]
+pub fn failed(directory: &Path, arguments: &[&str]) -> String {
+    let output = program(directory).args(arguments).output().unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {words}");
+    words
+}
+
 /// The messages of a command that the program must refuse because of the user's input.
 pub fn refused(directory: &Path, arguments: &[&str]) -> String {
     let output = program(directory).args(arguments).output().unwrap();

@@ -7,8 +7,8 @@ use std::process::Output;
 use std::thread;
 use std::time::Duration;
 
-use grpo_2048::config::{Config, RolloutConfig};
-use grpo_2048::policy::Policy;
+use grpo_2048::config::{Config, ModelConfig, RolloutConfig};
+use grpo_2048::policy::{Device, Policy};
 use grpo_2048::prompt::Prompt;
 use grpo_2048::rollout::{Assignment, Completion, GroupRequest, RolloutError, RolloutEvent, Servers};
 use grpo_2048::seed::Seed;
@@ -393,6 +393,31 @@ fn an_adapter_that_a_server_lists_is_loaded_whatever_it_answered_to_the_request(
     let (completions, troubles) = asked.of(&[&denying]);
     assert_eq!((completions.unwrap(), troubles), (expected, Vec::new()));
     assert_eq!(denying.loaded().len(), 1, "it is asked once");
+}
+
+#[test]
+fn a_server_that_was_started_again_is_not_said_to_keep_the_adapters_from_before() {
+    let (asked, served) = (Asked::new(), Served::start(honest));
+    // With the version at its end, as clients of OpenAI's are given it.
+    let servers = vec![format!("{}/v1/", served.url)];
+    let config = RolloutConfig { servers, server_seconds: 60.0, ..asked.config.clone() };
+    let mut servers = Servers::open(&config, 3).unwrap().unwrap();
+    servers.keep_adapters_in(asked.dir.path());
+    let mut troubles = Vec::new();
+    let mut hear = |event: RolloutEvent<'_>| {
+        if let RolloutEvent::Trouble(text) = event {
+            troubles.push(text.to_owned());
+        }
+    };
+    servers.load_adapter(&asked.policy, &mut hear).unwrap();
+    served.restart();
+    let model = ModelConfig { lora_r: 4, ..Config::preset("builtin").unwrap().model };
+    let other = Policy::load(&model, Seed::root(1), &Device::Cpu).unwrap();
+    servers.load_adapter(&other, &mut hear).unwrap();
+    assert_eq!(troubles, Vec::<String>::new());
+    let loaded = served.loaded();
+    assert!(loaded.len() == 2 && served.adapters() == loaded[1..], "{loaded:?}");
+    assert_eq!(names(&asked.dir.path().join("adapters")), BTreeSet::from([loaded[1].clone()]));
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! A server with vLLM's protocol that samples by this program's decoder.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -34,6 +36,42 @@ pub fn policy(adapter: &str) -> Policy {
     Policy::load(&config, Seed::root(0), &Device::Cpu).unwrap()
 }
 
+/// A model that writes, and what it has written. The same request has the same answer, as from vLLM if it is started to, and is made
+/// in one run of a test as in the others.
+struct Model {
+    policy: Policy,
+    written: Mutex<BTreeMap<String, Value>>,
+}
+
+/// The models of all servers by the files of their adapters, of which several runs write the same.
+static MODELS: Mutex<BTreeMap<Vec<u8>, Arc<Model>>> = Mutex::new(BTreeMap::new());
+
+impl Model {
+    /// The model with the adapter in the directory `adapter`, or a new one.
+    fn of(adapter: &str) -> Arc<Model> {
+        let names = if adapter.is_empty() { &[][..] } else { &["adapter_config.json", "adapter_model.safetensors"] };
+        let files = names.iter().flat_map(|name| fs::read(Path::new(adapter).join(name)).unwrap());
+        let files: Vec<u8> = files.collect();
+        if let Some(model) = MODELS.lock().unwrap().get(&files) {
+            return Arc::clone(model);
+        }
+        let model = Arc::new(Model { policy: policy(adapter), written: Mutex::default() });
+        Arc::clone(MODELS.lock().unwrap().entry(files).or_insert(model))
+    }
+
+    fn answer(&self, body: &Value) -> Value {
+        let asked = format!("{} {}", body["token_ids"], body["sampling_params"]);
+        let known = self.written.lock().unwrap().get(&asked).cloned();
+        let mut answer = known.unwrap_or_else(|| {
+            let answer = written(&self.policy, body);
+            self.written.lock().unwrap().insert(asked, answer.clone());
+            answer
+        });
+        answer["model"] = body["model"].clone();
+        answer
+    }
+}
+
 /// A running server.
 pub struct Served {
     pub url: String,
@@ -54,7 +92,7 @@ struct State {
     mischief: Mischief,
     loading: Loading,
     /// The loaded adapters by name, and the model without an adapter.
-    models: Mutex<BTreeMap<String, Arc<Policy>>>,
+    models: Mutex<BTreeMap<String, Arc<Model>>>,
     /// Number of requests for tokens.
     asked: Mutex<usize>,
     /// Names and paths of all adapters that were loaded at some time.
@@ -80,7 +118,7 @@ impl Served {
     fn with(mischief: Mischief, loading: Loading) -> Served {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let models = Mutex::new(BTreeMap::from([(BASE.to_owned(), Arc::new(policy("")))]));
+        let models = Mutex::new(BTreeMap::from([(BASE.to_owned(), Model::of(""))]));
         let state = State { mischief, loading, models, asked: Mutex::default(), loaded: Mutex::default() };
         let state = Arc::new(state);
         let shared = Arc::clone(&state);
@@ -91,6 +129,11 @@ impl Served {
             }
         });
         Served { url, state }
+    }
+
+    /// Forgets all adapters, as a server does that is started again.
+    pub fn restart(&self) {
+        self.state.models.lock().unwrap().retain(|name, _| name == BASE);
     }
 
     /// Names of the loaded adapters.
@@ -131,8 +174,8 @@ impl State {
             "/v1/load_lora_adapter" => {
                 self.loaded.lock().unwrap().push((named("lora_name"), named("lora_path")));
                 if self.loading != Loading::Forgotten {
-                    let policy = Arc::new(policy(&named("lora_path")));
-                    self.models.lock().unwrap().insert(named("lora_name"), policy);
+                    let model = Model::of(&named("lora_path"));
+                    self.models.lock().unwrap().insert(named("lora_name"), model);
                 }
                 match self.loading {
                     Loading::Denied => (500, json!({ "error": { "message": "no answer of a worker" } }).to_string()),
@@ -149,9 +192,9 @@ impl State {
                     *asked += 1;
                     *asked - 1
                 };
-                let policy = self.models.lock().unwrap().get(&named("model")).cloned();
-                match policy {
-                    Some(policy) => (self.mischief)(before, written(&policy, &body)),
+                let model = self.models.lock().unwrap().get(&named("model")).cloned();
+                match model {
+                    Some(model) => (self.mischief)(before, model.answer(&body)),
                     None => (404, json!({ "error": { "message": "The model does not exist." } }).to_string()),
                 }
             }
@@ -160,7 +203,7 @@ impl State {
     }
 }
 
-/// A completion in vLLM's format, sampled with the seed of the request.
+/// A completion in vLLM's format, but for the name of the model, sampled with the seed of the request.
 fn written(policy: &Policy, body: &Value) -> Value {
     let sampling = &body["sampling_params"];
     assert_eq!((&sampling["n"], &sampling["logprobs"]), (&json!(1), &json!(0)));
@@ -187,7 +230,6 @@ fn written(policy: &Policy, body: &Value) -> Value {
     let content: Vec<Value> = pairs.map(|(id, logprob)| json!({ "token_id": id, "logprob": logprob })).collect();
     let reason = if completion.finish == FinishReason::Stop { "stop" } else { "length" };
     json!({
-        "model": body["model"],
         "choices": [{
             "index": 0,
             "finish_reason": reason,

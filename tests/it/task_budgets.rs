@@ -32,11 +32,17 @@ const PROGRAMS: &[&str] = &[
     "import random\nfor i in range(20000):\n    pass\ndef f(n):\n    return n + 0 * random.randint(1, n + 1)\n",
 ];
 
-fn evaluated(sandbox: &Sandbox, environment: &Arc<Environment>, limits: Limits, task: u32) -> Vec<Evaluation> {
+fn evaluated(
+    sandbox: &Sandbox,
+    environment: &Arc<Environment>,
+    limits: Limits,
+    task: u32,
+    programs: &[&str],
+) -> Vec<Evaluation> {
     let rules = Rules { limits, ..Rules::new(&CONFIG.sandbox, &CONFIG.arena) };
     let arena = Arena::new(sandbox.clone(), Arc::clone(environment), rules, Workers::new(2)).unwrap();
     let case = [Case::Task(task)];
-    let programs = PROGRAMS.iter().map(|text| (arena.program(text, case[0]), &case[..]));
+    let programs = programs.iter().map(|text| (arena.program(text, case[0]), &case[..]));
     arena.evaluate_all(programs, &mut |_, _| ()).unwrap()
 }
 
@@ -46,8 +52,21 @@ fn verdict(evaluation: &Evaluation) -> (String, Vec<Outcome>) {
     (format!("{:?}", evaluation.start), games.collect())
 }
 
+/// Programs that are run at the edges of one of them: this one, and those behind it.
+const AT_AN_EDGE: usize = 4;
+
 #[test]
 fn a_task_has_one_verdict_at_every_edge_of_its_budget_whichever_tier_runs_the_program() {
+    expect_one_verdict(AT_AN_EDGE);
+}
+
+#[test]
+#[ignore = "takes three times as long; `make proofs` runs it"]
+fn a_task_has_one_verdict_at_the_edges_of_all_other_programs_too() {
+    expect_one_verdict(PROGRAMS.len());
+}
+
+fn expect_one_verdict(at_an_edge: usize) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("tasks.jsonl");
     fs::write(&path, TASKS).unwrap();
@@ -56,17 +75,21 @@ fn a_task_has_one_verdict_at_every_edge_of_its_budget_whichever_tier_runs_the_pr
     let of = |game_fuel, call_fuel| Limits { game_fuel, call_fuel, memory_bytes: 128 << 20 };
     for task in [0, 1] {
         let ample = of(FUEL_PER_SECOND / 10, FUEL_PER_SECOND / 40);
-        let used: Vec<u64> =
-            evaluated(&interpreter, &environment, ample, task).iter().map(|one| one.games[0].fuel).collect();
-        let mut edges: Vec<Limits> = used.iter().flat_map(|&fuel| [of(fuel, fuel / 4), of(fuel - 1, fuel)]).collect();
-        edges.extend([of(FUEL_PER_SECOND / 50, FUEL_PER_SECOND / 200), ample]);
-        for limits in edges {
-            let [found, right] = [&auto, &interpreter].map(|sandbox| evaluated(sandbox, &environment, limits, task));
-            for ((found, right), program) in found.iter().zip(&right).zip(PROGRAMS) {
+        let used = evaluated(&interpreter, &environment, ample, task, PROGRAMS);
+        let edges = used.iter().enumerate().flat_map(|(number, one)| {
+            let fuel = one.games[0].fuel;
+            let programs = PROGRAMS.iter().copied().cycle().skip(number).take(at_an_edge).collect::<Vec<_>>();
+            [of(fuel, fuel / 4), of(fuel - 1, fuel)].map(|limits| (limits, programs.clone()))
+        });
+        let others = [of(FUEL_PER_SECOND / 50, FUEL_PER_SECOND / 200), ample].map(|limits| (limits, PROGRAMS.to_vec()));
+        for (limits, programs) in edges.chain(others) {
+            let [found, right] =
+                [&auto, &interpreter].map(|sandbox| evaluated(sandbox, &environment, limits, task, &programs));
+            for ((found, right), program) in found.iter().zip(&right).zip(&programs) {
                 assert_eq!(verdict(found), verdict(right), "{limits:?}\n{program}");
             }
         }
-        let compiled = evaluated(&auto, &environment, ample, task);
+        let compiled = evaluated(&auto, &environment, ample, task, PROGRAMS);
         let compiled = compiled.iter().filter(|one| one.usage.games[0].compiled).count();
         assert!(compiled > PROGRAMS.len() / 3, "{compiled} stay compiled");
     }

@@ -14,14 +14,25 @@ use crate::runs::{SETTLED, assert_same, essence, run, run_killed_after, train, w
 
 #[test]
 fn i2_sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
+    same_with_workers(&["2", "8"]);
+}
+
+/// Trains without workers and with each of these numbers of them, and expects the same files.
+fn same_with_workers(numbers: &[&str]) {
     let root = tempfile::tempdir().unwrap();
     let sequential = root.path().join("sequential");
     run(&sequential, &[&["--steps", "2", "--sequential"], SETTLED].concat());
-    for workers in ["1", "2", "8"] {
+    for &workers in numbers {
         let pooled = root.path().join(workers);
         run(&pooled, &[&["--steps", "2", "--parallel-rewards", workers], SETTLED].concat());
         assert_same(&sequential, &pooled);
     }
+}
+
+#[test]
+#[ignore = "more numbers of workers; `make proofs` runs it"]
+fn other_numbers_of_workers_train_as_no_worker_does() {
+    same_with_workers(&["1", "3", "5"]);
 }
 
 #[test]
@@ -73,13 +84,27 @@ fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
 }
 
 #[test]
+fn an_evaluation_that_a_resumed_run_owes_is_made_once() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    run(&dir, &["--steps", "1", "--set", "train.eval_samples=0"]);
+    for _ in 0..2 {
+        // As if it had been killed before its end was recorded, at first without the evaluation of that end.
+        fs::remove_file(dir.join("ended")).unwrap();
+        run(&dir, &["--steps", "1", "--resume", dir.to_str().unwrap()]);
+        let metrics = fs::read_to_string(dir.join("metrics.jsonl")).unwrap();
+        assert_eq!(metrics.lines().filter(|line| line.contains("\"eval_samples\"")).count(), 1, "{metrics}");
+    }
+}
+
+#[test]
 fn several_updates_a_rollout_over_adapters_resume_to_the_last_bit() {
     let root = tempfile::tempdir().unwrap();
     let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
     let more = [
         &["--steps", "3", "--save-steps", "1", "--lora-r", "4"][..],
         &["--set", "grpo.num_iterations=2", "--set", "grpo.lr_scheduler_type=cosine"],
-        &["--set", "grpo.warmup_steps=2", "--set", "grpo.gradient_checkpointing=on"],
+        &["--set", "grpo.warmup_steps=2", "--set", "grpo.gradient_checkpointing=on", "--set", "train.eval_samples=0"],
     ]
     .concat();
     run(&unbroken, &more);
@@ -95,6 +120,8 @@ fn f16_with_dropout_resumes_to_the_last_bit_on_any_number_of_threads() {
         [
             &["--steps", steps, "--save-steps", "1", "--lora-r", "4", "--set", "train.eval_samples=0"][..],
             &["--set", "model.precision=f16", "--set", "model.lora_dropout=0.2"],
+            // Half precision is slow on processors.
+            &["--set", "rollout.max_completion_length=100", "--set", "grpo.learn_from_best=1"],
         ]
         .concat()
     };
@@ -147,7 +174,8 @@ fn ctrl_c_and_what_schedulers_send_write_a_checkpoint_and_exit_130() {
     let root = tempfile::tempdir().unwrap();
     for signal in ["-INT", "-TERM", "-HUP"].into_iter().take(if ignores_hangups() { 2 } else { 3 }) {
         let dir = root.path().join(signal);
-        let mut child = train(&dir, &["--steps", "1000", "--save-steps", "1000"]).spawn().unwrap();
+        let endless = ["--steps", "1000", "--save-steps", "1000", "--set", "train.eval_samples=0"];
+        let mut child = train(&dir, &endless).spawn().unwrap();
         wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
         let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         assert!(status.success());
@@ -236,7 +264,7 @@ fn seeds(lines: &[Value]) -> BTreeSet<(u64, String)> {
 fn i4_completions_and_elites_play_the_boards_of_their_step_which_no_other_step_plays() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
-    run(&dir, &["--steps", "4"]);
+    run(&dir, &["--steps", "4", "--set", "train.eval_samples=0"]);
     let (elites, completions) = (seeds(&lines(&dir.join("elites"))), seeds(&lines(&dir.join("completions"))));
     assert!(elites.iter().any(|(step, _)| *step == 4), "{elites:?}");
     assert!(elites.is_subset(&completions), "{elites:?}\n{completions:?}");

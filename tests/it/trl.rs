@@ -147,7 +147,11 @@ fn what_cannot_start_is_refused_before_anything_is_written_dry_or_not() {
 fn a_dry_run_of_the_example_says_what_it_would_be_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let example = Path::new(MANIFEST).join("examples/trl/grpo.yaml").display().to_string();
-    let asked = ["train", "--config", &example, "--model", "builtin", "--set", "rollout.min_p=0.02", "--dry-run"];
+    let asked = [
+        &["train", "--config", &example, "--model", "builtin", "--dry-run"][..],
+        &["--set", "rollout.min_p=0.02", "--set", "train.preflight=false"],
+    ]
+    .concat();
     let output = program(dir.path()).args(asked).output().unwrap();
     let (told, printed) = (String::from_utf8(output.stderr).unwrap(), String::from_utf8(output.stdout).unwrap());
     assert!(output.status.success(), "{told}");

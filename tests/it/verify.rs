@@ -21,7 +21,7 @@ fn certificate(output: &Output) -> Value {
 #[test]
 fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     let place = tempfile::tempdir().unwrap();
-    runs::run(&place.path().join("run"), &["--steps", "3"]);
+    runs::run(&place.path().join("run"), &["--steps", "3", "--set", "train.eval_samples=0"]);
     let whole = verify(place.path(), &["--json", "--sequential"]);
     assert_eq!(whole.status.code(), Some(0), "{}", String::from_utf8_lossy(&whole.stderr));
     let found = certificate(&whole);
@@ -112,7 +112,7 @@ fn completions_that_a_run_learnt_from_and_no_longer_has_are_missing() {
 #[test]
 fn rewards_with_a_part_of_another_program_are_refused_and_not_called_wrong() {
     let place = tempfile::tempdir().unwrap();
-    runs::run(&place.path().join("run"), &["--steps", "1"]);
+    runs::run(&place.path().join("run"), &["--steps", "1", "--set", "train.eval_samples=0"]);
     let log = place.path().join("run/completions/step_00001.jsonl");
     let text = fs::read_to_string(&log).unwrap().replacen("\"reward_parts\":{", "\"reward_parts\":{\"time\":0.5,", 1);
     fs::write(&log, text).unwrap();
@@ -131,7 +131,8 @@ fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
         let place = tempfile::tempdir().unwrap();
         let turns = format!("reward.turns={combined}");
         let two = ["--turns", "2", "--set", "rollout.max_completion_length=490", "--set", "rollout.feedback=verdict"];
-        runs::run(&place.path().join("run"), &[&["--steps", "1", "--set", &turns][..], &two[..]].concat());
+        let one = ["--steps", "1", "--set", "train.eval_samples=0", "--set", &turns];
+        runs::run(&place.path().join("run"), &[&one[..], &two[..]].concat());
         let found = certificate(&verify(place.path(), &["--json"]));
         assert_eq!((&found["completions"], &found["equal"]), (&8.into(), &8.into()), "{combined}: {found}");
 

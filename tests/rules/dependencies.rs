@@ -9,16 +9,14 @@ use serde_json::Value;
 use spdx::{Expression, ParseMode};
 use toml::Table;
 
+use crate::assert_none;
+
 fn table(file: &str) -> Table {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap().parse().unwrap()
 }
 
 fn texts(list: &toml::Value) -> Vec<&str> {
     list.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
-}
-
-fn assert_none(wrong: Vec<String>) {
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 /// The packages that are built on this platform, according to cargo, without access to the network.

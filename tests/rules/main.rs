@@ -8,3 +8,8 @@ mod architecture;
 mod dependencies;
 mod docs;
 mod packages;
+
+/// Fails with a line for each error.
+fn assert_none(wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "{} wrong:\n{}\n", wrong.len(), wrong.join("\n"));
+}

@@ -81,16 +81,7 @@ pub fn ids(from: usize, count: usize) -> Vec<u32> {
 
 /// Completions with different advantages.
 pub fn batch(config: &Config) -> Batch {
-    let prompt = |id: u32| Prompt {
-        id,
-        style: "plain".into(),
-        task: None,
-        text: String::new(),
-        prefill: String::new(),
-        ids: ids(id as usize, PROMPT),
-        stop: None,
-        ..Prompt::default()
-    };
+    let prompt = |id: u32| Prompt { id, style: "plain".into(), ids: ids(id as usize, PROMPT), ..Prompt::default() };
     let completion = |index: usize| Completion {
         id: CompletionId::new(Seed::root(0), 0),
         ids: ids(100 * index, COMPLETION),

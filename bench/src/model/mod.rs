@@ -254,11 +254,7 @@ impl Measurement<'_> {
             Prompt {
                 id,
                 style: "plain".into(),
-                task: None,
-                text: String::new(),
-                prefill: String::new(),
                 ids: (0..self.prompt_tokens).map(|_| rng.random_range(0..vocabulary)).collect(),
-                stop: None,
                 ..Prompt::default()
             }
         };

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use safetensors::SafeTensorError;
+
 /// Prefix of unfinished files; a process that was killed may leave one.
 pub const PARTIAL: &str = ".partial-";
 
@@ -52,7 +54,10 @@ pub fn write_tensors<N: AsRef<str> + Ord + std::fmt::Display, T: safetensors::Vi
     metadata: Option<HashMap<String, String>>,
     path: &Path,
 ) -> io::Result<()> {
-    safetensors::serialize_to_file(tensors, metadata, path).map_err(io::Error::other)?;
+    safetensors::serialize_to_file(tensors, metadata, path).map_err(|error| match error {
+        SafeTensorError::IoError(error) => error,
+        other => io::Error::other(other),
+    })?;
     let permissions = beside(path)?.as_file().metadata()?.permissions();
     fs::set_permissions(path, permissions)
 }
@@ -85,12 +90,17 @@ fn sync_files(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The same, in place of a directory that is at `target`, which is removed with all that is in it.
+/// The same, in place of a directory that is at `target`, which is removed with all that is in it. It stays until the new one
+/// is synced, so that a full disk or a kill meanwhile leaves one of them.
 pub fn replace_dir(filled: &Path, target: &Path) -> io::Result<()> {
-    if target.exists() {
-        fs::remove_dir_all(target)?;
+    if !target.exists() {
+        return publish_dir(filled, target);
     }
-    publish_dir(filled, target)
+    sync_files(filled)?;
+    let aside = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory_of(target)).map_err(without_path)?;
+    fs::rename(target, aside.path().join("replaced"))?;
+    publish_dir(filled, target)?;
+    aside.close().map_err(without_path)
 }
 
 /// An unnamed new file beside `target`, with the permissions that the user's umask allows.
@@ -169,7 +179,9 @@ mod tests {
         std::fs::write(&plain, "").unwrap();
         write_whole(&whole, b"").unwrap();
         let one = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![1], &[0; 4]).unwrap();
-        write_tensors([("one", one)], None, &tensors).unwrap();
+        write_tensors([("one", &one)], None, &tensors).unwrap();
+        let missing = write_tensors([("one", &one)], None, &dir.path().join("missing/tensors")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         assert_eq!([mode(&whole), mode(&tensors)], [mode(&plain); 2]);
     }
 
@@ -186,8 +198,10 @@ mod tests {
         publish_dir(&filled("first"), &target).unwrap();
         let second = filled("second");
         assert!(publish_dir(&second, &target).is_err() && target.join("first").exists());
+        assert!(replace_dir(&dir.path().join("missing"), &target).is_err() && target.join("first").exists());
         replace_dir(&second, &target).unwrap();
         assert!(target.join("second").exists() && !target.join("first").exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "the old one is gone");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What every part stands on: seeds, statistics, files that are written whole, requests of HTTP. Knows nothing above.
+//! What every part stands on: seeds, statistics, files that are written whole, words of commands, requests of HTTP. Knows nothing above.
 
 #![forbid(unsafe_code)]
 
@@ -6,4 +6,5 @@ pub mod files;
 pub mod http;
 pub mod plural;
 pub mod seed;
+pub mod shell;
 pub mod stats;

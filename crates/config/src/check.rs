@@ -67,11 +67,11 @@ fn rollout(rollout: &RolloutConfig) -> Result<(), ConfigError> {
     require(rollout.num_generations >= 2, "rollout.num_generations", rollout.num_generations, rule)?;
     held("rollout.num_generations", rollout.num_generations, 2)?;
     at_least("rollout.max_completion_length", rollout.max_completion_length, 1)?;
-    let (temperature, rule) = (rollout.temperature, "expected 0.001 to 1000; 0.6 to 1 are usual");
-    require((0.001..=1000.0).contains(&temperature), "rollout.temperature", temperature, rule)?;
+    let rule = "expected 0.001 to 1000; 0.6 to 1 are usual";
+    within("rollout.temperature", rollout.temperature, 0.001..=1000.0, rule)?;
     share("rollout.top_p", rollout.top_p)?;
     require((0.0..1.0).contains(&rollout.min_p), "rollout.min_p", rollout.min_p, "expected 0 to below 1")?;
-    require((1..=16).contains(&rollout.turns), "rollout.turns", rollout.turns, "expected 1 to 16")?;
+    within("rollout.turns", rollout.turns, 1..=16, "expected 1 to 16")?;
     let rule = "expected 0 to 8; each round samples at most as much again";
     require(rollout.resample_tied <= 8, "rollout.resample_tied", rollout.resample_tied, rule)
 }
@@ -115,8 +115,7 @@ fn servers(config: &Config) -> Result<(), ConfigError> {
         require(false, "rollout.servers", format!("\"{twice}\""), rule)?;
     }
     held("rollout.server_requests", rollout.server_requests, 1)?;
-    let seconds = rollout.server_seconds;
-    require((1.0..=86_400.0).contains(&seconds), "rollout.server_seconds", seconds, "expected 1 to 86400")?;
+    within("rollout.server_seconds", rollout.server_seconds, 1.0..=86_400.0, "expected 1 to 86400")?;
     not_negative("rollout.correction_floor", rollout.correction_floor)?;
     let (cap, rule) = (rollout.correction_cap, "expected a number above rollout.correction_floor; 3 is usual");
     require(cap > rollout.correction_floor, "rollout.correction_cap", cap, rule)?;
@@ -127,15 +126,15 @@ fn servers(config: &Config) -> Result<(), ConfigError> {
     let adapts = config.model.lora_r > 0 || !config.model.adapter.is_empty();
     let rule = "expected none where every weight is trained: servers are given adapters; add --lora-r 16";
     require(adapts, "rollout.servers", rollout.servers.join(","), rule)?;
-    let (temperature, rule) = (rollout.temperature, "expected 0.01 to 2 with rollout.servers: vLLM takes no other");
-    require((0.01..=2.0).contains(&temperature), "rollout.temperature", temperature, rule)
+    let rule = "expected 0.01 to 2 with rollout.servers: vLLM takes no other";
+    within("rollout.temperature", rollout.temperature, 0.01..=2.0, rule)
 }
 
 fn sandbox(sandbox: &SandboxConfig) -> Result<(), ConfigError> {
     game_seconds("sandbox.game_seconds", sandbox.game_seconds)?;
     share("sandbox.call_share", sandbox.call_share)?;
     let rule = "expected 32 to 1024, the most that is reserved; the interpreter alone needs about 20";
-    require((32..=1024).contains(&sandbox.memory_mib), "sandbox.memory_mib", sandbox.memory_mib, rule)
+    within("sandbox.memory_mib", sandbox.memory_mib, 32..=1024, rule)
 }
 
 /// Seconds of a game. More than 60 is a misplaced decimal point, since one batch of such games would take hours.
@@ -156,10 +155,8 @@ fn reward(reward: &RewardConfig) -> Result<(), ConfigError> {
     not_negative("reward.length_penalty", reward.length_penalty)?;
     let (from, rule) = (reward.length_penalty_from, "expected 0 to below 1, a share of rollout.max_completion_length");
     require((0.0..1.0).contains(&from), "reward.length_penalty_from", from, rule)?;
-    let gamma = reward.turns_gamma;
-    require((0.0..=1.0).contains(&gamma), "reward.turns_gamma", gamma, "expected 0 to 1")?;
-    let rule = "expected 0.1 to 2; 0.5 to 1 are sensible";
-    require((0.1..=2.0).contains(&reward.exponent), "reward.exponent", reward.exponent, rule)
+    within("reward.turns_gamma", reward.turns_gamma, 0.0..=1.0, "expected 0 to 1")?;
+    within("reward.exponent", reward.exponent, 0.1..=2.0, "expected 0.1 to 2; 0.5 to 1 are sensible")
 }
 
 fn grpo(grpo: &GrpoConfig) -> Result<(), ConfigError> {
@@ -187,9 +184,8 @@ fn entropy(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     not_negative("grpo.entropy_coef", grpo.entropy_coef)?;
     not_negative("grpo.entropy_coef_step", grpo.entropy_coef_step)?;
     not_negative("grpo.entropy_coef_max", grpo.entropy_coef_max)?;
-    let target = grpo.entropy_target;
-    require((0.0..=2.0).contains(&target), "grpo.entropy_target", target, "expected 0 to 2; 0 switches it off")?;
-    if target == 0.0 {
+    within("grpo.entropy_target", grpo.entropy_target, 0.0..=2.0, "expected 0 to 2; 0 switches it off")?;
+    if grpo.entropy_target == 0.0 {
         return Ok(());
     }
     positive("grpo.entropy_coef_step", grpo.entropy_coef_step)?;
@@ -198,12 +194,7 @@ fn entropy(grpo: &GrpoConfig) -> Result<(), ConfigError> {
 }
 
 fn elites(grpo: &GrpoConfig) -> Result<(), ConfigError> {
-    require(
-        (0.0..=3.0).contains(&grpo.elite_coef),
-        "grpo.elite_coef",
-        grpo.elite_coef,
-        "expected 0 to 3; 0 imitates none",
-    )?;
+    within("grpo.elite_coef", grpo.elite_coef, 0.0..=3.0, "expected 0 to 3; 0 imitates none")?;
     held("grpo.elites_per_step", grpo.elites_per_step, 1)?;
     held("grpo.elites_kept", grpo.elites_kept, 1)?;
     not_negative("grpo.elite_prior", grpo.elite_prior)
@@ -220,7 +211,7 @@ fn entropic(config: &Config) -> Result<(), ConfigError> {
 /// The clipping limits of the loss, and which loss uses which.
 fn loss(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     let GrpoConfig { loss_type, epsilon, epsilon_high, delta, .. } = *grpo;
-    require((0.0..=1.0).contains(&epsilon), "grpo.epsilon", epsilon, "expected 0 to 1; 1 clips nothing from below")?;
+    within("grpo.epsilon", epsilon, 0.0..=1.0, "expected 0 to 1; 1 clips nothing from below")?;
     not_negative("grpo.epsilon_high", epsilon_high)?;
     if loss_type == LossType::Cispo {
         let rule = "expected at least 1: with grpo.loss_type = \"cispo\" it is the largest ratio itself; 5 is usual";
@@ -253,14 +244,9 @@ fn train(train: &TrainConfig) -> Result<(), ConfigError> {
     let rule = "expected 0 to 1073741824, in MiB; 0 takes 0.7 of what is free";
     require(train.memory_mib <= 1 << 30, "train.memory_mib", train.memory_mib, rule)?;
     let rule = "expected 1 to 8: the other held-out boards are for reports of `grpo-2048 eval`";
-    require((1..=8).contains(&train.eval_games), "train.eval_games", train.eval_games, rule)?;
+    within("train.eval_games", train.eval_games, 1..=8, rule)?;
     let rule = "expected 0.05 to 1: a share of the GPU's memory";
-    require(
-        (0.05..=1.0).contains(&train.gpu_memory_fraction),
-        "train.gpu_memory_fraction",
-        train.gpu_memory_fraction,
-        rule,
-    )?;
+    within("train.gpu_memory_fraction", train.gpu_memory_fraction, 0.05..=1.0, rule)?;
     game_seconds("train.game_seconds", train.game_seconds)
 }
 
@@ -280,7 +266,7 @@ fn guard(guard: &GuardConfig) -> Result<(), ConfigError> {
         ("guard.stop_clipped", guard.stop_clipped),
     ];
     for (key, value) in shares {
-        require((0.0..=1.0).contains(&value), key, value, "expected a share, 0 to 1")?;
+        within(key, value, 0.0..=1.0, "expected a share, 0 to 1")?;
     }
     let rule = "expected at least the share that is warned of";
     require(guard.stop_tied >= guard.warn_tied, "guard.stop_tied", guard.stop_tied, rule)?;
@@ -297,15 +283,15 @@ fn sft(sft: &SftConfig) -> Result<(), ConfigError> {
     held("sft.batch_tokens", sft.batch_tokens, 512)?;
     at_least("sft.total_tokens", sft.total_tokens, 1)?;
     held("sft.eval_samples", sft.eval_samples, 0)?;
-    require((0.0..=1.0).contains(&sft.error_rate), "sft.error_rate", sft.error_rate, "expected 0 to 1")
+    within("sft.error_rate", sft.error_rate, 0.0..=1.0, "expected 0 to 1")
 }
 
 fn positive(key: &str, value: f64) -> Result<(), ConfigError> {
-    require(IN_F32.contains(&value), key, value, "expected a number above 0, from 1e-30 to 1e30")
+    within(key, value, IN_F32, "expected a number above 0, from 1e-30 to 1e30")
 }
 
 fn not_negative(key: &str, value: f64) -> Result<(), ConfigError> {
-    require((0.0..=*IN_F32.end()).contains(&value), key, value, "expected a number, 0 or more, at most 1e30")
+    within(key, value, 0.0..=*IN_F32.end(), "expected a number, 0 or more, at most 1e30")
 }
 
 fn share(key: &str, value: f64) -> Result<(), ConfigError> {
@@ -319,6 +305,15 @@ fn at_least(key: &str, value: usize, least: usize) -> Result<(), ConfigError> {
 fn held(key: &str, value: usize, least: usize) -> Result<(), ConfigError> {
     at_least(key, value, least)?;
     require(value <= MOST_HELD, key, value, &format!("expected a whole number, {least} to {MOST_HELD}"))
+}
+
+fn within<T: PartialOrd + Display>(
+    key: &str,
+    value: T,
+    range: RangeInclusive<T>,
+    expected: &str,
+) -> Result<(), ConfigError> {
+    require(range.contains(&value), key, value, expected)
 }
 
 fn require(holds: bool, key: &str, found: impl Display, expected: &str) -> Result<(), ConfigError> {

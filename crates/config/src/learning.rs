@@ -201,7 +201,7 @@ pub struct GuardConfig {
     pub warn_parsed: f64,
     /// Warn if more than this share of the completions is truncated.
     pub warn_clipped: f64,
-    /// Stop if more than this share of the groups is tied. The run also stops if no completion parses any more.
+    /// Stop if more than this share of the groups is tied; of tasks, over a pass. The run also stops if no completion parses.
     pub stop_tied: f64,
     /// Stop if less than this share of the programs is distinct.
     pub stop_unique: f64,
@@ -231,6 +231,6 @@ pub struct SftConfig {
     pub total_tokens: usize,
     /// Number of programs that a language model samples and plays before and after training; 0: none.
     pub eval_samples: usize,
-    /// Share of corpus programs with a deliberate error, 0 to 1.
+    /// Share of corpus programs in which a deliberate error is tried, 0 to 1; a fifth of them are left as they are by it.
     pub error_rate: f64,
 }

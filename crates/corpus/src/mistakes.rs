@@ -5,7 +5,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::choice::pick;
 
-/// Rewrites `body` with one mistake in it. The header before it stays unchanged.
+/// Rewrites `body` with one mistake in it, or leaves it as it is where there is no place for the one that is drawn. The header
+/// before it stays unchanged.
 pub(super) fn make(rng: &mut ChaCha8Rng, body: &str) -> String {
     match rng.random_range(0..9) {
         0 => drop_character(rng, body),

@@ -65,6 +65,11 @@ pub enum PolicyError {
 }
 
 impl PolicyError {
+    /// A setting of the model's own configuration that cannot work.
+    pub(crate) fn setting(key: &str, found: impl ToString, expected: impl Into<String>) -> Self {
+        PolicyError::Setting { key: key.into(), found: found.to_string(), expected: expected.into() }
+    }
+
     /// An error of the file system at `path`.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();

@@ -42,25 +42,60 @@ pub(super) fn config() -> DecoderConfig {
     }
 }
 
+/// The file of a tokenizer of so many characters.
+fn characters(count: u8) -> Value {
+    let vocab: serde_json::Map<String, Value> =
+        (0..count).map(|id| (char::from(b'0' + id).to_string(), id.into())).collect();
+    serde_json::json!({
+        "version": "1.0", "added_tokens": [], "model": { "type": "BPE", "vocab": vocab, "merges": [] },
+    })
+}
+
 pub(super) fn tokenizer() -> Tokenizer {
-    let vocab: serde_json::Map<String, serde_json::Value> =
-        (0..40_u32).map(|id| (char::from(b'0' + id as u8).to_string(), id.into())).collect();
-    let text = serde_json::json!({
-        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
-        "decoder": null, "truncation": null, "padding": null,
-        "model": { "type": "BPE", "vocab": vocab, "merges": [] },
-    });
-    Tokenizer::from_json(&text.to_string(), None, Some(r#"{"eos_token_id": 3}"#)).unwrap()
+    Tokenizer::from_json(&characters(40).to_string(), None, Some(r#"{"eos_token_id": 3}"#)).unwrap()
 }
 
 /// Fresh weights made larger and uneven, biases and norms too, so that every term shows.
 fn policy(config: DecoderConfig, seed: u64) -> Policy {
     let policy = Policy::initialise(config, tokenizer(), Seed::root(seed), &Device::Cpu).unwrap();
+    disturb(&policy, 0.3, seed + 1000);
+    policy
+}
+
+/// Moves every trained variable, from a seed of its own.
+fn disturb(policy: &Policy, by: f64, seed: u64) {
     for (index, var) in policy.trainable().values().enumerate() {
-        let noise = weights::normal(var.dims(), 0.3, Seed::root(seed + 1000 + index as u64), &Device::Cpu).unwrap();
+        let noise = weights::normal(var.dims(), by, Seed::root(seed + index as u64), &Device::Cpu).unwrap();
         var.set(&(var.as_tensor() + noise).unwrap().detach()).unwrap();
     }
-    policy
+}
+
+/// Files that other programs wrote.
+fn goldens() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens")
+}
+
+/// Settings for the model at `path`.
+fn settings_of(path: &Path) -> ModelConfig {
+    ModelConfig { model: path.display().to_string(), ..Config::preset("builtin").unwrap().model }
+}
+
+fn load(settings: &ModelConfig) -> Result<Policy, PolicyError> {
+    Policy::load(settings, Seed::root(0), &Device::Cpu)
+}
+
+fn refusal_of(settings: &ModelConfig) -> String {
+    load(settings).unwrap_err().to_string()
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut json = read_json(path);
+    change(&mut json);
+    std::fs::write(path, json.to_string()).unwrap();
 }
 
 fn families() -> Vec<(&'static str, DecoderConfig)> {
@@ -130,10 +165,13 @@ fn ids(rows: usize, steps: usize, seed: u32) -> Vec<Vec<u32>> {
     (0..rows).map(|row| (0..steps).map(|step| token(row, step)).collect()).collect()
 }
 
+/// Logits of rows of tokens.
+fn logits_of(policy: &Policy, ids: &Tensor) -> Tensor {
+    policy.decoder().logits(&policy.decoder().hidden(ids, Adapters::On).unwrap()).unwrap()
+}
+
 fn full_logits(policy: &Policy, ids: &[Vec<u32>]) -> Tensor {
-    let ids = Tensor::new(ids.to_vec(), &Device::Cpu).unwrap();
-    let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap();
-    policy.decoder().logits(&hidden).unwrap()
+    logits_of(policy, &Tensor::new(ids.to_vec(), &Device::Cpu).unwrap())
 }
 
 fn largest_difference(a: &Tensor, b: &Tensor) -> f32 {
@@ -161,23 +199,26 @@ fn what_candle_transformers_lacks_is_not_compared() {
     }
 }
 
+/// By how much the logits of decoding differ from those of the whole sequences at each step, where the first `read` tokens
+/// are read at once.
+fn errors_of_decoding(policy: &Policy, sequences: &[Vec<u32>], read: usize) -> Vec<f32> {
+    let (decoder, length, expected) = (policy.decoder(), sequences[0].len(), full_logits(policy, sequences));
+    let mut cache = decoder.new_cache(sequences.len(), length).unwrap();
+    let prompts: Vec<&[u32]> = sequences.iter().map(|ids| &ids[..read]).collect();
+    let mut logits = vec![decoder.prefill(&prompts, &mut cache).unwrap()];
+    for step in read..length {
+        let next: Vec<u32> = sequences.iter().map(|ids| ids[step]).collect();
+        logits.push(decoder.step(&Tensor::new(next, &Device::Cpu).unwrap(), &mut cache).unwrap());
+    }
+    let at = |step: usize| expected.narrow(1, step, 1).unwrap().squeeze(1).unwrap();
+    (read - 1..).zip(logits).map(|(step, logits)| largest_difference(&logits, &at(step))).collect()
+}
+
 #[test]
 fn decoding_with_a_cache_is_the_full_forward() {
     for (family, config) in families() {
-        let policy = policy(config, 2);
-        let sequences = ids(3, 20, 1);
-        let expected = full_logits(&policy, &sequences);
-        let mut cache = policy.decoder().new_cache(3, 20).unwrap();
-        let prompts: Vec<&[u32]> = sequences.iter().map(|ids| &ids[..5]).collect();
-        let mut logits = policy.decoder().prefill(&prompts, &mut cache).unwrap();
-        for step in 5..=20 {
-            let found = largest_difference(&logits, &expected.narrow(1, step - 1, 1).unwrap().squeeze(1).unwrap());
-            assert!(found < 1e-4, "{family} at {step} differs by {found}");
-            if step < 20 {
-                let next: Vec<u32> = sequences.iter().map(|ids| ids[step]).collect();
-                logits = policy.decoder().step(&Tensor::new(next, &Device::Cpu).unwrap(), &mut cache).unwrap();
-            }
-        }
+        let errors = errors_of_decoding(&policy(config, 2), &ids(3, 20, 1), 5);
+        assert!(errors.iter().all(|error| *error < 1e-4), "{family} differs by {errors:?}");
     }
 }
 
@@ -268,10 +309,8 @@ fn a_cache_that_is_full_or_misused_says_so() {
     assert!(matches!(decoder.step(&next, &mut cache), Err(PolicyError::TooLong { found: 4, expected: 3, .. })));
     assert!(matches!(cache.select(&[1]), Err(PolicyError::Argument { .. })));
     assert!(matches!(decoder.new_cache(1, 65), Err(PolicyError::TooLong { .. })));
-    assert!(matches!(
-        decoder.prefill(&[&[]], &mut decoder.new_cache(1, 4).unwrap()),
-        Err(PolicyError::Argument { .. })
-    ));
+    let nothing = decoder.prefill(&[&[]], &mut decoder.new_cache(1, 4).unwrap());
+    assert!(matches!(nothing, Err(PolicyError::Argument { .. })));
 }
 
 /// Mean negative log-likelihood of each token after the first, and a term in the entropy.
@@ -327,9 +366,7 @@ fn a_saved_model_is_loaded_bit_for_bit() {
     for (family, config) in families() {
         let policy = policy(config, 7);
         policy.save(dir.path()).unwrap();
-        let mut settings = Config::preset("builtin").unwrap().model;
-        settings.model = dir.path().display().to_string();
-        let loaded = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap();
+        let loaded = load(&settings_of(dir.path())).unwrap();
         assert_eq!(loaded.decoder().config(), policy.decoder().config(), "{family}");
         assert_eq!(loaded.tokenizer().stop_ids(), [3]);
         let names: Vec<&String> = loaded.trainable().keys().collect();
@@ -358,7 +395,6 @@ fn long_contexts_stretch_low_frequencies_only() {
     let scaling =
         RopeScaling { factor: 8.0, low_freq_factor: 1.0, high_freq_factor: 4.0, original_max_position_embeddings: 32 };
     let config = DecoderConfig { rope_scaling: Some(scaling), ..config() };
-    let policy = policy(config, 9);
-    let found = policy.compared(&ids(1, 40, 2)[0]).unwrap().unwrap();
+    let found = policy(config, 9).compared(&ids(1, 40, 2)[0]).unwrap().unwrap();
     assert!(found.difference < 1e-4, "{found:?}");
 }

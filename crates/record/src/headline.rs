@@ -24,10 +24,15 @@ pub(super) fn headline(header: &RunHeader) -> String {
         Labels::Board | Labels::Game => format!("{} each, ", counted(header.games, "game")),
         Labels::Tests => String::new(),
     };
+    let (done, last) = (header.resumed_from, header.max_steps);
+    let steps = match done < last {
+        true => format!("steps {} to {last}", done + 1),
+        false => format!("the end after step {done}"),
+    };
     let control = if header.control { CONTROL } else { "" };
     format!(
         "{control}{} ({} weights, {trained}) on {}, seed {}\n\
-         {} x {} = {} a step, {cases}{workers}{ahead}; steps {} to {} in {}",
+         {} x {} = {} a step, {cases}{workers}{ahead}; {steps} in {}",
         header.model,
         count(header.parameters),
         header.device,
@@ -35,8 +40,6 @@ pub(super) fn headline(header: &RunHeader) -> String {
         counted(header.groups, "prompt"),
         counted(header.num_generations, "completion"),
         header.groups * header.num_generations,
-        header.resumed_from + 1,
-        header.max_steps,
         header.output_dir.display()
     )
 }
@@ -79,6 +82,9 @@ mod tests {
         let one = RunHeader { games: 1, groups: 1, num_generations: 2, ..RunHeader::default() };
         assert!(headline(&one).contains("1 prompt x 2 completions = 2 a step, 1 game each, "), "{}", headline(&one));
         assert!(!headline(&header).contains("meanwhile"));
+        assert!(headline(&header).contains("; steps 1 to 60 in "));
+        let ending = RunHeader { resumed_from: 60, ..header.clone() };
+        assert!(headline(&ending).contains("; the end after step 60 in "), "{}", headline(&ending));
         assert!(
             headline(&RunHeader { steps_ahead: 1, ..header }).contains("sequential, the next step written meanwhile;")
         );

@@ -42,17 +42,32 @@ fn with(file: &Path) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-#[test]
-fn a_damaged_file_is_rebuilt_never_loaded() {
-    let (dir, path) = filled();
-    assert!(!compiles(dir.path()), "a whole file is used");
-    let good = fs::read(&path).unwrap();
+/// Flips a bit in the middle of a file, and returns its bytes from before.
+fn damage(path: &Path) -> Vec<u8> {
+    let good = fs::read(path).unwrap();
     let mut damaged = good.clone();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
-    fs::write(&path, &damaged).unwrap();
+    fs::write(path, &damaged).unwrap();
+    good
+}
+
+#[test]
+fn a_damaged_file_is_never_loaded() {
+    let (dir, path) = filled();
+    assert!(!begins_to_compile(dir.path()), "a whole file is used");
+    damage(&path);
+    assert!(begins_to_compile(dir.path()), "one flipped bit");
+}
+
+#[test]
+#[ignore = "compiles the interpreter once more; `make proofs` runs it"]
+fn a_damaged_file_is_rebuilt_as_it_was() {
+    let (dir, path) = filled();
+    let good = damage(&path);
     assert!(compiles(dir.path()), "one flipped bit");
     assert_eq!(fs::read(&path).unwrap(), good, "compiled alike");
+    assert!(!begins_to_compile(dir.path()), "and used");
 }
 
 #[test]

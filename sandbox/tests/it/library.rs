@@ -82,6 +82,13 @@ fn what_is_refused_says_why() {
 }
 
 #[test]
+fn digests_are_cpythons_own_and_those_of_openssl_are_absent() {
+    let source = "import hashlib\nprint(hashlib.sha256(b'a').hexdigest()[:6], len(hashlib.algorithms_guaranteed), hasattr(hashlib, 'pbkdf2_hmac'), \
+                  hasattr(hashlib, 'scrypt'), 'ripemd160' in hashlib.algorithms_available)\n";
+    assert_eq!(printed(source), "ca9781 14 False False False\n");
+}
+
+#[test]
 fn every_module_of_the_store_can_be_imported() {
     let source = "import importlib, io, library, sys\nsys.stdout = io.StringIO()\nfailed = []\n\
                   for name in library.names():\n    if not name.startswith('zone:'):\n        try:\n            \

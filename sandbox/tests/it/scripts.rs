@@ -135,6 +135,22 @@ fn recursion_goes_as_deep_as_contests_need_it() {
 }
 
 #[test]
+fn source_may_nest_a_hundred_deep_and_have_two_thousand_terms() {
+    let source = "deep = 100\nprint(eval('(' * deep + '1' + ')' * deep), eval('abs(' * deep + '2' + ')' * deep), eval('+'.join(['1'] * 2000)))\n\
+                  named = {'x': 399}\nexec('if x < 0: pass\\n' + ''.join(f'elif x == {i}: y = {i}\\n' for i in range(400)), named)\n\
+                  print(named['y'])\nfor source in ['(' * 180 + '1' + ')' * 180, '+'.join(['1'] * 4000)]:\n    try:\n        \
+                  eval(source)\n    except (MemoryError, RecursionError) as error:\n        print(type(error).__name__)\n";
+    assert_eq!(printed(source, ""), "1 2 2000\n399\nMemoryError\nRecursionError\n");
+}
+
+#[test]
+fn as_text_a_line_ends_in_one_way_and_as_bytes_it_stays() {
+    let text = "import sys\nprint(ascii(input()), [ascii(line) for line in sys.stdin])\n";
+    assert_eq!(printed(text, "a\r\nb\rc"), "'a' [\"'b\\\\n'\", \"'c'\"]\n");
+    assert_eq!(printed("import sys\nprint(sys.stdin.buffer.read())", "a\r\nb\rc"), "b'a\\r\\nb\\rc'\n");
+}
+
+#[test]
 fn output_is_whole_or_a_fault() {
     let most = 1 << 20;
     assert_eq!(printed(&format!("print('x' * {most}, end='')"), "").len(), most);

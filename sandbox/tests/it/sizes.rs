@@ -44,6 +44,15 @@ fn what_programs_hand_their_largest_size_to_takes_it() {
 }
 
 #[test]
+fn sets_of_natural_numbers_have_the_order_of_every_cpython() {
+    let source = "print(list({5, 3, 9, 1, 100, 33, 8}), list(set(range(30, 0, -7))), list({x * 7919 % 1000 for x in range(9)}))\n";
+    let expected = "[1, 33, 3, 100, 5, 8, 9] [2, 9, 16, 23, 30] [0, 352, 514, 676, 838, 433, 595, 757, 919]\n";
+    assert_eq!(printed(source), expected);
+    // Elsewhere it is `[0, -1, -2]`: where numbers collide, their upper bits decide, and a negative one has 64 of them there.
+    assert_eq!(printed("print(list({-1, -2, 0}))"), "[0, -2, -1]\n");
+}
+
+#[test]
 fn the_library_goes_by_what_c_takes() {
     let source = "import collections.abc, gzip, io\nwith gzip.open(io.BytesIO(gzip.compress(b'abc'))) as file:\n    print(file.read())\n\
                   class Own(collections.abc.Set):\n    def __init__(self, of): self.of = of\n    def __contains__(self, x): return x in self.of\n    \

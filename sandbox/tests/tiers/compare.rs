@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Sandbox};
 use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, NotCompiled, Stop, TierError};
@@ -87,10 +88,12 @@ enum Told {
 
 impl Tiers {
     pub fn open() -> Tiers {
-        let cache = Sandbox::default_cache_dir().unwrap();
-        // The sandbox would compile the program too: the tier would be compared with itself.
-        let sandbox = Sandbox::open(&cache, || ()).unwrap().interpreting();
-        Tiers { sandbox, tier: CompiledTier::open().unwrap() }
+        static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+            let cache = Sandbox::default_cache_dir().unwrap();
+            // The sandbox would compile the program too: the tier would be compared with itself.
+            Sandbox::open(&cache, || ()).unwrap().interpreting()
+        });
+        Tiers { sandbox: SANDBOX.clone(), tier: CompiledTier::open().unwrap() }
     }
 
     /// Plays every call of every group. What the compiled tier leaves to the interpreter is counted and not played.

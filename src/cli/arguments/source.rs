@@ -11,6 +11,7 @@ use crate::config::{Config, ConfigError, Layers, PRESETS};
 use crate::metrics::Console;
 use crate::policy::Tokenizer;
 use crate::prompt::PromptKind;
+use crate::shell;
 
 /// Where settings come from besides the flags.
 #[derive(Debug, Clone, Default, Args)]
@@ -113,7 +114,8 @@ impl SourceArgs {
 
 /// The error of a file that cannot be read: a file of nearly its name, or how to get one.
 fn unread(message: String, path: &Path) -> CliError {
-    let write = || (!path.exists()).then(|| format!("`grpo-2048 config > {}` writes one", path.display()));
+    let write =
+        || (!path.exists()).then(|| format!("`grpo-2048 config > {}` writes one", shell::quoted(path.display())));
     CliError::User { message, hint: near::path_hint(path).or_else(write) }
 }
 

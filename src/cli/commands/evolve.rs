@@ -15,9 +15,9 @@ use crate::evolve::{self, Candidate, Discovery, Ended, EvolveError, Round, Searc
 use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::plural::counted;
-use crate::policy::Policy;
 use crate::prompt::PromptKind;
 use crate::rollout::Servers;
+use crate::shell;
 
 /// The settings of a search whose model learns, under all that the user says.
 const UPDATED: Base<'_> = Base { name: "evolve --update", settings: "[grpo]\nscale_rewards = \"entropic\"\n" };
@@ -140,8 +140,9 @@ impl EvolveArgs {
                 "name a language model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
             ));
         }
-        let servers = self.servers(&config, &policy)?;
-        let (policy, servers, arena, config, stop) = (&mut policy, servers.as_ref(), &arena, &config, &*stop);
+        let longest = evolve::longest_prompt(&policy, &config);
+        let mut servers = Servers::open(&config.rollout, longest).map_err(CliError::user)?;
+        let (policy, servers, arena, config, stop) = (&mut policy, servers.as_mut(), &arena, &config, &*stop);
         let (peers, settings) = (Peers::alone(), self.settings());
         let mut search = Search { policy, servers, arena, config, peers, settings, allowance, kind, requests, stop };
         let ended = self.search(&mut search, console)?;
@@ -172,15 +173,6 @@ impl EvolveArgs {
                 "each round shows what came of the rounds before",
             )),
         }
-    }
-
-    /// The servers that write instead of the model, if the configuration names some.
-    fn servers(&self, config: &Config, policy: &Policy) -> Result<Option<Servers>, CliError> {
-        let servers = Servers::open(&config.rollout, evolve::longest_prompt(policy, config)).map_err(CliError::user)?;
-        Ok(servers.map(|mut servers| {
-            servers.keep_adapters_in(&self.output_dir);
-            servers
-        }))
     }
 
     /// The requests of the game, or of the task.
@@ -215,6 +207,7 @@ impl EvolveArgs {
             match event {
                 Event::Decoding { finished, .. } => written = finished,
                 Event::Scored { done: scored, .. } => done = scored,
+                Event::Message(message) => return console.print(message),
                 _ => return,
             }
             bar.show(done, &format!("{tried}, {written} written"));
@@ -240,7 +233,8 @@ impl EvolveArgs {
         }
         let reported = found.report.as_ref().map(|report| {
             let Estimate { value, interval } = report.mean_score;
-            let [value, low, high] = [value, interval.low, interval.high].map(|score| labels.written(score));
+            let written = |score| evolve::written_finely(labels, score);
+            let [value, low, high] = [value, interval.low, interval.high].map(written);
             format!("on other boards: {value} points a game ({low} to {high})\n")
         });
         let lines = format!("best: {}\n{}", result(&found.best), reported.unwrap_or_default());
@@ -269,9 +263,9 @@ fn nothing_found(rounds: usize, config: &Config) -> String {
     let revision = Some(revision).filter(|revision| *revision != "main");
     let adapter = Some(adapter).filter(|adapter| !adapter.is_empty());
     let given = [("--revision", revision), ("--adapter", adapter), ("--env", env)];
-    let given = given.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", value?)));
+    let given = given.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", shell::quoted(value?))));
     let raw = if *raw_prompt { " --raw-prompt" } else { "" };
-    let command = format!("grpo-2048 eval --model {model}{}{raw}", given.collect::<String>());
+    let command = format!("grpo-2048 eval --model {}{}{raw}", shell::quoted(model), given.collect::<String>());
     format!("no program of {} earned anything\nhint: see what it writes: {command}", counted(rounds, "round"))
 }
 

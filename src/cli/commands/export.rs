@@ -1,6 +1,6 @@
 //! `grpo-2048 export`: what was trained, as files for other programs.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -14,7 +14,7 @@ use crate::config::{Config, ModelConfig};
 use crate::files;
 use crate::metrics::Console;
 use crate::plural::counted;
-use crate::policy::{self, Exported, HubRepo, Origin, PushError, Visibility, WeightFormat};
+use crate::policy::{self, Exported, HubRepo, Origin, PolicyError, PushError, Visibility, WeightFormat};
 use crate::report::{CardSubject, Training, card};
 use crate::train::run_dir;
 
@@ -137,7 +137,7 @@ impl ExportArgs {
             true => policy::export_merged(&config.model, self.dtype.format(), partial.path()),
             false => policy::export_adapter(&config.model, partial.path()),
         };
-        let exported = exported.map_err(|error| model::model_error("--model", &config, error))?;
+        let exported = exported.map_err(|error| self.unexported(error, &config, partial.path()))?;
         drop(wait);
         let training = run.map(|(run, steps)| Training::read(&run, steps)).transpose().map_err(report_error)?;
         let text = card(&self.subject(origin, &config), training.as_ref());
@@ -180,11 +180,19 @@ impl ExportArgs {
     }
 
     fn unwritten(&self, error: &io::Error) -> CliError {
-        let hint = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there, or name a directory on another disk",
-            _ => "name another directory",
-        };
-        CliError::user_hint(format!("--output-dir {}: {error}", self.output_dir.display()), hint)
+        let named = format!("--output-dir {}", self.output_dir.display());
+        let other = || CliError::user_hint(format!("{named}: {error}"), "name another directory");
+        output::full(&named, error).unwrap_or_else(other)
+    }
+
+    /// What could not be written is no fault of the model. `partial` is the unfinished directory, which nobody knows.
+    fn unexported(&self, error: PolicyError, config: &Config, partial: &Path) -> CliError {
+        match error {
+            PolicyError::File { path, source } if path.starts_with(partial) => self.unwritten(&source),
+            // A copy of a file of the model's names that file, whichever of both the fault is in.
+            PolicyError::File { source, .. } if output::full("", &source).is_some() => self.unwritten(&source),
+            other => model::model_error("--model", config, other),
+        }
     }
 
     /// Refuses to push an adapter that names files of this machine as its model: nobody else could load it.
@@ -302,6 +310,39 @@ fn check_vacant(dir: &Path) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_the_machines_fault_and_named_by_the_directory_that_was_asked_for() {
+        let args = ExportArgs {
+            flags: Flags::default(),
+            run: None,
+            model: None,
+            revision: None,
+            adapter: None,
+            merge: true,
+            dtype: Dtype::Auto,
+            output_dir: "player".into(),
+            push: None,
+            private: false,
+            source: SourceArgs::default(),
+        };
+        let config = Config::preset("builtin").unwrap();
+        let told = |path: &str, kind: io::ErrorKind| {
+            let error = PolicyError::File { path: path.into(), source: kind.into() };
+            let told = args.unexported(error, &config, Path::new(".partial-a"));
+            (told.code(), told.to_string())
+        };
+        let (written, copied) = (".partial-a/model.safetensors", "model/tokenizer.json");
+        for (path, kind, expected, named) in [
+            (written, io::ErrorKind::StorageFull, 1, "--output-dir player: "),
+            (copied, io::ErrorKind::StorageFull, 1, "--output-dir player: "),
+            (written, io::ErrorKind::PermissionDenied, 2, "--output-dir player: "),
+            (copied, io::ErrorKind::PermissionDenied, 2, "--model builtin: "),
+        ] {
+            let (code, words) = told(path, kind);
+            assert!(code == expected && words.starts_with(named), "{code} {words}");
+        }
+    }
 
     #[test]
     fn files_get_their_place_in_an_order_in_which_a_part_is_no_model_and_replace_nothing() {

@@ -12,6 +12,7 @@ use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
 use crate::preflight::{self, CheckFinding};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
+use crate::shell;
 use crate::train::memory::megabytes;
 use crate::train::{self, run_dir};
 
@@ -55,11 +56,11 @@ pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
         ));
     }
     if let Some(checkpoint) = run_dir::latest_checkpoint(Path::new(model)).filter(|_| runs::is_run(Path::new(model))) {
-        let checkpoint = checkpoint.display();
+        let [checkpoint, run] = [checkpoint.display().to_string(), model.clone()].map(shell::quoted);
         return Err(CliError::user_hint(
             format!("{flag} {model}: is the directory of a run, not a model"),
             format!(
-                "its newest checkpoint is {checkpoint}: {flag} {checkpoint}, or --adapter {model} where adapters were trained"
+                "its newest checkpoint is {checkpoint}: {flag} {checkpoint}, or --adapter {run} where adapters were trained"
             ),
         ));
     }
@@ -93,7 +94,7 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
             let hint = hint.or_else(|| adapter_hint(adapter));
             let base = base_of(adapter).filter(|base| !is_same(base, &config.model.model));
-            let hint = hint.or_else(|| base.as_ref().map(|base| format!("say --model {base}")));
+            let hint = hint.or_else(|| base.as_ref().map(|base| format!("say --model {}", shell::quoted(base))));
             let message = match &other {
                 // Tensors of another model say nothing to who took the wrong one.
                 PolicyError::AdapterTensors { .. } if base.is_some() => {

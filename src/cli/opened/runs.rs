@@ -9,6 +9,7 @@ use crate::cli::said::{CliError, near};
 use crate::config::{Config, Layers};
 use crate::metrics::Console;
 use crate::report::ReportError;
+use crate::shell;
 use crate::train::run_dir;
 
 /// The word for the newest run.
@@ -108,7 +109,7 @@ pub fn with_trained_adapter(flags: &Flags, console: &Console) -> Result<Flags, C
     if !trained.is_adapter() {
         return Err(CliError::user_hint(
             format!("--adapter {asked}: the run trained every weight, so its checkpoints are whole models"),
-            format!("say --model {}", trained.checkpoint.display()),
+            format!("say --model {}", shell::quoted(trained.checkpoint.display())),
         ));
     }
     trained.name_in(&mut flags);

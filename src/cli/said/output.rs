@@ -60,10 +60,15 @@ pub fn unwritten(named: impl Display, error: &io::Error) -> CliError {
         ErrorKind::NotFound | ErrorKind::NotADirectory => "name a file in a directory that exists",
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => "name a file that you may write",
         ErrorKind::IsADirectory => "name a file in it",
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "make room there, or name a file on another disk",
         _ => "name another file",
     };
-    CliError::user_hint(format!("{named}: {error}"), hint)
+    full(&named, error).unwrap_or_else(|| CliError::user_hint(format!("{named}: {error}"), hint))
+}
+
+/// The error of a full disk, which is the machine's fault; none where the error is another.
+pub fn full(named: impl Display, error: &io::Error) -> Option<CliError> {
+    let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    is_full.then(|| CliError::Run(format!("{named}: {error}; make room there, or name a place on another disk").into()))
 }
 
 /// The text in lines of at most `room` columns, broken between words alone.

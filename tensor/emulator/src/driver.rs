@@ -34,7 +34,8 @@ const VERSION: c_int = 13_000;
 pub fn version_of_cuda() -> c_int {
     let asked = std::env::var("GPU_EMULATOR_CUDA").ok();
     let numbers = asked.as_deref().and_then(|text| text.split_once('.'));
-    let number = |(major, minor): (&str, &str)| Some(1000 * major.parse::<c_int>().ok()? + 10 * minor.parse::<c_int>().ok()?);
+    let number =
+        |(major, minor): (&str, &str)| Some(1000 * major.parse::<c_int>().ok()? + 10 * minor.parse::<c_int>().ok()?);
     numbers.and_then(number).unwrap_or(VERSION)
 }
 

@@ -1,8 +1,6 @@
 mod kernels;
 mod work;
 
-use std::sync::Arc;
-
 use crate::machine::Launch;
 use crate::memory::Memory;
 use crate::ptx::Module;
@@ -48,8 +46,4 @@ fn run(body: &str, words: &[u32], threads: u32) -> Result<Vec<u32>, DeviceFault>
 fn refused(body: &str, threads: u32) -> String {
     let DeviceFault(why) = run(body, &[0; 64], threads).unwrap_err();
     why
-}
-
-fn shared<T>(value: T) -> Arc<T> {
-    Arc::new(value)
 }

@@ -33,10 +33,6 @@ impl HostMemory {
         HostMemory { words: vec![0; bytes.div_ceil(16)] }
     }
 
-    fn write(&self, bytes: &[u8]) {
-        self.write_at(0, bytes);
-    }
-
     fn write_at(&self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= 16 * self.words.len(), "write out of bounds");
         // Safety: the write is in bounds, and nothing else runs while a test writes.
@@ -155,12 +151,12 @@ impl Machine for Emulated {
             other => bail!("{other:?}"),
         };
         let memory = HostMemory::new(bytes.len());
-        memory.write(&bytes);
+        memory.write_at(0, &bytes);
         Ok(memory)
     }
 
     fn write(&self, to: &HostMemory, bytes: &[u8]) -> Result<()> {
-        to.write(bytes);
+        to.write_at(0, bytes);
         Ok(())
     }
 
@@ -191,23 +187,14 @@ impl Machine for Emulated {
     }
 
     unsafe fn product(&self, product: &Product) -> Result<()> {
-        LAUNCHES.set(LAUNCHES.get() + 1);
-        let Product { rows, inputs, outputs, dtype, out_stride, .. } = *product;
+        let Product { rows, inputs, outputs, dtype, transposed, .. } = *product;
+        let plain = |address, stride, dtype| Matrices { address, stride, step: 0, transposed: false, dtype };
+        let out = plain(product.out, product.out_stride, product.out_dtype);
+        let weight = plain(product.weight, if transposed { inputs } else { outputs }, dtype);
+        let (left, right) = (plain(product.x, inputs, dtype), Matrices { transposed, ..weight });
+        let sizes = Products { out, left, right, count: 1, rows, inner: inputs, columns: outputs, adds: false };
         // Safety: the caller's promise.
-        let (x, weight) =
-            unsafe { (numbers(product.x, rows * inputs, dtype), numbers(product.weight, inputs * outputs, dtype)) };
-        let of = |input: usize, output: usize| match product.transposed {
-            true => weight[output * inputs + input],
-            false => weight[input * outputs + output],
-        };
-        for (row, x) in x.chunks(inputs).enumerate() {
-            for output in 0..outputs {
-                let sum = x.iter().enumerate().map(|(input, x)| x * of(input, output)).sum();
-                // Safety: the caller's promise.
-                unsafe { put(product.out, row * out_stride + output, sum, product.out_dtype) };
-            }
-        }
-        Ok(())
+        unsafe { self.products(&sizes) }
     }
 
     unsafe fn products(&self, products: &Products) -> Result<()> {
@@ -265,19 +252,6 @@ unsafe fn number(address: u64, index: usize, dtype: DType) -> f32 {
             DType::F32 => *(address as *const f32).add(index),
             DType::BF16 => (*(address as *const bf16).add(index)).to_f32(),
             _ => (*(address as *const f16).add(index)).to_f32(),
-        }
-    }
-}
-
-unsafe fn numbers(address: u64, count: usize, dtype: DType) -> Vec<f32> {
-    // Safety: the caller's promise.
-    unsafe {
-        match dtype {
-            DType::F32 => std::slice::from_raw_parts(address as *const f32, count).to_vec(),
-            DType::BF16 => {
-                std::slice::from_raw_parts(address as *const bf16, count).iter().map(|x| x.to_f32()).collect()
-            }
-            _ => std::slice::from_raw_parts(address as *const f16, count).iter().map(|x| x.to_f32()).collect(),
         }
     }
 }

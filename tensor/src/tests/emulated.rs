@@ -18,15 +18,6 @@ fn unaligned(rows: usize, width: usize, seed: u64) -> (Var, impl Fn() -> Tensor)
     (whole, move || view.narrow(0, 1, rows * width).unwrap().reshape((rows, width)).unwrap())
 }
 
-fn targets(rows: usize, vocabulary: usize) -> Tensor {
-    let targets: Vec<u32> = (0..rows).map(|row| (row * 7 % vocabulary) as u32).collect();
-    Tensor::from_vec(targets, rows, &Device::Cpu).unwrap()
-}
-
-fn joined((logp, entropy): (Tensor, Tensor)) -> Result<Tensor> {
-    Tensor::stack(&[logp, entropy], 1)
-}
-
 #[test]
 fn norms_of_a_gpu_are_plain_norms() {
     for (rows, width) in [(1, 7), (67, 48), (5, 33), (9, 8), (3, 1), (300, 600)] {

@@ -67,10 +67,8 @@ fn half_formats_are_rounded_once_more_at_the_rotation_of_attention() {
 
 #[test]
 fn scores_are_f32_in_every_format() {
-    let (hidden, weight) = (random(&[130, 12], 1), random(&[40, 12], 2));
-    let targets = Tensor::from_vec((0..130).map(|row| row * 7 % 40).collect::<Vec<u32>>(), 130, &Device::Cpu).unwrap();
+    let (hidden, weight, targets) = (random(&[130, 12], 1), random(&[40, 12], 2), targets(130, 40));
     let how = head::ScoreSettings { temperature: 0.7, logit_bytes: 0 };
-    let joined = |(logp, entropy): (Tensor, Tensor)| Tensor::stack(&[logp, entropy], 1);
     for format in [DType::BF16, DType::F16] {
         let (hidden, weight) = (rounded(&hidden, format), rounded(&weight, format));
         let found = joined(head::score_tokens(&hidden, &dense(&weight), &targets, how).unwrap()).unwrap();

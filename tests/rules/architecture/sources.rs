@@ -206,9 +206,7 @@ impl<'a> Visit<'a> for Functions<'a> {
 /// All paths in a module: `["crate", "seed", "Seed"]`, `["candle_core", "Tensor"]`. Paths with `super` are converted to
 /// paths from `crate`.
 pub fn names(module: &Module) -> BTreeSet<Vec<String>> {
-    let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
-    module.items.iter().for_each(|item| named.visit_item(item));
-    named.found
+    Named::read(module, |_| true).found
 }
 
 /// An import of a module: the name that it gives, or none for `*`, the path from `crate` or of a library, and whether it is
@@ -265,10 +263,7 @@ pub fn defined(module: &Module) -> BTreeSet<String> {
 
 /// All paths in a module but for those of its imports.
 pub fn named_in_code(module: &Module) -> BTreeSet<Vec<String>> {
-    let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
-    let code = module.items.iter().filter(|item| !matches!(item, syn::Item::Use(_)));
-    code.for_each(|item| named.visit_item(item));
-    named.found
+    Named::read(module, |item| !matches!(item, syn::Item::Use(_))).found
 }
 
 /// A path with `super` or `self`, as a path from `crate`.
@@ -284,9 +279,7 @@ fn from_crate(module: &[String], path: Vec<String>) -> Vec<String> {
 
 /// Whether a module contains unsafe code.
 pub fn is_unsafe(module: &Module) -> bool {
-    let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
-    module.items.iter().for_each(|item| named.visit_item(item));
-    named.is_unsafe
+    Named::read(module, |_| true).is_unsafe
 }
 
 struct Named<'a> {
@@ -295,7 +288,14 @@ struct Named<'a> {
     is_unsafe: bool,
 }
 
-impl Named<'_> {
+impl<'a> Named<'a> {
+    /// What the wanted items of a module name.
+    fn read(module: &'a Module, is_wanted: impl Fn(&syn::Item) -> bool) -> Self {
+        let mut named = Named { module: &module.path, found: BTreeSet::new(), is_unsafe: false };
+        module.items.iter().filter(|item| is_wanted(item)).for_each(|item| named.visit_item(item));
+        named
+    }
+
     fn take(&mut self, path: Vec<String>) {
         self.found.insert(from_crate(self.module, path));
     }

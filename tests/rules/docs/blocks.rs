@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use super::documents;
 use super::markdown::{Block, Document};
 use super::running::{TYPED, bare};
 use super::tree::Tree;
-use super::{assert_none, documents};
+use crate::assert_none;
 
 /// What other files run or compare: how the command or the block begins, the file, and words of that file.
 const RUN_BY: &[(&str, &str, &str)] = &[
@@ -21,7 +22,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("grpo-2048 doctor", "Makefile", "$(BIN) doctor"),
     ("grpo-2048 check --env mine --grader ", "tests/it/check_grader.rs", "--grader"),
     ("grpo-2048-bench ", "bench/tests/bench.rs", "commands_of_the_documents_are_taken"),
-    ("curl --json", "tests/it/judge.rs", "POST /judge"),
+    ("curl --json", "tests/it/judge_served.rs", "POST /judge"),
     ("pip install openenv-core grpo_2048-*.whl", "Makefile", "CLIENTS ?= openenv-core"),
     ("cd examples/judge/openenv", "tests/readers/protocols.py", "\"uvicorn\", \"server:app\""),
     ("pip install grpo_2048-*.whl ./examples/judge/verifiers", "Makefile", "./examples/judge/verifiers"),

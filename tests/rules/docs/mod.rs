@@ -15,6 +15,7 @@ use std::fs;
 use grpo_2048::config::{self, DEFAULT_TOML};
 use toml::Table;
 
+use crate::assert_none;
 use markdown::Document;
 use names::Names;
 use tree::Tree;
@@ -27,11 +28,6 @@ fn documents(tree: &Tree) -> Vec<Document> {
     let all = tree.files().filter(|path| path.ends_with(".md"));
     let ours = all.filter(|path| *path != "CHANGELOG.md" && !path.starts_with("prompts/"));
     ours.map(|path| Document::read(tree.root(), path)).collect()
-}
-
-/// Fails with a line for each error.
-fn assert_none(wrong: Vec<String>) {
-    assert!(wrong.is_empty(), "{} wrong in the documents:\n{}\n", wrong.len(), wrong.join("\n"));
 }
 
 #[test]

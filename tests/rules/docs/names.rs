@@ -29,30 +29,8 @@ const HOMES: &[(&str, &str)] = &[
 ];
 
 /// The endings of file names.
-const EXTENSIONS: &[&str] = &[
-    "c",
-    "cpp",
-    "cu",
-    "cuh",
-    "h",
-    "jinja",
-    "json",
-    "jsonl",
-    "lock",
-    "md",
-    "parquet",
-    "png",
-    "py",
-    "rs",
-    "safetensors",
-    "sh",
-    "svg",
-    "toml",
-    "txt",
-    "wasm",
-    "yaml",
-    "zst",
-];
+const EXTENSIONS: &str =
+    "c cpp cu cuh h jinja json jsonl lock md parquet png py rs safetensors sh svg toml txt wasm yaml zst";
 
 /// Files of the reader in examples.
 const BROUGHT: &[&str] =
@@ -317,7 +295,7 @@ fn braces(path: &str) -> Vec<String> {
 }
 
 fn has_extension(name: &str) -> bool {
-    name.rsplit_once('.').is_some_and(|(_, extension)| EXTENSIONS.contains(&extension))
+    name.rsplit_once('.').is_some_and(|(_, extension)| EXTENSIONS.split(' ').any(|known| known == extension))
 }
 
 /// `section.key`, with a value if there is one.

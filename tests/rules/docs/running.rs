@@ -7,10 +7,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use super::documents;
 use super::markdown::Document;
 use super::tree::Tree;
-use super::{assert_none, documents};
-use crate::chat_model;
+use crate::{assert_none, chat_model};
 
 /// Flags that make a step of minutes one of a second.
 const SHORT: &str =

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use assert_cmd::cargo::cargo_bin_cmd;
 
-use super::assert_none;
 use super::markdown::Document;
 use super::tree::Tree;
+use crate::assert_none;
 
 /// A command with the lines that a document shows below it.
 struct Shown {

@@ -19,7 +19,7 @@ pub(crate) const PREFIX: &str = "base_model.model.";
 pub(crate) const CONFIG: &str = "adapter_config.json";
 pub(crate) const WEIGHTS: &str = "adapter_model.safetensors";
 
-/// LoadTarget that stands for every linear layer, as in PEFT.
+/// Target that stands for every linear layer, as in PEFT.
 const ALL_LINEAR: &str = "all-linear";
 
 /// Keys of an adapter configuration that do not change what the adapter computes, or that are checked one by one. Any

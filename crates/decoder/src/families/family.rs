@@ -36,18 +36,24 @@ impl ModelType {
         ModelType::Gemma3,
     ];
 
+    /// The value of `model_type` in `config.json`, the class of transformers that computes the family, and the models that
+    /// people know it by.
+    fn names(self) -> [&'static str; 3] {
+        match self {
+            ModelType::Llama => ["llama", "LlamaForCausalLM", "Llama 1 to 3.3, SmolLM2"],
+            ModelType::Mistral => ["mistral", "MistralForCausalLM", "Mistral 7B, Nemo, Small"],
+            ModelType::Qwen2 => ["qwen2", "Qwen2ForCausalLM", "Qwen2, Qwen2.5, Qwen2.5-Coder"],
+            ModelType::Qwen3 => ["qwen3", "Qwen3ForCausalLM", "Qwen3, dense"],
+            ModelType::Qwen3Moe => ["qwen3_moe", "Qwen3MoeForCausalLM", "Qwen3 with experts, Qwen3-Coder"],
+            ModelType::Phi3 => ["phi3", "Phi3ForCausalLM", "Phi-3, Phi-3.5, Phi-4"],
+            ModelType::Gemma2 => ["gemma2", "Gemma2ForCausalLM", "Gemma 2"],
+            ModelType::Gemma3 => ["gemma3_text", "Gemma3ForCausalLM", "Gemma 3 without images, 270M and 1B"],
+        }
+    }
+
     /// The value of `model_type` in `config.json`.
     pub fn name(self) -> &'static str {
-        match self {
-            ModelType::Llama => "llama",
-            ModelType::Mistral => "mistral",
-            ModelType::Qwen2 => "qwen2",
-            ModelType::Qwen3 => "qwen3",
-            ModelType::Qwen3Moe => "qwen3_moe",
-            ModelType::Phi3 => "phi3",
-            ModelType::Gemma2 => "gemma2",
-            ModelType::Gemma3 => "gemma3_text",
-        }
+        self.names()[0]
     }
 
     /// The family of this name.
@@ -57,30 +63,7 @@ impl ModelType {
 
     /// The class of transformers that computes the family.
     pub(crate) fn class(self) -> &'static str {
-        match self {
-            ModelType::Llama => "LlamaForCausalLM",
-            ModelType::Mistral => "MistralForCausalLM",
-            ModelType::Qwen2 => "Qwen2ForCausalLM",
-            ModelType::Qwen3 => "Qwen3ForCausalLM",
-            ModelType::Qwen3Moe => "Qwen3MoeForCausalLM",
-            ModelType::Phi3 => "Phi3ForCausalLM",
-            ModelType::Gemma2 => "Gemma2ForCausalLM",
-            ModelType::Gemma3 => "Gemma3ForCausalLM",
-        }
-    }
-
-    /// The models that people know the family by.
-    fn models(self) -> &'static str {
-        match self {
-            ModelType::Llama => "Llama 1 to 3.3, SmolLM2",
-            ModelType::Mistral => "Mistral 7B, Nemo, Small",
-            ModelType::Qwen2 => "Qwen2, Qwen2.5, Qwen2.5-Coder",
-            ModelType::Qwen3 => "Qwen3, dense",
-            ModelType::Qwen3Moe => "Qwen3 with experts, Qwen3-Coder",
-            ModelType::Phi3 => "Phi-3, Phi-3.5, Phi-4",
-            ModelType::Gemma2 => "Gemma 2",
-            ModelType::Gemma3 => "Gemma 3 without images, 270M and 1B",
-        }
+        self.names()[1]
     }
 
     /// Whether query, key and value projections have biases.
@@ -118,5 +101,6 @@ impl std::fmt::Display for ModelType {
 
 /// The names of families, each with the models that people know it by.
 pub(crate) fn in_words(families: &[ModelType]) -> String {
-    families.iter().map(|family| format!("{} ({})", family.name(), family.models())).collect::<Vec<_>>().join(", ")
+    let in_words = |[name, _, models]: [&str; 3]| format!("{name} ({models})");
+    families.iter().map(|family| in_words(family.names())).collect::<Vec<_>>().join(", ")
 }

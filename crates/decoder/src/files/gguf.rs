@@ -130,13 +130,9 @@ fn other_format(error: &candle_core::Error) -> Option<PolicyError> {
     let message = error.to_string();
     let number: u32 = message.lines().next()?.strip_prefix("unknown dtype for tensor ")?.parse().ok()?;
     let (_, name) = OTHER_FORMATS.iter().find(|(known, _)| *known == number)?;
-    Some(PolicyError::Setting {
-        key: "format of tensors".into(),
-        found: (*name).into(),
-        expected: "F32, F16, BF16, Q2_K to Q6_K, Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0; fetch another file of the model, \
-                   such as Q4_K_M"
-            .into(),
-    })
+    let expected = "F32, F16, BF16, Q2_K to Q6_K, Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0; fetch another file of the model, \
+                    such as Q4_K_M";
+    Some(PolicyError::setting("format of tensors", *name, expected))
 }
 
 /// The divisor of each rotary frequency, in models with the scaling of Llama 3.1.
@@ -159,11 +155,8 @@ fn llama3_scaling(divisors: &[f32], config: &DecoderConfig) -> Result<RopeScalin
     if divisors.len() == config.head_dim / 2 && divisors.iter().zip(&expected).all(near) {
         return Ok(scaling);
     }
-    Err(PolicyError::Setting {
-        key: ROPE_DIVISORS.into(),
-        found: format!("{divisors:?}"),
-        expected: "frequencies stretched as in Llama 3.1; load the safetensors of this model".into(),
-    })
+    let expected = "frequencies stretched as in Llama 3.1; load the safetensors of this model";
+    Err(PolicyError::setting(ROPE_DIVISORS, format!("{divisors:?}"), expected))
 }
 
 /// The name of a tensor in a GGUF file.

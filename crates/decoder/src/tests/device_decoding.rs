@@ -95,10 +95,21 @@ fn distributions(logits: &Tensor, temperature: f64) -> Vec<Vec<f32>> {
 /// Asserts that every token drawn is the one that its number falls on, and its log-probability, where the CPU's
 /// decoder is fed the same tokens.
 fn assert_drawn_from(decoder: &Decoder, drawing: Drawing, chunks: &[(Drawn, Vec<f64>)], tolerance: f32) {
-    let mut cache = decoder.new_cache(PROMPTS.len(), PROMPTS[1].len() + drawing.longest).unwrap();
-    let logits = decoder.prefill(&PROMPTS, &mut cache).unwrap();
+    assert_drawn_after(&PROMPTS, decoder, drawing, chunks, tolerance);
+}
+
+/// The same after other prompts, of which the second is the longest.
+fn assert_drawn_after(
+    prompts: &[&[u32]; 2],
+    decoder: &Decoder,
+    drawing: Drawing,
+    chunks: &[(Drawn, Vec<f64>)],
+    tolerance: f32,
+) {
+    let mut cache = decoder.new_cache(prompts.len(), prompts[1].len() + drawing.longest).unwrap();
+    let logits = decoder.prefill(prompts, &mut cache).unwrap();
     cache.expand(drawing.copies).unwrap();
-    let rows = PROMPTS.len() * drawing.copies;
+    let rows = prompts.len() * drawing.copies;
     let of: Vec<u32> = (0..rows).map(|row| (row / drawing.copies) as u32).collect();
     let mut logits = logits.index_select(&Tensor::new(of, &Device::Cpu).unwrap(), 0).unwrap();
     for (drawn, uniforms) in chunks {
@@ -179,16 +190,9 @@ fn a_cache_of_several_splits_decodes_as_on_the_cpu() {
     let prompts: [&[u32]; 2] = [&long[..2], &long];
     let drawing = Drawing { copies: 1, longest: 4, temperature: 1.0, record: true };
     let Some(mut batch) = decoder.emulated_batch(&prompts, drawing).unwrap() else { return };
-    let drawn = draw(&mut batch, 4, &uniforms(0, 2, 4));
-    let mut cache = decoder.new_cache(2, 304).unwrap();
-    let mut logits = decoder.prefill(&prompts, &mut cache).unwrap();
-    for place in 0..4 {
-        let tokens: Vec<u32> = drawn.tokens.iter().map(|row| row[place].unwrap()).collect();
-        for ((row, logps), token) in distributions(&logits, 1.0).iter().enumerate().zip(&tokens) {
-            assert!((drawn.logprobs[row][place] - logps[*token as usize]).abs() < 2e-4);
-        }
-        logits = decoder.step(&Tensor::new(tokens, &Device::Cpu).unwrap(), &mut cache).unwrap();
-    }
+    let uniforms = uniforms(0, 2, 4);
+    let drawn = draw(&mut batch, 4, &uniforms);
+    assert_drawn_after(&prompts, &decoder, drawing, &[(drawn, uniforms)], 2e-4);
 }
 
 #[test]
@@ -250,7 +254,7 @@ fn half_precision_with_adapters_is_drawn_as_it_is_scored() {
     }
 }
 
-const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
+pub(super) const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 #[test]
 fn a_layer_is_thirteen_launches_with_adapters_and_ten_without() {

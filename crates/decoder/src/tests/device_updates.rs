@@ -9,7 +9,7 @@ use candle_core::{DType, Device, Tensor, Var};
 use grpo_tensor::gpu::emulated;
 use grpo_tensor::{ScoreSettings, Spans};
 
-use super::device_decoding as shared;
+use super::device_decoding::{self as shared, EVERYWHERE};
 use crate::{Activations, Adapters, Decoder, DecoderConfig, ModelType, Precision, SlidingWindow};
 
 /// Log-probabilities of tokens, and gradients of what is trained, by name; all f32.
@@ -103,8 +103,6 @@ fn families() -> Vec<DecoderConfig> {
 fn formats_of(config: &DecoderConfig) -> &'static [(Precision, f64)] {
     if config.experts.is_some() { &FORMATS[..1] } else { &FORMATS }
 }
-
-const EVERYWHERE: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
 /// Formats, and what their smallest unit is taken to be in the mean.
 const FORMATS: [(Precision, f64); 3] = [(Precision::F32, 2e-5), (Precision::Bf16, 4e-3), (Precision::F16, 5e-4)];

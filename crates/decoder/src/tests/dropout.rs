@@ -1,28 +1,17 @@
 //! LoRA dropout as PEFT has it. `tests/goldens/dropout.py` wrote the numbers.
 
-use super::peft::tiny;
+use super::peft::{copied, tiny, tiny_with};
 use super::*;
 use crate::Dropout;
 use grpo_base::seed::Purpose;
 
 const PROBABILITY: f64 = 0.25;
 
-fn goldens() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens")
-}
-
 /// The tiny Llama under the adapter of the goldens, which names a dropout of `probability`.
 fn policy(probability: f64) -> Policy {
-    let (dir, adapter) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    for file in ["adapter_config.json", "adapter_model.safetensors"] {
-        std::fs::copy(goldens().join("llama/adapter").join(file), adapter.path().join(file)).unwrap();
-    }
-    let path = adapter.path().join("adapter_config.json");
-    let mut config: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    config["lora_dropout"] = probability.into();
-    std::fs::write(&path, config.to_string()).unwrap();
-    let settings = ModelConfig { adapter: adapter.path().display().to_string(), ..tiny("llama", dir.path()) };
-    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
+    let (dir, adapter) = (tempfile::tempdir().unwrap(), copied(&goldens().join("llama/adapter")));
+    change_json(&adapter.path().join("adapter_config.json"), |config| config["lora_dropout"] = probability.into());
+    load(&tiny_with("llama", dir.path(), adapter.path())).unwrap()
 }
 
 fn dropout(rows: u64) -> Dropout {
@@ -134,14 +123,12 @@ fn a_layer_at_a_time_drops_the_same() {
 fn an_adapter_keeps_its_dropout_when_it_is_saved_and_an_impossible_one_is_refused() {
     let saved = tempfile::tempdir().unwrap();
     policy(0.1).save(saved.path()).unwrap();
-    let text = std::fs::read_to_string(saved.path().join("adapter_config.json")).unwrap();
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap()["lora_dropout"], 0.1);
     let path = saved.path().join("adapter_config.json");
-    std::fs::write(&path, text.replace("\"lora_dropout\": 0.1", "\"lora_dropout\": 1.0")).unwrap();
+    assert_eq!(read_json(&path)["lora_dropout"], 0.1);
+    change_json(&path, |config| config["lora_dropout"] = 1.0.into());
     let dir = tempfile::tempdir().unwrap();
-    let settings = ModelConfig { adapter: saved.path().display().to_string(), ..tiny("llama", dir.path()) };
-    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    let error = refusal_of(&tiny_with("llama", dir.path(), saved.path()));
     assert!(error.contains("lora_dropout is 1"), "{error}");
     let fresh = ModelConfig { lora_r: 2, lora_dropout: 0.3, ..tiny("llama", dir.path()) };
-    assert_eq!(Policy::load(&fresh, Seed::root(0), &Device::Cpu).unwrap().dropout(), 0.3);
+    assert_eq!(load(&fresh).unwrap().dropout(), 0.3);
 }

@@ -1,26 +1,20 @@
 //! What is exported is the model that was trained. `tests/goldens/export.py` has transformers and PEFT say so too.
 
-use super::peft::{CASES, expected, golden_adapter, tiny};
+use super::peft::{CASES, copied, expected, golden_adapter, tiny, tiny_with};
 use super::*;
-
-fn read_json(path: &Path) -> serde_json::Value {
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
 
 #[test]
 fn a_merged_model_gives_the_logits_of_model_and_adapter() {
     for (family, name, modules) in CASES {
         let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let settings = ModelConfig { adapter: golden_adapter(name).display().to_string(), ..tiny(family, dir.path()) };
+        let settings = tiny_with(family, dir.path(), &golden_adapter(name));
         std::fs::write(dir.path().join("chat_template.jinja"), "{{ messages }}").unwrap();
         let exported = export_merged(&settings, None, out.path()).unwrap();
         assert_eq!((exported.adapted, exported.format), (*modules, WeightFormat::F32), "{name}");
         assert!(exported.chat_template);
-        let merged = ModelConfig { model: out.path().display().to_string(), adapter: String::new(), ..settings };
-        let merged = Policy::load(&merged, Seed::root(0), &Device::Cpu).unwrap();
+        let merged = load(&settings_of(out.path())).unwrap();
         let (ids, expected) = expected(name);
-        let hidden = merged.decoder().hidden(&ids, Adapters::On).unwrap();
-        let found = largest_difference(&merged.decoder().logits(&hidden).unwrap(), &expected);
+        let found = largest_difference(&logits_of(&merged, &ids), &expected);
         assert!(found < 5e-5, "{name}: logits differ by {found}");
         let copied = std::fs::read_to_string(out.path().join("chat_template.jinja")).unwrap();
         assert_eq!(copied, "{{ messages }}");
@@ -33,11 +27,10 @@ fn a_merged_model_gives_the_logits_of_model_and_adapter() {
 fn the_number_format_is_that_of_the_model_unless_one_is_chosen() {
     let dir = tempfile::tempdir().unwrap();
     let settings = tiny("qwen3", dir.path());
-    let path = dir.path().join("config.json");
-    let mut config = read_json(&path);
-    config["dtype"] = "bfloat16".into();
-    config["made_by"] = "its makers".into();
-    std::fs::write(&path, config.to_string()).unwrap();
+    change_json(&dir.path().join("config.json"), |config| {
+        config["dtype"] = "bfloat16".into();
+        config["made_by"] = "its makers".into();
+    });
     for (asked, name, dtype) in [
         (None, "bfloat16", DType::BF16),
         (Some(WeightFormat::F16), "float16", DType::F16),
@@ -56,8 +49,7 @@ fn the_number_format_is_that_of_the_model_unless_one_is_chosen() {
 #[test]
 fn an_exported_adapter_names_its_model_by_a_path_that_holds_elsewhere() {
     let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let settings =
-        ModelConfig { adapter: golden_adapter("qwen2-rslora").display().to_string(), ..tiny("qwen2", dir.path()) };
+    let settings = tiny_with("qwen2", dir.path(), &golden_adapter("qwen2-rslora"));
     let exported = export_adapter(&settings, out.path()).unwrap();
     assert_eq!(exported.adapted, 14);
     let config = read_json(&out.path().join("adapter_config.json"));
@@ -69,21 +61,15 @@ fn an_exported_adapter_names_its_model_by_a_path_that_holds_elsewhere() {
 
 #[test]
 fn an_exported_adapter_keeps_the_id_of_a_model_that_is_here_as_a_copy() {
-    let (dir, adapter) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut settings = tiny("qwen2", dir.path());
-    settings.adapter = adapter.path().display().to_string();
-    for file in ["adapter_config.json", "adapter_model.safetensors"] {
-        std::fs::copy(golden_adapter("qwen2-rslora").join(file), adapter.path().join(file)).unwrap();
-    }
+    let (dir, adapter) = (tempfile::tempdir().unwrap(), copied(&golden_adapter("qwen2-rslora")));
+    let settings = tiny_with("qwen2", dir.path(), adapter.path());
     let described = adapter.path().join("adapter_config.json");
     let path = dir.path().canonicalize().unwrap().display().to_string();
     // The last is a directory beside which tests run, so it is no id of the Hub.
     let here = "src/tests";
     assert!(Path::new(here).is_dir());
     for (own, expected) in [("meta-llama/Llama-3-8B", "meta-llama/Llama-3-8B"), ("live", &path), (here, &path)] {
-        let mut config = read_json(&described);
-        config["base_model_name_or_path"] = own.into();
-        std::fs::write(&described, config.to_string()).unwrap();
+        change_json(&described, |config| config["base_model_name_or_path"] = own.into());
         let out = tempfile::tempdir().unwrap();
         export_adapter(&settings, out.path()).unwrap();
         assert_eq!(read_json(&out.path().join("adapter_config.json"))["base_model_name_or_path"], *expected, "{own}");
@@ -118,9 +104,7 @@ fn the_built_in_model_becomes_a_directory_that_loads() {
     let out = tempfile::tempdir().unwrap();
     let settings = Config::preset("builtin").unwrap().model;
     export_merged(&settings, None, out.path()).unwrap();
-    let again = ModelConfig { model: out.path().display().to_string(), ..settings.clone() };
-    let (again, builtin) =
-        [again, settings].map(|settings| Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()).into();
+    let (again, builtin) = (load(&settings_of(out.path())).unwrap(), load(&settings).unwrap());
     let ids = vec![builtin.tokenizer().encode("def strategy(board):\n    return \"W\"\n")];
     assert_eq!(vec![again.tokenizer().encode("def strategy(board):\n    return \"W\"\n")], ids);
     assert_eq!(again.tokenizer().stop_ids(), builtin.tokenizer().stop_ids());

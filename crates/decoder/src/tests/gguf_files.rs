@@ -19,23 +19,20 @@ struct Encoded {
 }
 
 fn golden(name: &str, ending: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens/gguf").join(format!("{name}.{ending}"))
+    goldens().join("gguf").join(format!("{name}.{ending}"))
 }
 
-fn load(name: &str) -> Policy {
-    let mut settings = Config::preset("builtin").unwrap().model;
-    settings.model = golden(name, "gguf").display().to_string();
-    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
+fn loaded(name: &str) -> Policy {
+    load(&settings_of(&golden(name, "gguf"))).unwrap()
 }
 
 #[test]
 fn every_quantisation_and_family_gives_the_logits_of_transformers() {
     for name in NAMES {
-        let policy = load(name);
+        let policy = loaded(name);
         let expected = candle_core::safetensors::load(golden(name, "safetensors"), &Device::Cpu).unwrap();
         let ids = expected["ids"].to_dtype(DType::U32).unwrap();
-        let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap();
-        let logits = policy.decoder().logits(&hidden).unwrap();
+        let logits = logits_of(&policy, &ids);
         let largest = expected["logits"].abs().unwrap().flatten_all().unwrap().max(0).unwrap();
         let found = largest_difference(&logits, &expected["logits"]) / largest.to_scalar::<f32>().unwrap();
         assert!(found < 1e-5, "{name}: logits differ by {found}, relative to the largest");
@@ -44,7 +41,7 @@ fn every_quantisation_and_family_gives_the_logits_of_transformers() {
 
 #[test]
 fn what_the_header_says_of_the_rotation_and_the_head_is_heeded() {
-    let config = |name: &str| load(name).decoder().config().clone();
+    let config = |name: &str| loaded(name).decoder().config().clone();
     let llama = config("llama-quantised");
     let scaling = llama.rope_scaling.unwrap();
     assert_eq!((scaling.factor, scaling.original_max_position_embeddings), (8.0, 8192));
@@ -59,7 +56,7 @@ fn text_is_cut_into_the_tokens_of_the_models_own_tokenizer() {
     for name in NAMES {
         let text = std::fs::read_to_string(golden(name, "json")).unwrap();
         let expected: Expected = serde_json::from_str(&text).unwrap();
-        let policy = load(name);
+        let policy = loaded(name);
         let tokenizer = policy.tokenizer();
         assert_eq!(tokenizer.stop_ids(), expected.stop_ids, "{name}");
         assert_eq!(tokenizer.eos_token().and_then(|token| tokenizer.token_id(token)), Some(expected.eos), "{name}");
@@ -79,7 +76,7 @@ fn text_is_cut_into_the_tokens_of_the_models_own_tokenizer() {
 #[test]
 fn a_file_of_llama_3_begins_a_sequence_with_its_token_though_it_does_not_say_so() {
     for (name, opens) in [("llama-quantised", true), ("smollm-linear", false), ("qwen2", false)] {
-        let policy = load(name);
+        let policy = loaded(name);
         let tokenizer = policy.tokenizer();
         let begin = tokenizer.bos_token().and_then(|token| tokenizer.token_id(token)).unwrap();
         let expected = opens.then_some(begin).into_iter().chain(tokenizer.encode("a"));
@@ -101,9 +98,7 @@ fn refusal_after(name: &str, (text, after): (&str, usize), to: &[u8]) -> String 
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("model.gguf");
     std::fs::write(&path, bytes).unwrap();
-    let mut settings = Config::preset("builtin").unwrap().model;
-    settings.model = path.display().to_string();
-    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string()
+    refusal_of(&settings_of(&path))
 }
 
 #[test]
@@ -164,8 +159,6 @@ fn an_alignment_of_nothing_is_refused() {
     let alignment = candle_core::quantized::gguf_file::Value::U32(0);
     let metadata = [("general.alignment", &alignment)];
     candle_core::quantized::gguf_file::write(&mut std::fs::File::create(&path).unwrap(), &metadata, &[]).unwrap();
-    let mut settings = Config::preset("builtin").unwrap().model;
-    settings.model = path.display().to_string();
-    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    let error = refusal_of(&settings_of(&path));
     assert!(error.contains("header cannot be read"), "{error}");
 }

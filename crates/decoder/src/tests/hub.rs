@@ -107,9 +107,7 @@ fn a_model_is_fetched_once_and_then_found_without_a_network() {
     let asked = shelf.seen.lock().unwrap().len();
     assert!(shelf.seen.lock().unwrap().iter().all(|request| request.contains("authorization: bearer hf_secret")));
     assert_eq!(dir, cache.path().join("models--someone--tiny/snapshots").join(COMMIT));
-    let mut model = Config::preset("builtin").unwrap().model;
-    model.model = dir.display().to_string();
-    assert!(Policy::load(&model, Seed::root(0), &Device::Cpu).is_ok());
+    assert!(load(&settings_of(&dir)).is_ok());
     // By branch and by commit, online and offline: the cache comes first, and nobody is asked again.
     for (revision, offline) in [("main", false), ("main", true), (COMMIT, true)] {
         let settings = HubSettings { offline, ..online.clone() };

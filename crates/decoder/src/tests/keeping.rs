@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn read(dir: &Path, name: &str) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(dir.join(name)).unwrap()).unwrap()
+    read_json(&dir.join(name))
 }
 
 /// A model whose files say more than is read.
@@ -38,10 +38,8 @@ fn rich(dir: &Path) -> Vec<(&'static str, Value)> {
     files
 }
 
-fn load(dir: &Path, lora_r: usize) -> Policy {
-    let model = dir.display().to_string();
-    let settings = ModelConfig { model, lora_r, ..Config::preset("builtin").unwrap().model };
-    Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap()
+fn loaded(dir: &Path, lora_r: usize) -> Policy {
+    load(&ModelConfig { lora_r, ..settings_of(dir) }).unwrap()
 }
 
 #[test]
@@ -53,16 +51,16 @@ fn a_model_that_is_trained_in_full_keeps_all_settings_of_its_makers() {
     for key in ["dtype", "torch_dtype"] {
         expected[0].1[key] = "float32".into();
     }
-    let policy = load(dir.path(), 0);
+    let policy = loaded(dir.path(), 0);
     drop(dir);
     policy.save(saved.path()).unwrap();
-    load(saved.path(), 0).save(again.path()).unwrap();
+    loaded(saved.path(), 0).save(again.path()).unwrap();
     for (name, content) in &expected {
         for place in [&saved, &again] {
             assert_eq!(&read(place.path(), name), content, "{name}");
         }
     }
-    let (before, after) = (policy.tokenizer(), load(saved.path(), 0));
+    let (before, after) = (policy.tokenizer(), loaded(saved.path(), 0));
     let all = |tokenizer: &Tokenizer| {
         let template = tokenizer.chat_template().map(str::to_owned);
         (tokenizer.stop_ids().to_vec(), tokenizer.bos_token().map(str::to_owned), template)
@@ -76,7 +74,7 @@ fn settings_of_the_tokenizer_stay_beside_a_trained_adapter_too() {
     let (dir, saved) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let expected = rich(dir.path());
     std::fs::write(dir.path().join("chat_template.jinja"), "the file").unwrap();
-    load(dir.path(), 2).save(saved.path()).unwrap();
+    loaded(dir.path(), 2).save(saved.path()).unwrap();
     for (name, content) in &expected[1..] {
         let mut found = read(saved.path(), name);
         if *name == "tokenizer_config.json" {
@@ -95,6 +93,6 @@ fn an_end_that_only_the_configuration_names_is_saved_where_it_is_looked_for_firs
     rich(dir.path());
     std::fs::write(dir.path().join("tokenizer_config.json"), "{}").unwrap();
     std::fs::write(dir.path().join("generation_config.json"), r#"{"top_p": 0.5, "eos_token_id": null}"#).unwrap();
-    load(dir.path(), 2).save(saved.path()).unwrap();
+    loaded(dir.path(), 2).save(saved.path()).unwrap();
     assert_eq!(read(saved.path(), "generation_config.json"), json!({"top_p": 0.5, "eos_token_id": [3]}));
 }

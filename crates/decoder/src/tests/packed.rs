@@ -10,19 +10,13 @@ use grpo_tensor::ScoreSettings;
 /// A file with every quantisation, with adapters over it that have learned something.
 fn model(name: &str, frozen_weights: FrozenWeights) -> Policy {
     let policy = Policy::load(&settings(name, frozen_weights), Seed::root(1), &Device::Cpu).unwrap();
-    for (index, var) in policy.trainable().values().enumerate() {
-        let noise = weights::normal(var.dims(), 0.05, Seed::root(index as u64), &Device::Cpu).unwrap();
-        var.set(&(var.as_tensor() + noise).unwrap().detach()).unwrap();
-    }
+    disturb(&policy, 0.05, 0);
     policy
 }
 
 fn settings(name: &str, frozen_weights: FrozenWeights) -> ModelConfig {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens/gguf").join(format!("{name}.gguf"));
-    let mut settings = Config::preset("builtin").unwrap().model;
-    (settings.model, settings.frozen_weights) = (path.display().to_string(), frozen_weights);
-    (settings.lora_r, settings.lora_dropout) = (3, 0.2);
-    settings
+    let file = goldens().join("gguf").join(format!("{name}.gguf"));
+    ModelConfig { frozen_weights, lora_r: 3, lora_dropout: 0.2, ..settings_of(&file) }
 }
 
 fn numbers(tensor: &Tensor) -> Vec<u32> {
@@ -59,21 +53,10 @@ fn an_update_over_packed_weights_is_that_over_dense_ones_to_the_last_bit() {
 fn what_is_sampled_over_packed_weights_is_what_is_scored() {
     for name in ["llama-quantised", "qwen2"] {
         let policy = model(name, FrozenWeights::Packed);
-        let (decoder, ids) = (policy.decoder(), ids(2, 9, 1));
-        let scored = full_logits(&policy, &ids);
-        let mut cache = decoder.new_cache(2, 9).unwrap();
-        let prompts: Vec<&[u32]> = ids.iter().map(|ids| &ids[..4]).collect();
-        let mut found = vec![decoder.prefill(&prompts, &mut cache).unwrap()];
-        for place in 4..9 {
-            let next: Vec<u32> = ids.iter().map(|ids| ids[place]).collect();
-            let next = Tensor::new(next, &Device::Cpu).unwrap();
-            found.push(decoder.step(&next, &mut cache).unwrap());
-        }
-        let scale = scored.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar::<f32>().unwrap();
-        for (place, found) in (3..).zip(found) {
-            let expected = scored.narrow(1, place, 1).unwrap().squeeze(1).unwrap();
-            let off = largest_difference(&found, &expected) / scale;
-            assert!(off < 1e-5, "{name}: token {place} differs by {off}, relative to the largest");
+        let (ids, scored) = (ids(2, 9, 1), full_logits(&policy, &ids(2, 9, 1)));
+        let scale = largest_difference(&scored, &scored.zeros_like().unwrap());
+        for (place, error) in (3..).zip(errors_of_decoding(&policy, &ids, 4)) {
+            assert!(error / scale < 1e-5, "{name}: token {place} differs by {error} of {scale}");
         }
     }
 }

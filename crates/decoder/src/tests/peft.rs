@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn goldens() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens")
-}
-
 /// One of the tiny models that transformers wrote, with a tokenizer that nobody asks.
 pub(super) fn tiny(family: &str, dir: &Path) -> ModelConfig {
     for file in ["config.json", "model.safetensors"] {
@@ -16,15 +12,22 @@ pub(super) fn tiny(family: &str, dir: &Path) -> ModelConfig {
 
 /// Puts a tokenizer of 32 characters beside a model.
 pub(super) fn with_tokenizer(dir: &Path) -> ModelConfig {
-    let vocab: serde_json::Map<String, serde_json::Value> =
-        (0..32_u32).map(|id| (char::from(b'0' + id as u8).to_string(), id.into())).collect();
-    let tokenizer = serde_json::json!({
-        "version": "1.0", "added_tokens": [], "model": { "type": "BPE", "vocab": vocab, "merges": [] },
-    });
-    std::fs::write(dir.join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    let mut settings = Config::preset("builtin").unwrap().model;
-    settings.model = dir.display().to_string();
-    settings
+    std::fs::write(dir.join("tokenizer.json"), characters(32).to_string()).unwrap();
+    settings_of(dir)
+}
+
+/// The same with an adapter.
+pub(super) fn tiny_with(family: &str, dir: &Path, adapter: &Path) -> ModelConfig {
+    ModelConfig { adapter: adapter.display().to_string(), ..tiny(family, dir) }
+}
+
+/// A copy of an adapter.
+pub(super) fn copied(adapter: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in ["adapter_config.json", "adapter_model.safetensors"] {
+        std::fs::copy(adapter.join(file), copy.path().join(file)).unwrap();
+    }
+    copy
 }
 
 pub(super) const CASES: &[(&str, &str, usize)] = &[
@@ -54,21 +57,17 @@ pub(super) fn expected(name: &str) -> (Tensor, Tensor) {
 fn adapters_of_peft_give_the_logits_of_peft() {
     for (family, name, modules) in CASES {
         let dir = tempfile::tempdir().unwrap();
-        let mut settings = tiny(family, dir.path());
-        settings.adapter = golden_adapter(name).display().to_string();
-        let policy = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap();
+        let settings = tiny_with(family, dir.path(), &golden_adapter(name));
+        let policy = load(&settings).unwrap();
         assert_eq!(policy.trainable().len(), 2 * modules, "{name}");
         let (ids, expected) = expected(name);
-        let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap();
-        let found = largest_difference(&policy.decoder().logits(&hidden).unwrap(), &expected);
+        let found = largest_difference(&logits_of(&policy, &ids), &expected);
         assert!(found < 2e-5, "{name}: logits differ by {found}");
         // Saved again it is the same adapter.
         let saved = tempfile::tempdir().unwrap();
         policy.save(saved.path()).unwrap();
         let again = ModelConfig { adapter: saved.path().display().to_string(), ..settings };
-        let again = Policy::load(&again, Seed::root(0), &Device::Cpu).unwrap();
-        let hidden = again.decoder().hidden(&ids, Adapters::On).unwrap();
-        assert!(largest_difference(&again.decoder().logits(&hidden).unwrap(), &expected) < 2e-5, "{name}");
+        assert!(largest_difference(&logits_of(&load(&again).unwrap(), &ids), &expected) < 2e-5, "{name}");
     }
 }
 
@@ -83,11 +82,8 @@ fn an_adapter_on_some_layers_names_them_whole() {
         ),
     ] {
         let (dir, saved) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let adapter = golden_adapter(name).display().to_string();
-        let settings = ModelConfig { adapter, ..tiny(family, dir.path()) };
-        Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap().save(saved.path()).unwrap();
-        let text = std::fs::read_to_string(saved.path().join("adapter_config.json")).unwrap();
-        let config: serde_json::Value = serde_json::from_str(&text).unwrap();
+        load(&tiny_with(family, dir.path(), &golden_adapter(name))).unwrap().save(saved.path()).unwrap();
+        let config = read_json(&saved.path().join("adapter_config.json"));
         let found: Vec<&str> =
             config["target_modules"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
         assert_eq!(found, expected);
@@ -119,27 +115,19 @@ fn a_target_that_the_family_has_not_is_named_with_those_it_has() {
     let dir = tempfile::tempdir().unwrap();
     let mut settings = tiny("phi3", dir.path());
     (settings.lora_r, settings.lora_target_modules) = (4, vec!["down_proj".into(), "q_proj".into()]);
-    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    let error = refusal_of(&settings);
     assert!(error.contains("q_proj") && error.contains("down_proj, gate_up_proj, o_proj, qkv_proj"), "{error}");
     settings.lora_target_modules = vec!["qkv_proj".into(), "gate_up_proj".into()];
-    assert_eq!(Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap().trainable().len(), 2 * 2 * 2);
+    assert_eq!(load(&settings).unwrap().trainable().len(), 2 * 2 * 2);
 }
 
 #[test]
 fn what_is_not_plain_lora_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
-    let base = tiny("llama", dir.path());
-    let refusal = |key: &str, value: serde_json::Value| {
-        let adapter = tempfile::tempdir().unwrap();
-        for file in ["adapter_config.json", "adapter_model.safetensors"] {
-            std::fs::copy(golden_adapter("llama-all").join(file), adapter.path().join(file)).unwrap();
-        }
-        let path = adapter.path().join("adapter_config.json");
-        let mut config: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        config[key] = value;
-        std::fs::write(&path, config.to_string()).unwrap();
-        let settings = ModelConfig { adapter: adapter.path().display().to_string(), ..base.clone() };
-        Policy::load(&settings, Seed::root(0), &Device::Cpu).map(|_| ()).map_err(|error| error.to_string())
+    let refusal = |key: &str, value: Value| {
+        let adapter = copied(&golden_adapter("llama-all"));
+        change_json(&adapter.path().join("adapter_config.json"), |config| config[key] = value);
+        load(&tiny_with("llama", dir.path(), adapter.path())).map(drop).map_err(|error| error.to_string())
     };
     for (key, value) in [
         ("use_dora", serde_json::json!(true)),
@@ -168,7 +156,6 @@ fn an_adapter_without_safetensors_is_not_opened() {
     let config = "adapter_config.json";
     std::fs::copy(golden_adapter("llama-all").join(config), adapter.path().join(config)).unwrap();
     std::fs::write(adapter.path().join("adapter_model.bin"), "").unwrap();
-    let settings = ModelConfig { adapter: adapter.path().display().to_string(), ..tiny("llama", dir.path()) };
-    let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+    let error = refusal_of(&tiny_with("llama", dir.path(), adapter.path()));
     assert!(error.contains("adapter_model.bin") && error.contains("safetensors"), "{error}");
 }

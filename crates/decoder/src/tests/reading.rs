@@ -3,7 +3,7 @@
 use candle_core::quantized::gguf_file::Content;
 use serde_json::{Value, json};
 
-use super::peft::{golden_adapter, tiny};
+use super::peft::{copied, golden_adapter, tiny_with};
 use super::*;
 
 /// A saved model of these tests after `change`, loaded.
@@ -11,8 +11,7 @@ fn loaded(of: DecoderConfig, change: impl FnOnce(&Path)) -> Result<Policy, Polic
     let dir = tempfile::tempdir().unwrap();
     policy(of, 41).save(dir.path()).unwrap();
     change(dir.path());
-    let model = dir.path().display().to_string();
-    Policy::load(&ModelConfig { model, ..Config::preset("builtin").unwrap().model }, Seed::root(0), &Device::Cpu)
+    load(&settings_of(dir.path()))
 }
 
 fn refusal(change: impl FnOnce(&Path)) -> String {
@@ -98,11 +97,17 @@ fn weights_that_are_no_numbers_are_refused_by_file_and_name() {
 }
 
 #[test]
+fn whole_numbers_are_no_weights() {
+    let whole = Tensor::ones(24, DType::F32, &Device::Cpu).unwrap().to_dtype(DType::I16).unwrap();
+    let error = refusal(|dir| put(dir, "model.norm.weight", whole));
+    assert!(error.contains("`model.norm.weight` holds whole numbers"), "{error}");
+}
+
+#[test]
 fn a_gguf_file_with_a_scale_that_is_no_number_is_refused_by_file_and_name() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("broken.gguf");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens/gguf/llama-quantised.gguf");
-    let mut bytes = std::fs::read(golden).unwrap();
+    let mut bytes = std::fs::read(goldens().join("gguf/llama-quantised.gguf")).unwrap();
     let content = Content::read(&mut std::io::Cursor::new(&bytes)).unwrap();
     let name = "token_embd.weight";
     // In blocks of this format the scale comes first.
@@ -111,9 +116,7 @@ fn a_gguf_file_with_a_scale_that_is_no_number_is_refused_by_file_and_name() {
     bytes[at..at + 2].copy_from_slice(&0x7e00_u16.to_le_bytes());
     std::fs::write(&path, bytes).unwrap();
     for lora_r in [0, 4] {
-        let model = path.display().to_string();
-        let settings = ModelConfig { model, lora_r, ..Config::preset("builtin").unwrap().model };
-        let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+        let error = refusal_of(&ModelConfig { lora_r, ..settings_of(&path) });
         assert!(error.contains("broken.gguf") && error.contains(name) && error.contains("not finite"), "{error}");
     }
 }
@@ -180,16 +183,10 @@ fn an_end_that_is_not_in_the_vocabulary_is_refused_where_nothing_else_ends_a_tex
 
 #[test]
 fn an_adapter_that_adds_nothing_or_the_opposite_is_refused() {
-    let (dir, adapter) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let file = "adapter_model.safetensors";
-    std::fs::copy(golden_adapter("llama-all").join(file), adapter.path().join(file)).unwrap();
-    let text = std::fs::read_to_string(golden_adapter("llama-all").join("adapter_config.json")).unwrap();
-    let mut described: Value = serde_json::from_str(&text).unwrap();
-    let settings = ModelConfig { adapter: adapter.path().display().to_string(), ..tiny("llama", dir.path()) };
+    let (dir, adapter) = (tempfile::tempdir().unwrap(), copied(&golden_adapter("llama-all")));
     for alpha in [0.0, -16.0, 1e300] {
-        described["lora_alpha"] = alpha.into();
-        std::fs::write(adapter.path().join("adapter_config.json"), described.to_string()).unwrap();
-        let error = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap_err().to_string();
+        change_json(&adapter.path().join("adapter_config.json"), |described| described["lora_alpha"] = alpha.into());
+        let error = refusal_of(&tiny_with("llama", dir.path(), adapter.path()));
         let expected = format!("adapter_config.json: lora_alpha is {alpha:?}; expected a number of 32 bits above 0");
         assert!(error.contains(&expected), "{error}");
     }

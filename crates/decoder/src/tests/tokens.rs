@@ -50,15 +50,14 @@ fn the_template_is_the_file_or_the_text_or_the_default_of_several() {
 fn a_tokenizer_that_ships_a_longest_length_cuts_nothing() {
     let dir = tempfile::tempdir().unwrap();
     tokenizer().save(dir.path()).unwrap();
-    let path = dir.path().join("tokenizer.json");
-    let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    json["truncation"] =
-        serde_json::json!({"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0});
-    json["padding"] = serde_json::json!({
-        "strategy": {"Fixed": 8}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0, "pad_type_id": 0,
-        "pad_token": "0",
+    change_json(&dir.path().join("tokenizer.json"), |json| {
+        json["truncation"] =
+            serde_json::json!({"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0});
+        json["padding"] = serde_json::json!({
+            "strategy": {"Fixed": 8}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0, "pad_type_id": 0,
+            "pad_token": "0",
+        });
     });
-    std::fs::write(&path, json.to_string()).unwrap();
     assert_eq!(Tokenizer::from_dir(dir.path()).unwrap().encode("12345"), [1, 2, 3, 4, 5]);
 }
 
@@ -82,15 +81,13 @@ fn an_added_token_without_an_embedding_is_letters_unless_the_model_writes_it() {
     let loaded = |config: serde_json::Value| {
         let dir = tempfile::tempdir().unwrap();
         let settings = super::peft::tiny("llama", dir.path());
-        let path = dir.path().join("tokenizer.json");
-        let mut json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        json["added_tokens"] = serde_json::json!([{
+        let added = serde_json::json!([{
             "id": 32, "content": "<12>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
             "special": true,
         }]);
-        std::fs::write(&path, json.to_string()).unwrap();
+        change_json(&dir.path().join("tokenizer.json"), |json| json["added_tokens"] = added);
         std::fs::write(dir.path().join("tokenizer_config.json"), config.to_string()).unwrap();
-        Policy::load(&settings, Seed::root(0), &Device::Cpu)
+        load(&settings)
     };
     let policy = loaded(serde_json::json!({})).unwrap();
     assert_eq!(policy.tokenizer().encode("1<12>3"), [1, 12, 1, 2, 14, 3]);

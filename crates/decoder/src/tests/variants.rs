@@ -12,7 +12,7 @@ fn stretched_rotations_heads_shards_and_formats_give_the_logits_of_transformers(
         ("mistral-sees-all", 1, false, false),
         ("phi3-window", 1, false, true),
     ] {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens/families").join(name);
+        let golden = goldens().join("families").join(name);
         let dir = tempfile::tempdir().unwrap();
         let mut found_shards = 0;
         for entry in std::fs::read_dir(&golden).unwrap() {
@@ -22,8 +22,7 @@ fn stretched_rotations_heads_shards_and_formats_give_the_logits_of_transformers(
             std::fs::copy(&path, dir.path().join(file)).unwrap();
         }
         assert_eq!(found_shards, shards, "{name}");
-        let settings = super::peft::with_tokenizer(dir.path());
-        let policy = Policy::load(&settings, Seed::root(0), &Device::Cpu).unwrap();
+        let policy = load(&super::peft::with_tokenizer(dir.path())).unwrap();
         let config = policy.decoder().config();
         assert_eq!(config.sliding_window.is_some(), name == "phi3-window");
         assert_eq!(config.rope_scaling.is_some_and(|scaling| scaling.is_linear()), linear, "{name}");
@@ -33,8 +32,7 @@ fn stretched_rotations_heads_shards_and_formats_give_the_logits_of_transformers(
         assert_eq!(&again, config, "{name}");
         let expected = candle_core::safetensors::load(golden.join("expected.safetensors"), &Device::Cpu).unwrap();
         let ids = expected["ids"].to_dtype(DType::U32).unwrap();
-        let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap();
-        let found = largest_difference(&policy.decoder().logits(&hidden).unwrap(), &expected["logits"]);
+        let found = largest_difference(&logits_of(&policy, &ids), &expected["logits"]);
         assert!(found < 2e-5, "{name}: logits differ by {found}");
     }
 }
@@ -42,7 +40,7 @@ fn stretched_rotations_heads_shards_and_formats_give_the_logits_of_transformers(
 #[test]
 fn a_stretched_context_is_computed_as_far_as_its_first_frequencies_reach() {
     let dir = tempfile::tempdir().unwrap();
-    let policy = Policy::load(&super::peft::tiny("phi3", dir.path()), Seed::root(0), &Device::Cpu).unwrap();
+    let policy = load(&super::peft::tiny("phi3", dir.path())).unwrap();
     let config = policy.decoder().config();
     let again = DecoderConfig::from_json(&config.to_json().to_string(), Path::new("again")).unwrap();
     assert_eq!(&again, config);
@@ -52,15 +50,17 @@ fn a_stretched_context_is_computed_as_far_as_its_first_frequencies_reach() {
     assert!(error.contains("33 tokens") && error.contains("32 at most") && error.contains("longrope"), "{error}");
 }
 
-/// What is said of the configuration of a tiny model after `change`, or that nothing is.
-fn said_of(family: &str, change: impl FnOnce(&mut serde_json::Value)) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens").join(family).join("config.json");
-    let mut file = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+/// What is read of the configuration of a tiny model after `change`.
+fn read_after(family: &str, change: impl FnOnce(&mut Value)) -> Result<DecoderConfig, PolicyError> {
+    let path = goldens().join(family).join("config.json");
+    let mut file = read_json(&path);
     change(&mut file);
-    match DecoderConfig::from_json(&file.to_string(), &path) {
-        Ok(_) => "nothing".into(),
-        Err(error) => error.to_string(),
-    }
+    DecoderConfig::from_json(&file.to_string(), &path)
+}
+
+/// What is said of it, or that nothing is.
+fn said_of(family: &str, change: impl FnOnce(&mut Value)) -> String {
+    read_after(family, change).map_or_else(|error| error.to_string(), |_| "nothing".into())
 }
 
 #[test]
@@ -97,10 +97,8 @@ fn what_a_family_does_not_compute_is_refused_by_the_name_of_its_key() {
 #[test]
 fn a_silent_file_means_what_transformers_takes_it_to_mean() {
     let of = |family: &str, keys: &[&str]| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/goldens").join(family).join("config.json");
-        let mut file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        keys.iter().for_each(|key| drop(file.as_object_mut().unwrap().remove(*key)));
-        DecoderConfig::from_json(&file.to_string(), &path).unwrap()
+        let without = |file: &mut Value| keys.iter().for_each(|key| drop(file.as_object_mut().unwrap().remove(*key)));
+        read_after(family, without).unwrap()
     };
     // Defaults of MistralConfig, Gemma2Config and Gemma3TextConfig.
     assert_eq!(of("mistral", &["sliding_window"]).window(0), Some(4096));

@@ -15,6 +15,8 @@ import types
 PATH = "/evolved/evolved_program.py"
 NAME = "evolved_program"
 SHOWN = 1000
+# Beyond it sums of scores leave the range of floats, as in games.
+SCORE_MAX = 1e30
 
 
 class ProgramLoader(importlib.abc.Loader):
@@ -50,10 +52,18 @@ def spec_of_program(name, location=None, **_):
     return importlib.machinery.ModuleSpec(name, ProgramLoader(), origin=PATH) if is_program(location) else None
 
 
-def open_program(path, mode="r", *_, **__):
-    if not is_program(path) or set(mode) - set("rbt"):
+def open_program(file, mode="r", *_, **__):
+    if not is_program(file) or set(mode) - set("rbt"):
         return None
     return io.BytesIO(PROGRAM_TEXT.encode()) if "b" in mode else io.StringIO(PROGRAM_TEXT)
+
+
+def open_code_of_program(path):
+    return open_program(path, "rb")
+
+
+def code_of_program(loader, fullname):
+    return compile(PROGRAM_TEXT, PATH, "exec") if is_program(loader.path) else None
 
 
 def program_exists(path):
@@ -79,6 +89,9 @@ def install():
     instead(importlib.util, "spec_from_file_location", spec_of_program)
     instead(builtins, "open", open_program)
     instead(io, "open", open_program)
+    # What `runpy.run_path` and `SourceFileLoader` read by.
+    instead(io, "open_code", open_code_of_program)
+    instead(importlib.machinery.SourceFileLoader, "get_code", code_of_program)
     for name in ("exists", "isfile"):
         instead(os.path, name, program_exists)
     package, module = types.ModuleType("openevolve"), types.ModuleType("openevolve.evaluation_result")
@@ -100,7 +113,7 @@ def fitness(metrics):
     """What OpenEvolve ranks programs by: combined_score, or the mean of all metrics that are numbers."""
     if "combined_score" in metrics:
         return number(metrics["combined_score"])
-    numbers = [value for value in map(number, metrics.values()) if value is not None]
+    numbers = [value for value in map(number, metrics.values()) if value is not None and not math.isnan(value)]
     return sum(numbers) / len(numbers) if numbers else None
 
 
@@ -122,12 +135,14 @@ def evaluated():
     try:
         result = evaluate(PATH)
         metrics = dict(result if isinstance(result, dict) else result.metrics)
-        score, wrong = fitness(metrics), str(metrics.get("error") or "")
+        score, wrong = fitness(metrics), metrics.get("error")
+        # A number of this name is a metric, such as a mean error.
+        wrong = "" if number(wrong) is not None else str(wrong or "")
         metrics = json.dumps({str(key): str(value) if number(value) is None else number(value) for key, value in metrics.items()})
     except BaseException as error:
         return {"failed": told(error)}
     if wrong and not score:
         return {"failed": wrong[:SHOWN]}
-    if score is None or not math.isfinite(score):
+    if score is None or not abs(score) <= SCORE_MAX:
         return {"failed": f"its combined_score is {score}; its metrics are {metrics}"[:SHOWN]}
     return {"score": score, "metrics": metrics[:SHOWN]}

@@ -79,6 +79,11 @@ impl Evaluator {
         self.0.scale * ANCHOR_SHARE
     }
 
+    /// Its Python source.
+    pub fn source(&self) -> &str {
+        &self.0.source
+    }
+
     /// The program beside it that a search begins with, if there is one.
     pub fn initial(&self) -> Option<&str> {
         self.0.initial.as_deref()

@@ -70,7 +70,7 @@ impl Bound {
     fn into_renaming(self) -> Renaming {
         let fixed = self.fixed.into_inner();
         // No identifier contains `$`, so a given name never clashes with a name that stays.
-        let stays = |name: &Name| fixed.contains(name) || BUILTINS.split(' ').any(|builtin| builtin == name.as_str());
+        let stays = |name: &Name| fixed.contains(name) || is_builtin(name);
         let named = self.numbers.into_inner().into_iter().filter(|(name, _)| !stays(name));
         Renaming { names: named.map(|(name, number)| (name, Name::from(format!("${number}")))).collect() }
     }
@@ -149,6 +149,11 @@ const BUILTINS: &str = "abs aiter all anext any ascii bin bool bytearray bytes c
     enumerate filter float format frozenset hash hex id input int isinstance issubclass iter len list map max \
     memoryview min next object oct open ord pow print property range repr reversed round set slice sorted \
     staticmethod str sum super tuple type zip";
+
+/// Whether a name is one of Python's own functions and types.
+pub(super) fn is_builtin(name: &str) -> bool {
+    BUILTINS.split(' ').any(|builtin| builtin == name)
+}
 
 /// Names by which a program can observe what is renamed or removed here: variables by name, frames with their lines,
 /// documentation.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use ruff_python_ast::{Alias, Expr, Stmt, StmtFunctionDef, UnaryOp};
 
+use super::calls;
+
 /// What is searched for in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
@@ -79,10 +81,14 @@ impl Entry {
         }
     }
 
-    /// Whether statements define it by nothing but imports from modules.
-    pub(super) fn is_only_imported_by(&self, body: &[Stmt]) -> bool {
+    /// Whether statements show how an answer is used rather than be one: they define it by nothing but imports from modules, or
+    /// are a program that prints nothing, whatever its input.
+    pub(super) fn is_only_shown_by(&self, body: &[Stmt]) -> bool {
         let mut defined = body.iter().filter(|one| self.is_defined_by(one));
-        *self != Entry::Script && defined.all(|one| matches!(one, Stmt::ImportFrom(_)))
+        match self {
+            Entry::Script => !calls::any(body),
+            _ => defined.all(|one| matches!(one, Stmt::ImportFrom(_))),
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A text is split at its fences, and every piece may be code: a fence's content, the part before the first fence if
 //! the prompt has opened one, or text without fences. The last piece with a well-formed definition wins; what it uses from
-//! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`) shows how another
-//! one is used, and wins where nothing else defines it. A fence within a line counts only in a piece that is no program with
-//! it.
+//! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`), or is a whole
+//! program that can print nothing (`n = 3`), shows how another one is used, and wins where nothing else is an answer. A fence
+//! within a line counts only in a piece that is no program with it.
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Stmt};
@@ -29,12 +29,14 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// The same with `helpers` before it, if that is no longer than a program may be.
-    fn after(self, helpers: &str) -> Found {
-        let source = format!("{helpers}{}", self.source);
-        if helpers.is_empty() || source.len() > SOURCE_BYTES_MAX {
+    /// The same with what it `uses` before it, if that is no longer than a program may be.
+    fn after(self, uses: &str) -> Found {
+        if uses.is_empty() || self.source.len() + uses.len() >= SOURCE_BYTES_MAX {
             return self;
         }
+        let (first, rest) = self.source.split_at(helpers::first_place(&self.source));
+        let end = if first.is_empty() || first.ends_with('\n') { "" } else { "\n" };
+        let source = format!("{first}{end}{uses}{rest}");
         let module = parse(&source).into_syntax();
         Found { source, module }
     }
@@ -46,8 +48,12 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     if let Some(whole) = whole(text, entry) {
         return Ok(whole);
     }
-    let (mut rejection, mut imported) = (None, None);
+    let (mut rejection, mut example) = (None, None);
     let pieces: Vec<String> = fences::pieces(text).into_iter().map(fences::dedent).collect();
+    let with_uses = |found: Found, place: usize| {
+        let uses = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
+        found.after(&uses)
+    };
     for (place, piece) in pieces.iter().enumerate().rev() {
         let inner = fences::inline(piece);
         // The piece as it is, then what is between fences within its lines, the last of that first.
@@ -57,21 +63,19 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
                 continue;
             }
             match search.source() {
-                Ok(found) => {
-                    let is_import = entry.is_only_imported_by(&found.module.body);
-                    let helpers = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
-                    let found = found.after(&helpers);
-                    if !is_import {
-                        return Ok(found);
-                    }
-                    imported.get_or_insert(found);
+                Ok(found) if entry.is_only_shown_by(&found.module.body) => {
+                    example.get_or_insert((found, place));
                 }
+                Ok(found) => return Ok(with_uses(found, place)),
                 Err(Rejection::NoFunction { .. }) => {}
                 Err(found) => drop(rejection.get_or_insert(found)),
             }
         }
     }
-    imported.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
+    match example {
+        Some((found, place)) => Ok(with_uses(found, place)),
+        None => Err(rejection.unwrap_or_else(|| nothing(entry))),
+    }
 }
 
 /// The whole text, if it is valid Python; a fence in it is then part of a string or a comment.
@@ -192,9 +196,14 @@ fn without_continuation(code: &str) -> &str {
     code.trim_end_matches(|last: char| last.is_whitespace() || last == '\\')
 }
 
-/// Whether a statement is an expression that calls, binds and awaits nothing, and is no documentation.
+/// Whether a statement is an expression that calls, binds and awaits nothing, and is no documentation; or nothing but a type,
+/// as `Complexity: O(n)` looks like one.
 fn is_bare(statement: &Stmt) -> bool {
-    let Stmt::Expr(expression) = statement else { return false };
+    let expression = match statement {
+        Stmt::Expr(expression) => expression,
+        Stmt::AnnAssign(typed) => return typed.value.is_none(),
+        _ => return false,
+    };
     let mut acts = Acts(expression.value.is_string_literal_expr());
     acts.visit_expr(&expression.value);
     !acts.0

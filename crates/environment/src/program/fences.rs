@@ -2,7 +2,7 @@
 //!
 //! A fence stands at the start of a line, as in Markdown: a program may have three backticks in a string. A fence at the
 //! start of a line may still be text of the program, in a docstring; the pieces around it are one where only together they
-//! are Python.
+//! are Python. Where a model has thought aloud, the answer begins after that, whatever fences it left open.
 
 use super::SOURCE_BYTES_MAX;
 use super::syntax::{first_error, parse};
@@ -15,11 +15,13 @@ const INDENT_MAX: usize = 3;
 const INLINE: &str = "```";
 /// Most parses of joined pieces of a text: few programs have fences in their docstrings, and few of those many.
 const JOINS_MAX: usize = 32;
+/// Ends the line with which a model ends its thoughts.
+const THOUGHT: &str = "</think>";
 /// What a text that goes on over lines is quoted with.
 const TRIPLE: [&str; 2] = ["\"\"\"", "'''"];
 
 /// A piece of a text, by its place: what stands before a fence, between two, or after one. The rest of a fence's line, such
-/// as a language, belongs to the fence.
+/// as a language, belongs to the fence. The end of a model's thoughts is like one.
 struct Piece {
     /// Where the fence before it begins.
     fence: usize,
@@ -86,6 +88,12 @@ fn split(text: &str) -> Vec<Piece> {
     for line in text.split_inclusive('\n') {
         let line_start = at;
         at += line.len();
+        if let Some(thought) = line.trim_end().strip_suffix(THOUGHT) {
+            let end = line_start + thought.len();
+            pieces.push(Piece { fence, start, end });
+            (fence, start, open) = (end, at, None);
+            continue;
+        }
         let Some(found) = Fence::of(line) else { continue };
         let counts = match &open {
             Some(open) => open.is_ended_by(&found),

@@ -1,63 +1,48 @@
 //! What a program uses from earlier blocks of the same answer: helpers, imports and constants in a fence of their own.
+//!
+//! The blocks are read like those of a notebook, run one after the other: of what they do, that is kept which makes the names
+//! that the program misses be what they would be there. So of two attempts the last counts.
+
+mod names;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Alias, ExceptHandler, Expr, ExprContext, ModModule, Parameter, Pattern, Stmt};
+use ruff_python_ast::{ModModule, Stmt};
 use ruff_text_size::Ranged;
 
+use self::names::Names;
 use super::SOURCE_BYTES_MAX;
+use super::digest::is_builtin;
 use super::syntax::{first_error, parse};
 
-/// The definitions that `module` uses and does not make itself, out of `blocks` in their order: of each name the last one, and
-/// what that one uses. Nothing else of a block is taken: its calls and prints were examples.
+/// Stands for the names that an import of everything may bind.
+const STAR: &str = "*";
+/// Stands for the input, of which each that reads it leaves the rest to the next.
+const INPUT: &str = "<";
+
+/// The statements that bind and change what `module` uses and does not make itself, out of `blocks` in their order. Nothing else
+/// of a block is taken: its calls and prints were examples.
 pub(super) fn of(module: &ModModule, blocks: &[String]) -> String {
-    if blocks.is_empty() || imports_the_future(&module.body) {
+    if blocks.is_empty() {
+        return String::new();
+    }
+    let missing = Names::of(&module.body).missing();
+    if missing.is_empty() {
         return String::new();
     }
     let blocks: Vec<(&String, ModModule)> = blocks.iter().filter_map(|block| Some((block, parsed(block)?))).collect();
-    let definitions: Vec<(&str, &Stmt)> = blocks
-        .iter()
-        .flat_map(|(text, module)| module.body.iter().map(|one| (&text[one.range()], one)))
-        .filter(|(_, one)| is_definition(one))
-        .collect();
-    if definitions.is_empty() {
-        return String::new();
-    }
-    // Each is gone through once, however many names a hostile answer has.
-    let names: Vec<Names> = definitions.iter().map(|(_, one)| Names::of(std::slice::from_ref(one))).collect();
-    let bound = names.iter().enumerate().flat_map(|(place, names)| names.at_top.iter().map(move |name| (name, place)));
-    let last: BTreeMap<&String, usize> = bound.collect();
-    let (mut taken, mut missing) = (BTreeSet::new(), Names::of(&module.body).missing());
-    while let Some(name) = missing.pop_first() {
-        if let Some(&place) = last.get(&name).filter(|place| taken.insert(**place)) {
-            missing.extend(names[place].missing());
-        }
-    }
-    taken.into_iter().map(|place| format!("{}\n", definitions[place].0)).collect()
+    let notebook = Notebook::of(&blocks);
+    let needed = notebook.needed_by(missing).into_iter();
+    needed.map(|place| format!("{}\n", notebook.statements[place].text)).collect()
 }
 
 /// The statements of a block that is Python as a whole.
 fn parsed(block: &str) -> Option<ModModule> {
     let parsed = (block.len() <= SOURCE_BYTES_MAX).then(|| parse(block))?;
     first_error(&parsed).is_none().then(|| parsed.into_syntax())
-}
-
-fn is_definition(statement: &Stmt) -> bool {
-    matches!(
-        statement,
-        Stmt::FunctionDef(_)
-            | Stmt::ClassDef(_)
-            | Stmt::Import(_)
-            | Stmt::ImportFrom(_)
-            | Stmt::Assign(_)
-            | Stmt::AnnAssign(_)
-    ) && !imports_the_future(std::slice::from_ref(statement))
-}
-
-/// Such an import must be the first statement, before which nothing can be put.
-fn imports_the_future(body: &[Stmt]) -> bool {
-    body.iter().any(is_future)
 }
 
 /// The module whose imports must come first.
@@ -67,97 +52,120 @@ fn is_future(one: &Stmt) -> bool {
     matches!(one, Stmt::ImportFrom(import) if import.module.as_deref() == Some(FUTURE))
 }
 
-/// Whether a statement may stand before an import from `__future__`.
-pub(super) fn comes_first(one: &Stmt) -> bool {
-    is_future(one) || matches!(one, Stmt::Expr(words) if words.value.is_string_literal_expr())
+/// The place, in bytes, before which nothing may be put: imports from `__future__`, and the docstring that may stand before
+/// them, come first in Python.
+pub(super) fn first_place(source: &str) -> usize {
+    if !source.contains(FUTURE) {
+        return 0;
+    }
+    let comes_first =
+        |one: &Stmt| is_future(one) || matches!(one, Stmt::Expr(words) if words.value.is_string_literal_expr());
+    let module = parse(source).into_syntax();
+    let later = module.body.iter().find(|one| !comes_first(one));
+    later.map_or(source.len(), |one| one.start().to_usize())
 }
 
-/// The names that statements read and bind, whatever the scope.
+/// All statements of earlier blocks, and which of them make a name what it is.
 #[derive(Default)]
-struct Names {
-    read: BTreeSet<String>,
-    bound: BTreeSet<String>,
-    /// Those that the statements themselves bind, and no function in them.
-    at_top: BTreeSet<String>,
-    depth: usize,
+struct Notebook<'a> {
+    statements: Vec<Statement<'a>>,
+    /// By name, the places of statements that bind or change it.
+    touching: BTreeMap<&'a str, Vec<usize>>,
+    /// Names that stand for values, so that a call of a method may change them: for no module, class or function.
+    values: BTreeSet<&'a str>,
 }
 
-impl Names {
-    fn of(body: &[Stmt]) -> Names {
-        let mut names = Names::default();
-        names.visit_body(body);
-        names
-    }
-
-    /// The names that somebody else has to bind.
-    fn missing(&self) -> BTreeSet<String> {
-        self.read.difference(&self.bound).cloned().collect()
-    }
-
-    fn bind(&mut self, name: &str) {
-        if self.depth == 0 {
-            self.at_top.insert(name.to_owned());
-        }
-        self.bound.insert(name.to_owned());
-    }
-
-    fn inside(&mut self, walk: impl FnOnce(&mut Names)) {
-        self.depth += 1;
-        walk(self);
-        self.depth -= 1;
-    }
+struct Statement<'a> {
+    text: &'a str,
+    names: Names<'a>,
+    /// The places of its block.
+    block: Range<usize>,
 }
 
-impl<'a> Visitor<'a> for Names {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::FunctionDef(function) => self.bind(&function.name),
-            Stmt::ClassDef(class) => self.bind(&class.name),
-            _ => return visitor::walk_stmt(self, statement),
-        }
-        self.inside(|names| visitor::walk_stmt(names, statement));
-    }
-
-    fn visit_expr(&mut self, expression: &'a Expr) {
-        match expression {
-            Expr::Name(name) if name.ctx == ExprContext::Load => drop(self.read.insert(name.id.to_string())),
-            Expr::Name(name) => self.bind(&name.id),
-            Expr::Lambda(_) | Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => {
-                return self.inside(|names| visitor::walk_expr(names, expression));
+impl<'a> Notebook<'a> {
+    fn of(blocks: &'a [(&'a String, ModModule)]) -> Notebook<'a> {
+        let mut notebook = Notebook::default();
+        for (text, module) in blocks {
+            let begin = notebook.statements.len();
+            for one in module.body.iter().filter(|one| !is_future(one)) {
+                notebook.add(&text[one.range()], one);
             }
-            _ => {}
+            let end = notebook.statements.len();
+            notebook.statements[begin..].iter_mut().for_each(|one| one.block = begin..end);
         }
-        visitor::walk_expr(self, expression);
+        notebook
     }
 
-    fn visit_parameter(&mut self, parameter: &'a Parameter) {
-        self.bound.insert(parameter.name.to_string());
-        visitor::walk_parameter(self, parameter);
-    }
-
-    fn visit_alias(&mut self, alias: &'a Alias) {
-        let name = alias.asname.as_ref().unwrap_or(&alias.name);
-        self.bind(name.split('.').next().unwrap_or_default());
-    }
-
-    fn visit_except_handler(&mut self, handler: &'a ExceptHandler) {
-        let ExceptHandler::ExceptHandler(one) = handler;
-        if let Some(name) = &one.name {
-            self.bind(name);
+    fn add(&mut self, text: &'a str, one: &'a Stmt) {
+        let names = Names::of(std::slice::from_ref(one));
+        let is_made = matches!(one, Stmt::FunctionDef(_) | Stmt::ClassDef(_) | Stmt::Import(_) | Stmt::ImportFrom(_));
+        let mut touched = names.touched();
+        if !is_made {
+            // `sum = 0` of an example is not meant by a program that sums.
+            touched.retain(|name| !is_builtin(name));
         }
-        visitor::walk_except_handler(self, handler);
+        for &name in names.bound() {
+            if is_made {
+                self.values.remove(name);
+            } else {
+                self.values.insert(name);
+            }
+        }
+        touched.extend(names.called().intersection(&self.values));
+        touched.extend(names.has_star.then_some(STAR));
+        touched.extend(names.reads_input().then_some(INPUT));
+        let place = self.statements.len();
+        for name in touched {
+            self.touching.entry(name).or_default().push(place);
+        }
+        self.statements.push(Statement { text, names, block: 0..0 });
     }
 
-    fn visit_pattern(&mut self, pattern: &'a Pattern) {
-        let name = match pattern {
-            Pattern::MatchAs(one) => one.name.as_ref(),
-            Pattern::MatchStar(one) => one.name.as_ref(),
-            Pattern::MatchMapping(one) => one.rest.as_ref(),
-            _ => None,
-        };
-        if let Some(name) = name {
-            self.bind(name);
-        }
-        visitor::walk_pattern(self, pattern);
+    /// The last statement before a place that binds or changes a name.
+    fn last(&self, name: &str, before: usize) -> Option<usize> {
+        let places = self.touching.get(name)?;
+        let count = places.partition_point(|place| *place < before);
+        places[..count].last().copied()
     }
+
+    /// The places of the statements by which these names are at the end what they are.
+    fn needed_by(&self, names: Vec<&'a str>) -> BTreeSet<usize> {
+        let end = self.statements.len();
+        let mut queue: Vec<(&str, usize)> = names.into_iter().map(|name| (name, end)).collect();
+        // Each is gone through once, however many names a hostile answer has.
+        let (mut seen, mut taken) = (BTreeSet::new(), BTreeSet::new());
+        while let Some((name, before)) = queue.pop() {
+            if !seen.insert((name, before)) {
+                continue;
+            }
+            let Some(place) = self.last(name, before) else {
+                if may_come_by_star(name) {
+                    queue.push((STAR, before));
+                }
+                continue;
+            };
+            let one = &self.statements[place];
+            // Another block that reads the input may be another attempt.
+            if name == INPUT && one.block != self.statements[before].block {
+                continue;
+            }
+            if !one.names.binds(name) {
+                queue.push((name, place));
+            }
+            if taken.insert(place) {
+                queue.extend(one.names.now().map(|name| (name, place)));
+                // A function is called by its own block, and by the program.
+                let later = one.names.later().flat_map(|name| [(name, one.block.end), (name, end)]);
+                queue.extend(later);
+                queue.extend(one.names.reads_input().then_some((INPUT, place)));
+            }
+        }
+        taken
+    }
+}
+
+/// Whether a name that nothing else binds may be one of an import of everything. Those of Python are meant as they are: such an
+/// import may have others of the same names.
+fn may_come_by_star(name: &str) -> bool {
+    name != INPUT && !is_builtin(name) && !name.ends_with("Error") && name != "Exception"
 }

@@ -4,6 +4,7 @@
 //! the entry with the code that belongs to it, or the reason why there is none. Parses once, runs nothing, knows no
 //! sandbox.
 
+mod calls;
 mod classes;
 mod digest;
 mod entry;
@@ -15,8 +16,6 @@ mod rejection;
 mod syntax;
 #[cfg(test)]
 mod tests;
-
-use ruff_text_size::Ranged;
 
 pub use classes::bases;
 pub use entry::Entry;
@@ -66,11 +65,7 @@ impl Program {
             return 0;
         }
         let stack = BASE_BYTES + self.source.len() * LEVEL_BYTES;
-        stacker::maybe_grow(stack, stack, || {
-            let module = parse(&self.source).into_syntax();
-            let later = module.body.iter().find(|one| !helpers::comes_first(one));
-            later.map_or(self.source.len(), |one| one.start().to_usize())
-        })
+        stacker::maybe_grow(stack, stack, || helpers::first_place(&self.source))
     }
 
     /// Number of lines.

@@ -87,8 +87,16 @@ fn what_earlier_blocks_define_stands_before_a_program_that_uses_it_and_nothing_e
     // Later blocks are examples, and a block that does not parse is prose.
     assert_eq!(source(&format!("```\n{program}```\n```\n{helper}```")), program);
     assert_eq!(source(&format!("```\ndef pick(:\n```\n```\n{program}```")), program);
-    let future = format!("from __future__ import annotations\n{program}");
-    assert_eq!(source(&format!("```\n{helper}```\n```\n{future}```")), future);
+    // An import from the future stays first.
+    for (future, end) in [("from __future__ import annotations", "\n"), ("from __future__ import annotations; ", "")] {
+        let text = format!("```\n{helper}```\n```\n{future}{end}{program}```");
+        let text = if end.is_empty() {
+            text.replace("def strategy(board):\n    return pick(1)", "strategy = pick")
+        } else {
+            text
+        };
+        assert!(source(&text).starts_with(&format!("{future}\n{taken}")), "{}", source(&text));
+    }
 }
 
 #[test]
@@ -206,6 +214,14 @@ fn a_fence_opens_and_closes_at_the_start_of_a_line_and_nowhere_within_a_program(
 fn many_fences_in_texts_over_lines_are_answered() {
     let text = format!("```\nx = '''\n{}{CONSTANT}", "```\n'''\n'\n".repeat(5000));
     assert!(std::thread::spawn(move || parsed(&text).is_ok()).join().unwrap());
+}
+
+#[test]
+fn many_examples_of_a_program_are_answered() {
+    let imports = "```python\nfrom solution import strategy\n```\n".repeat(20_000);
+    assert_eq!(source(&imports), "from solution import strategy\n");
+    let inputs = "```\nn = 3\n```\n".repeat(20_000);
+    assert_eq!(Program::from_text(&inputs, &Entry::Script).unwrap().source(), "n = 3\n");
 }
 
 #[test]

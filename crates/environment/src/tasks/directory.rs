@@ -126,7 +126,9 @@ impl Directory {
         };
         let own = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         let own = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let example = file.example.map(|Pair { request, program }| Example { request, program });
+        // A text of several lines ends in a line break, which would be an empty line before the fence that closes it.
+        let example =
+            file.example.map(|Pair { request, program }| Example { request, program: program.trim_end().to_owned() });
         let (name, system, modules) = (file.name.unwrap_or(own), file.system, file.modules);
         Ok(Directory { name, rules, system, example, modules, path })
     }

@@ -525,7 +525,7 @@ fn a_directory_names_its_rules_and_its_words() {
         fs::write(dir.path().join("env.toml"), text).unwrap();
         Directory::open(dir.path())
     };
-    let whole = "name = \"sums\"\ntasks = \"tasks.jsonl\"\nsystem = \"Be brief.\"\nmodules = [\"numpy\"]\n[example]\nrequest = \"r\"\nprogram = \"p\"\n";
+    let whole = "name = \"sums\"\ntasks = \"tasks.jsonl\"\nsystem = \"Be brief.\"\nmodules = [\"numpy\"]\n[example]\nrequest = \"r\"\nprogram = \"p\\n\"\n";
     let example = Some(Example { request: "r".into(), program: "p".into() });
     let rules = RulesFile::Tasks(dir.path().join("tasks.jsonl"));
     let path = dir.path().join("env.toml");

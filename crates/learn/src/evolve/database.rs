@@ -8,6 +8,8 @@ use super::settings::Settings;
 
 /// Weight of what has hardly been tried, beside what has been reached (PUCT's `c`; 1 in TTT-Discover's sampler).
 const EXPLORATION: f64 = 1.0;
+/// The least spread of rewards that exploration is measured by, as in TTT-Discover: equal programs are asked in turn.
+const LEAST_SPREAD: f64 = 1e-6;
 
 /// A program that was written in the search, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,6 +75,15 @@ pub struct Lineage {
     pub inspirations: Vec<usize>,
 }
 
+/// What came of asking for better programs than one.
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    /// The largest reward of it and of its descendants.
+    reached: f64,
+    /// How often a group was asked to improve it or one of them.
+    visits: usize,
+}
+
 /// A program that was just judged.
 #[derive(Debug, Clone)]
 pub struct JudgedProgram {
@@ -107,44 +118,67 @@ impl Database {
         ranked
     }
 
-    /// What group number `group` of the next round is asked to improve. `taken`: the first ancestors of what the groups
-    /// before it were asked, which are left to them while there are others.
+    /// What group number `group` of the next round is asked to improve. `taken`: what the groups before it were asked, whose
+    /// ancestors and descendants are left to them while there are others (as in TTT-Discover, a sibling is another one).
     pub(super) fn lineage(&self, group: usize, settings: &Settings, taken: &mut BTreeSet<usize>) -> Lineage {
         let island = (self.rounds + group) % self.islands.len();
         let members = self.island(island);
-        let free: Vec<usize> =
-            (0..members.len()).filter(|place| !taken.contains(&self.first_ancestor(members[*place].id))).collect();
+        let is_free = |place: &usize| !taken.iter().any(|other| self.are_related(members[*place].id, *other));
+        let free: Vec<usize> = (0..members.len()).filter(is_free).collect();
         let open = if free.is_empty() { (0..members.len()).collect() } else { free };
-        let scores = self.puct(&members);
+        let scores = self.puct(island, &members);
         let best = open.into_iter().max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));
         let Some(place) = best else { return Lineage { island, ..Lineage::default() } };
         let parent = members[place].id;
-        taken.insert(self.first_ancestor(parent));
+        taken.insert(parent);
         let others = members.iter().map(|member| member.id).filter(|id| *id != parent);
         Lineage { island, parent: Some(parent), inspirations: others.take(settings.inspirations).collect() }
     }
 
-    /// The value of asking for better programs than each of `members`, which are ranked: the best that was reached from
-    /// it, and more if it ranks high and was asked for rarely (PUCT, with the priors of TTT-Discover: rank weights).
-    fn puct(&self, members: &[&Candidate]) -> Vec<f64> {
-        let asked: usize = members.iter().map(|member| member.asked).sum();
-        let reached = || members.iter().map(|member| member.reached);
-        let scale = reached().fold(f64::MIN, f64::max) - reached().fold(f64::MAX, f64::min);
+    /// The value of asking for better programs than each of `members` of an island, which are ranked: the best that was
+    /// reached from it there, and more if it ranks high and what descends from it was asked for rarely (PUCT, with the priors,
+    /// counts and spread of TTT-Discover).
+    fn puct(&self, island: usize, members: &[&Candidate]) -> Vec<f64> {
+        let outcomes = self.outcomes(island);
+        let asked: usize = self.inhabitants(island).iter().map(|one| one.asked).sum();
+        let rewards = || members.iter().map(|member| member.reward);
+        let spread = rewards().fold(f64::MIN, f64::max) - rewards().fold(f64::MAX, f64::min);
+        let scale = spread.max(LEAST_SPREAD);
         let count = members.len();
         let ranks = (count * (count + 1) / 2) as f64;
         let value = |(rank, member): (usize, &&Candidate)| {
+            let Outcome { reached, visits } = outcomes[member.id];
             let prior = (count - rank) as f64 / ranks;
-            let curiosity = (1.0 + asked as f64).sqrt() / (1.0 + member.asked as f64);
-            member.reached + EXPLORATION * scale * prior * curiosity
+            let curiosity = (1.0 + asked as f64).sqrt() / (1.0 + visits as f64);
+            reached + EXPLORATION * scale * prior * curiosity
         };
         members.iter().enumerate().map(value).collect()
     }
 
-    fn first_ancestor(&self, mut id: usize) -> usize {
-        while let Some(parent) = self.candidates[id].parent {
-            id = parent;
+    /// What came of every program on an island. What its descendants reached on other islands is left out: it would draw
+    /// every island back to the program that all of them began with.
+    fn outcomes(&self, island: usize) -> Vec<Outcome> {
+        let alone = |one: &Candidate| Outcome { reached: one.reward, visits: one.asked };
+        let mut outcomes: Vec<Outcome> = self.candidates.iter().map(alone).collect();
+        // Programs come after their parents, so that each is complete before it is counted in.
+        for one in self.candidates.iter().rev().filter(|one| one.island == island) {
+            if let Some(parent) = one.parent {
+                let Outcome { reached, visits } = outcomes[one.id];
+                let known = &mut outcomes[parent];
+                *known = Outcome { reached: known.reached.max(reached), visits: known.visits + visits };
+            }
         }
-        id
+        outcomes
+    }
+
+    /// A program, its parent, and so on.
+    fn lineage_of(&self, id: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(id), move |id| self.candidates[*id].parent)
+    }
+
+    /// Whether they are the same program, or one descends from the other.
+    fn are_related(&self, first: usize, second: usize) -> bool {
+        self.lineage_of(first).any(|id| id == second) || self.lineage_of(second).any(|id| id == first)
     }
 
     /// Notes that a group was asked to improve a program.
@@ -214,9 +248,15 @@ impl Database {
         }
     }
 
-    /// The programs of every island, best first.
+    /// The programs of every island, the best of each cell, best first.
     pub(super) fn islands(&self) -> Vec<Vec<&Candidate>> {
         (0..self.islands.len()).map(|island| self.island(island)).collect()
+    }
+
+    /// All programs that were written for an island or have settled there, in the order of the search.
+    pub(super) fn inhabitants(&self, island: usize) -> Vec<&Candidate> {
+        let members = &self.islands[island];
+        self.candidates.iter().filter(|one| one.island == island || members.contains(&one.id)).collect()
     }
 }
 
@@ -283,6 +323,40 @@ mod tests {
         let mut taken = BTreeSet::new();
         let asked: Vec<_> = (0..3).map(|group| database.lineage(group, &settings, &mut taken).parent).collect();
         assert_eq!(asked, [Some(0), Some(2), Some(0)]);
+    }
+
+    #[test]
+    fn groups_of_a_round_are_asked_of_siblings_where_all_descend_from_one_program() {
+        let mut database = Database::new(1);
+        let settings = Settings { islands: 1, ..settings() };
+        database.begin_with(judged("initial", 0.1, 1 << 10));
+        database.take_in(judged("a", 0.5, 1 << 12), &on(0, Some(0)), 1);
+        database.take_in(judged("b", 0.4, 1 << 14), &on(0, Some(0)), 1);
+        let mut taken = BTreeSet::new();
+        let asked: Vec<_> = (0..2).map(|group| database.lineage(group, &settings, &mut taken).parent).collect();
+        assert_eq!(asked, [Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn a_program_is_asked_less_once_its_descendants_were() {
+        let mut database = Database::new(1);
+        let settings = Settings { islands: 1, ..settings() };
+        database.begin_with(judged("initial", 0.1, 1 << 10));
+        database.take_in(judged("a", 0.5, 1 << 12), &on(0, Some(0)), 1);
+        database.take_in(judged("b", 0.49, 1 << 14), &on(0, Some(0)), 1);
+        // The program to begin with has reached what `a` has, and was asked by each of these groups through it.
+        (0..20).for_each(|_| database.note_asked(&on(0, Some(1))));
+        assert_eq!(database.lineage(0, &settings, &mut BTreeSet::new()).parent, Some(2));
+    }
+
+    #[test]
+    fn an_island_does_not_go_back_to_the_beginning_for_what_another_one_reached() {
+        let mut database = Database::new(2);
+        database.begin_with(judged("initial", 0.5, 1 << 10));
+        database.take_in(judged("far", 0.9, 1 << 12), &on(0, Some(0)), 1);
+        database.take_in(judged("near", 0.7, 1 << 12), &on(1, Some(0)), 1);
+        assert_eq!(database.candidates()[0].reached, 0.9);
+        assert_eq!(database.lineage(1, &settings(), &mut BTreeSet::new()).parent, Some(2));
     }
 
     #[test]

@@ -20,6 +20,9 @@ use crate::train::{Episode, TrainError, optimizer};
 
 use super::error::EvolveError;
 
+/// What the name of a directory with a policy begins with, before the number of its round.
+const CHECKPOINT: &str = "checkpoint-";
+
 /// What updates between rounds work with, beside the policy.
 pub(super) struct Learner {
     optimizer: Optimizer,
@@ -109,14 +112,20 @@ impl Learner {
 
 /// The directory of the policy after a round.
 fn checkpoint(dir: &Path, round: usize) -> PathBuf {
-    dir.join(format!("checkpoint-{round}"))
+    dir.join(format!("{CHECKPOINT}{round}"))
 }
 
-/// Removes the policy of the round before, once that of `round` and its database are written.
+/// Removes the policies of other rounds, once that of `round` and its database are written, and what a killed process left
+/// incomplete.
 pub(super) fn forget(dir: &Path, round: usize) -> Result<(), EvolveError> {
-    let before = checkpoint(dir, round - 1);
-    match before.exists() {
-        true => fs::remove_dir_all(&before).map_err(EvolveError::file(&before)),
-        false => Ok(()),
+    let newest = checkpoint(dir, round);
+    for entry in fs::read_dir(dir).map_err(EvolveError::file(dir))? {
+        let path = entry.map_err(EvolveError::file(dir))?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let of_round = name.strip_prefix(CHECKPOINT).is_some_and(|round| round.parse::<usize>().is_ok());
+        if path.is_dir() && path != newest && (of_round || name.starts_with(PARTIAL)) {
+            fs::remove_dir_all(&path).map_err(EvolveError::file(&path))?;
+        }
     }
+    Ok(())
 }

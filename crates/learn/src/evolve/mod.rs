@@ -40,6 +40,7 @@ use saved::State;
 pub use saved::check_dir;
 pub use settings::Settings;
 use settings::fingerprint;
+pub use shown::written_finely;
 
 /// The best programs of a search, which held-out games choose from.
 const FINALISTS: usize = 32;
@@ -47,8 +48,8 @@ const FINALISTS: usize = 32;
 /// What a search works with.
 pub struct Search<'a> {
     pub policy: &'a mut Policy,
-    /// Sample in place of the policy, if there are any.
-    pub servers: Option<&'a Servers>,
+    /// Sample in place of the policy, if there are any. Their adapters are kept in the directory of the search.
+    pub servers: Option<&'a mut Servers>,
     pub arena: &'a Arena,
     pub config: &'a Config,
     /// One process.
@@ -105,13 +106,17 @@ impl Search<'_> {
         let settings = self.fingerprint();
         check_dir(dir)?;
         let _lock = run_dir::lock(dir)?;
+        if let Some(servers) = &mut self.servers {
+            // It removes what is left there, which without the lock could be that of a search that is going on.
+            servers.keep_adapters_in(dir);
+        }
         let known = saved::read(dir, &settings)?;
         let is_new = known.is_none();
         let database = Database::new(self.settings.islands);
         let mut state = known.unwrap_or(State { settings: settings.named.into(), database, division: None });
         let mut learner = self.learner(dir, &mut state)?;
         if is_new {
-            if let Some(initial) = self.initial()? {
+            if let Some(initial) = self.initial(observer)? {
                 state.database.begin_with(initial);
             }
             // By this file the directory is known to be that of a search.
@@ -149,7 +154,7 @@ impl Search<'_> {
     }
 
     fn fingerprint(&self) -> run_dir::Fingerprint {
-        fingerprint(self.config, &self.settings, &self.requests)
+        fingerprint(self.config, &self.settings, self.arena.environment(), &self.requests)
     }
 
     /// The prompts before anything was found.
@@ -159,8 +164,8 @@ impl Search<'_> {
         Ok(PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?)
     }
 
-    /// The program that lies beside an evaluator, judged like all others; none if it does not work.
-    fn initial(&self) -> Result<Option<JudgedProgram>, EvolveError> {
+    /// The program that lies beside an evaluator, judged like all others; none if it does not work, which is said.
+    fn initial(&self, observer: &mut dyn FnMut(Event<'_>)) -> Result<Option<JudgedProgram>, EvolveError> {
         let Environment::Evaluator(evaluator) = self.arena.environment() else { return Ok(None) };
         let Some(source) = evaluator.initial() else { return Ok(None) };
         let boards = self.boards();
@@ -168,7 +173,13 @@ impl Search<'_> {
         let played = self.arena.evaluate_all([(program.clone(), &boards[..])], &mut |_, _| ());
         let evaluation = &played.map_err(TrainError::from)?[0];
         let reward = Rule::new(&self.config.reward, self.arena.environment()).score(evaluation);
-        Ok(judged(&program, evaluation, &reward))
+        let found = judged(&program, evaluation, &reward);
+        if found.is_none() {
+            let why = evaluation.start.reason().unwrap_or_else(|| format!("its reward is {}", reward.value));
+            let words = format!("warning: the search begins without initial_program.py, which earns nothing: {why}");
+            observer(Event::Message(&words));
+        }
+        Ok(found)
     }
 
     /// What updates the policy, as it was after the rounds of `state`; none if its weights stay.
@@ -180,6 +191,8 @@ impl Search<'_> {
         let mut learner = Learner::new(self.policy, self.config, longest, self.allowance.as_ref(), state.division)?;
         if rounds > 0 {
             learner.restore(dir, self.policy, rounds)?;
+            // A process that was killed meanwhile has not.
+            learner::forget(dir, rounds)?;
         }
         Ok(Some(learner))
     }
@@ -202,9 +215,9 @@ impl Search<'_> {
         let (groups, size) = (self.config.rollout.groups, self.config.rollout.num_generations);
         let number = database.rounds + 1;
         let mut taken = BTreeSet::new();
-        let lineages: Vec<Lineage> =
+        let asked: Vec<Lineage> =
             (0..groups).map(|group| database.lineage(group, &self.settings, &mut taken)).collect();
-        let prompts = self.prompts(database, &lineages)?;
+        let (prompts, lineages) = self.prompts(database, &asked)?;
         let seed = Seed::root(self.config.train.seed).child(Purpose::Evolution, number as u64);
         let requests = GroupRequest::all(&prompts, size, seed);
         let boards = self.boards();
@@ -218,7 +231,8 @@ impl Search<'_> {
             None => None,
         };
         let before = database.candidates().len();
-        lineages.iter().for_each(|lineage| database.note_asked(lineage));
+        // One that no prompt had room for is asked less all the same, or it would be chosen for ever.
+        asked.iter().for_each(|lineage| database.note_asked(lineage));
         for (place, episode) in episodes.into_items().into_iter().enumerate() {
             let turn = episode.answer();
             match judged(&turn.program, &turn.evaluation, &episode.reward) {
@@ -236,7 +250,7 @@ impl Search<'_> {
 
     fn stage<'a>(&'a self, rule: &'a Rule) -> Stage<'a> {
         let Search { policy, servers, arena, config, peers, .. } = self;
-        Stage { policy, servers: *servers, arena, rule, config, peers, turns: None }
+        Stage { policy, servers: servers.as_deref(), arena, rule, config, peers, turns: None }
     }
 
     /// The boards of the search: the same in every round, so that equal programs have equal rewards.
@@ -246,17 +260,18 @@ impl Search<'_> {
         boards(seed, Purpose::Game, self.settings.boards)
     }
 
-    /// The prompt of each group, with as many inspirations as the model's context has room for.
-    fn prompts(&self, database: &Database, lineages: &[Lineage]) -> Result<Vec<Prompt>, EvolveError> {
+    /// The prompt of each group, with as many inspirations as the model's context has room for, and what it shows: a program
+    /// that was written without its parent descends from none.
+    fn prompts(&self, database: &Database, lineages: &[Lineage]) -> Result<(Vec<Prompt>, Vec<Lineage>), EvolveError> {
         let room = longest_prompt(self.policy, self.config);
         let labels = self.arena.environment().labels();
         let system = self.arena.environment().briefing().system;
-        let mut prompts = Vec::with_capacity(lineages.len());
+        let mut fitting = Vec::with_capacity(lineages.len());
         for (group, lineage) in lineages.iter().enumerate() {
             let asked = &self.requests[(database.rounds * lineages.len() + group) % self.requests.len()];
             let alone = Lineage { island: lineage.island, ..Lineage::default() };
             let shown = (0..=lineage.inspirations.len()).rev().map(|most| (lineage, most)).chain([(&alone, 0)]);
-            let mut fitting = None;
+            let mut last = None;
             for (lineage, most) in shown {
                 let request = shown::request(asked, database, lineage, most, labels);
                 let briefing = Briefing { system: system.clone(), requests: vec![request] };
@@ -264,14 +279,14 @@ impl Search<'_> {
                 // The one prompt, whether its task is held out of training or not.
                 let prompt = set.held_out()[0].clone();
                 let fits = prompt.ids.len() <= room;
-                fitting = Some(prompt);
+                last = Some((prompt, lineage.clone()));
                 if fits {
                     break;
                 }
             }
-            prompts.extend(fitting);
+            fitting.extend(last);
         }
-        Ok(prompts)
+        Ok(fitting.into_iter().unzip())
     }
 
     /// The best program: of a game by held-out boards, on others of which its score is estimated.

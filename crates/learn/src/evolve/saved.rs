@@ -13,7 +13,7 @@ use crate::grpo::Division;
 use crate::train::run_dir::{self, BEST, Fingerprint};
 
 const STATE: &str = "evolve.json";
-/// The directory that OpenEvolve's visualiser opens.
+/// The directory below which OpenEvolve's visualiser looks for a checkpoint, which it knows by its name.
 const OPEN_EVOLVE: &str = "openevolve";
 
 /// What a search goes on from, beside the weights.
@@ -66,7 +66,13 @@ pub(super) fn write(dir: &Path, state: &State) -> Result<(), EvolveError> {
 /// Writes the program that was chosen at the end, and the database as OpenEvolve has it.
 pub(super) fn write_best(dir: &Path, database: &Database, best: &Candidate) -> Result<(), EvolveError> {
     write_text(&dir.join(BEST), &best.source)?;
-    let programs = dir.join(OPEN_EVOLVE).join("programs");
+    let all = dir.join(OPEN_EVOLVE);
+    if all.exists() {
+        // It is that of fewer rounds, or of an earlier version.
+        fs::remove_dir_all(&all).map_err(EvolveError::file(&all))?;
+    }
+    let checkpoint = all.join(format!("checkpoint_{}", database.rounds));
+    let programs = checkpoint.join("programs");
     fs::create_dir_all(&programs).map_err(EvolveError::file(&programs))?;
     for candidate in database.candidates() {
         write_json(&programs.join(format!("{}.json", name(candidate.id))), &program(candidate))?;
@@ -77,10 +83,12 @@ pub(super) fn write_best(dir: &Path, database: &Database, best: &Candidate) -> R
         let cells = members.iter().map(|member| (Cell::of(member), member.id));
         cells.map(|(cell, id)| (format!("{}-{}", cell.length, cell.fuel), json!(name(id)))).collect()
     };
+    // An island of OpenEvolve has all its programs, and a map of the best: only what is on one is drawn, with its parents.
+    let inhabitants = (0..islands.len()).map(|island| names(&database.inhabitants(island)));
     let ranked = database.ranked();
     let metadata = json!({
         "island_feature_maps": islands.iter().map(map).collect::<Vec<_>>(),
-        "islands": islands.iter().map(|members| names(members)).collect::<Vec<_>>(),
+        "islands": inhabitants.collect::<Vec<_>>(),
         "archive": names(&ranked[..ranked.len().min(100)]),
         "best_program_id": name(best.id),
         "island_best_programs": islands.iter().map(|members| members.first().map(|best| name(best.id))).collect::<Vec<_>>(),
@@ -90,7 +98,7 @@ pub(super) fn write_best(dir: &Path, database: &Database, best: &Candidate) -> R
         "last_migration_generation": 0,
         "feature_stats": {},
     });
-    write_json(&dir.join(OPEN_EVOLVE).join("metadata.json"), &metadata)
+    write_json(&checkpoint.join("metadata.json"), &metadata)
 }
 
 fn name(id: usize) -> String {

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::config::Config;
-use crate::environment::Request;
+use crate::environment::tasks::Tasks;
+use crate::environment::{Environment, Request};
 use crate::train::run_dir::Fingerprint;
 
 /// The settings of a search, beside those of sampling and judging.
@@ -24,7 +25,13 @@ pub struct Settings {
 }
 
 /// Everything that a search follows from, but for the number of its rounds and of workers.
-pub(super) fn fingerprint(config: &Config, settings: &Settings, requests: &[Request]) -> Fingerprint {
+pub(super) fn fingerprint(
+    config: &Config,
+    settings: &Settings,
+    judge: &Environment,
+    requests: &[Request],
+) -> Fingerprint {
+    let contents = contents(judge, requests);
     let Config { environment, model, rollout, sandbox, arena, reward, grpo, train, .. } = config;
     let Settings { islands, inspirations, migration, boards, update, rounds: _ } = *settings;
     let requests: Vec<&str> = requests.iter().map(|request| request.style.as_str()).collect();
@@ -41,6 +48,7 @@ pub(super) fn fingerprint(config: &Config, settings: &Settings, requests: &[Requ
     let flags = [("islands", islands), ("inspirations", inspirations), ("migration", migration), ("games", boards)];
     let mut named: Map<_, _> = flags.into_iter().map(|(flag, value)| (format!("--{flag}"), json!(value))).collect();
     named.extend([("--update".into(), json!(update)), ("requests".into(), json!(requests))]);
+    named.insert("contents of --env".into(), json!(contents));
     let learnt = if update { format!(", updated by {grpo:?}") } else { String::new() };
     let unnamed = format!(
         "islands {islands}, inspirations {inspirations}, migration {migration}, boards {boards}, {requests:?}, seed {}, \
@@ -48,6 +56,27 @@ pub(super) fn fingerprint(config: &Config, settings: &Settings, requests: &[Requ
         train.seed, train.board_salt, arena.freeze_after, arena.moves_max
     );
     Fingerprint::new(named, &sections, unnamed)
+}
+
+/// A digest of what programs are asked for and judged by, which the path of a file does not tell: scores by two evaluators are
+/// no ranking. None of 2048.
+fn contents(judge: &Environment, requests: &[Request]) -> Option<String> {
+    let texts = match judge {
+        Environment::Game2048 => return None,
+        Environment::Script(game) => game.source().to_owned(),
+        Environment::Evaluator(evaluator) => format!("{:?}", (evaluator.source(), evaluator.initial())),
+        Environment::Tasks(tasks) => asked(tasks, requests),
+    };
+    Some(blake3::hash(texts.as_bytes()).to_hex()[..16].to_owned())
+}
+
+/// The tasks of these requests, but for what has no part in verdicts: other tasks may come into the file.
+fn asked(tasks: &Tasks, requests: &[Request]) -> String {
+    let tasks = requests.iter().filter_map(|request| tasks.tasks().get(request.task? as usize));
+    let parts = tasks.map(|task| {
+        format!("{:?}", (&task.prompt, &task.kind, &task.prelude, &task.tests, &task.equality, task.seconds))
+    });
+    parts.collect()
 }
 
 #[cfg(test)]
@@ -58,7 +87,7 @@ mod tests {
     fn settings_that_differ_are_named_and_a_search_of_an_earlier_version_is_known() {
         let config = Config::preset("llm").unwrap();
         let settings = Settings { rounds: 4, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 };
-        let of = |config: &Config, settings| fingerprint(config, &settings, &[]);
+        let of = |config: &Config, settings| fingerprint(config, &settings, &Environment::Game2048, &[]);
         let began = of(&config, settings);
         let recorded = Value::from(began.named.clone());
         assert_eq!(of(&config, Settings { rounds: 9, ..settings }).differing(&recorded), None);
@@ -70,5 +99,21 @@ mod tests {
         assert_eq!(wanted.differing(&recorded), Some(expected));
         assert_eq!(began.differing(&Value::from(began.unnamed.clone())), None);
         assert_eq!(wanted.differing(&Value::from(began.unnamed.clone())), Some(Vec::new()));
+    }
+
+    #[test]
+    fn another_evaluator_at_the_same_path_is_another_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("evaluator.py");
+        let of = |score: u32| {
+            let source = format!("def evaluate(program_path):\n    return {{'combined_score': {score}}}\n");
+            std::fs::write(&path, source).unwrap();
+            contents(&Environment::open(path.to_str().unwrap()).unwrap(), &[])
+        };
+        let first = of(1);
+        assert!(first.is_some() && of(1) == first && of(2) != first);
+        std::fs::write(folder.path().join("initial_program.py"), "pass\n").unwrap();
+        assert_ne!(of(1), first);
+        assert_eq!(contents(&Environment::Game2048, &[]), None);
     }
 }

@@ -27,11 +27,29 @@ pub(super) fn request(
 
 fn told(candidate: &Candidate, labels: Labels) -> String {
     let result = match labels {
-        Labels::Tests => format!("It passes {:.0}% of the tests", 100.0 * candidate.score),
-        _ => format!("It scores {} points a game", labels.written(candidate.score)),
+        Labels::Tests => format!("It passes {}% of the tests", whole_percent(candidate.score)),
+        _ => format!("It scores {} points a game", written_finely(labels, candidate.score)),
     };
     let millions = candidate.fuel as f64 / 1e6;
-    format!("```python\n{}\n```\n{result}, with {millions:.0} million instructions.", candidate.source.trim_end())
+    // Digits by which programs of nearly the same cost are told apart.
+    let decimals = if millions < 10.0 { 3 } else { 1 };
+    let source = candidate.source.trim_end();
+    format!("```python\n{source}\n```\n{result}, with {millions:.decimals$} million instructions.")
+}
+
+/// A share as whole percent, of which 100 is all.
+fn whole_percent(share: f64) -> f64 {
+    let percent = (100.0 * share).round();
+    if share < 1.0 { percent.min(99.0) } else { percent }
+}
+
+/// A score with the digits by which one program is told from another that is a little better. What an evaluator gives is
+/// often below 1, as OpenEvolve's `combined_score`.
+pub fn written_finely(labels: Labels, score: f64) -> String {
+    match labels {
+        Labels::Game => ((1e4 * score).round() / 1e4).to_string(),
+        Labels::Board | Labels::Tests => labels.written(score),
+    }
 }
 
 #[cfg(test)]
@@ -62,11 +80,30 @@ mod tests {
         let lineage = Lineage { island: 0, parent: Some(0), inspirations: vec![2, 1] };
         let words = request(&asked(), &database, &lineage, 2, Labels::Board).words;
         let place = |text: &str| words.find(text).unwrap_or_else(|| panic!("{text} in {words}"));
-        assert!(place("return 'y'") < place("It scores 200 points a game, with 2 million instructions."));
+        assert!(place("return 'y'") < place("It scores 200 points a game, with 2.400 million instructions."));
         assert!(place("It scores 200") < place("return 'z'") && place("return 'z'") < place("Improve this program."));
         assert!(place("Improve this program.") < place("return 'x'"));
         assert!(words.ends_with("Write the whole program again, so that it comes to more."));
         assert!(!request(&asked(), &database, &lineage, 0, Labels::Board).words.contains("Earlier"));
         assert_eq!(request(&asked(), &database, &Lineage::default(), 2, Labels::Board), asked());
+    }
+
+    #[test]
+    fn programs_that_differ_a_little_are_told_apart() {
+        let scores = [0.99124, 0.9949, 12.5, 834.25, 1e6, -2.0].map(|score| written_finely(Labels::Game, score));
+        assert_eq!(scores, ["0.9912", "0.9949", "12.5", "834.25", "1000000", "-2"]);
+        assert_eq!(written_finely(Labels::Board, 2310.4), "2310");
+        assert_eq!([0.0, 0.29, 299.0 / 300.0, 1.0].map(whole_percent), [0.0, 29.0, 99.0, 100.0]);
+        let mut database = Database::new(1);
+        for (name, fuel) in [("x", 1_619_465), ("y", 1_602_000)] {
+            let (digest, source) = (name.to_owned(), format!("def f(n):\n    return '{name}'\n"));
+            let judged = JudgedProgram { digest, source, reward: 1.0, score: 1.0, fuel };
+            database.take_in(judged, &Lineage::default(), 1);
+        }
+        let lineage = Lineage { island: 0, parent: Some(0), inspirations: vec![1] };
+        let words = request(&asked(), &database, &lineage, 1, Labels::Tests).words;
+        for expected in ["It passes 100% of the tests, with 1.619 million", "100% of the tests, with 1.602 million"] {
+            assert!(words.contains(expected), "{words}");
+        }
     }
 }

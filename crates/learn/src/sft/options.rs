@@ -43,7 +43,12 @@ impl SftOptions {
     pub(super) fn settings(&self, learner: Option<&Learner>) -> Fingerprint {
         let model = learner.map_or_else(|| json!({ "model": "builtin" }), |learner| json!(learner.model));
         let digest = learner.and_then(|learner| learner.lessons.as_ref()).map(Lessons::digest);
-        let sections = [("sft", json!(self.config)), ("model", model), ("train", json!({ "seed": self.seed.get() }))];
+        let mut sft = json!(self.config);
+        // How many programs are tried before and after changes nothing of what is trained.
+        if let Some(sft) = sft.as_object_mut() {
+            sft.remove("eval_samples");
+        }
+        let sections = [("sft", sft), ("model", model), ("train", json!({ "seed": self.seed.get() }))];
         let named = Map::from_iter([("lessons of --env".to_owned(), json!(digest))]);
         let model = learner.map(|learner| format!("{:?}, ", learner.model)).unwrap_or_default();
         let digest = digest.map(|digest| format!("{digest}, ")).unwrap_or_default();

@@ -1,5 +1,6 @@
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use super::*;
 use crate::corpus::{self, Style, vocabulary};
@@ -26,6 +27,21 @@ fn trained(
     observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
 ) -> Result<SftSummary, SftError> {
     run(options, learner, observe).map(|(summary, _)| summary)
+}
+
+/// A small chat model, for what is true of any model: the built-in one reads its held-out programs before the first step and after
+/// the last, which takes seconds each time.
+static SMALL: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+    let dir = tempfile::tempdir().unwrap();
+    chat_model(dir.path(), 2048);
+    dir
+});
+
+/// The small model, all of whose weights are trained.
+fn small() -> Learner {
+    let mut model = crate::config::Config::preset("llm").unwrap().model;
+    (model.model, model.lora_r) = (SMALL.path().display().to_string(), 0);
+    learner(&model)
 }
 
 fn go_on(_: &SftProgress) -> ControlFlow<()> {
@@ -76,17 +92,17 @@ fn the_loss_falls_and_the_same_seed_gives_the_same_files() {
 #[test]
 fn a_run_that_was_stopped_goes_on_as_if_nothing_had_happened() {
     let (unbroken, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    trained(&options(unbroken.path(), 5 * 512), None, &mut go_on).unwrap();
-    let stopped = trained(&options(broken.path(), 5 * 512), None, &mut |progress| match progress.step {
+    trained(&options(unbroken.path(), 5 * 512), Some(small()), &mut go_on).unwrap();
+    let stopped = trained(&options(broken.path(), 5 * 512), Some(small()), &mut |progress| match progress.step {
         2 => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
     let stopped = stopped.unwrap();
     assert!(stopped.interrupted && stopped.steps == 2);
     assert!(!broken.path().join("model.safetensors").exists());
-    let other = trained(&options(broken.path(), 4 * 512), None, &mut go_on).unwrap_err();
+    let other = trained(&options(broken.path(), 4 * 512), Some(small()), &mut go_on).unwrap_err();
     assert!(matches!(other, SftError::OtherRun { .. }), "{other}");
-    let finished = trained(&options(broken.path(), 5 * 512), None, &mut go_on).unwrap();
+    let finished = trained(&options(broken.path(), 5 * 512), Some(small()), &mut go_on).unwrap();
     assert!(!finished.interrupted && finished.steps == 5);
     let read = |dir: &tempfile::TempDir| std::fs::read(dir.path().join("model.safetensors")).unwrap();
     assert_eq!(read(&unbroken), read(&broken));
@@ -95,12 +111,12 @@ fn a_run_that_was_stopped_goes_on_as_if_nothing_had_happened() {
 #[test]
 fn a_directory_takes_one_model_of_one_process() {
     let dir = tempfile::tempdir().unwrap();
-    trained(&options(dir.path(), 512), None, &mut go_on).unwrap();
-    let other = trained(&options(dir.path(), 2 * 512), None, &mut go_on).unwrap_err();
+    trained(&options(dir.path(), 512), Some(small()), &mut go_on).unwrap();
+    let other = trained(&options(dir.path(), 2 * 512), Some(small()), &mut go_on).unwrap_err();
     assert!(matches!(other, SftError::OtherRun { .. }), "{other}");
-    trained(&options(dir.path(), 512), None, &mut go_on).unwrap();
+    trained(&options(dir.path(), 512), Some(small()), &mut go_on).unwrap();
     let _held = run_dir::lock(dir.path()).unwrap();
-    let beside = trained(&options(dir.path(), 512), None, &mut go_on).unwrap_err();
+    let beside = trained(&options(dir.path(), 512), Some(small()), &mut go_on).unwrap_err();
     assert!(beside.to_string().contains("another process is writing there"), "{beside}");
 }
 
@@ -144,7 +160,7 @@ fn a_directory_that_no_supervised_run_wrote_is_refused_and_stays_as_it_is() {
 fn stopped(dir: &Path) {
     let stop =
         |progress: &SftProgress| if progress.step == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    trained(&options(dir, 5 * 512), None, &mut { stop }).unwrap();
+    trained(&options(dir, 5 * 512), Some(small()), &mut { stop }).unwrap();
 }
 
 #[test]
@@ -154,7 +170,7 @@ fn a_run_removes_no_checkpoint_that_it_did_not_write() {
     for name in ["checkpoint-best", "checkpoint-40", "checkpoint-8.partial"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
     }
-    let finished = trained(&options(dir.path(), 5 * 512), None, &mut go_on).unwrap();
+    let finished = trained(&options(dir.path(), 5 * 512), Some(small()), &mut go_on).unwrap();
     assert_eq!(finished.steps, 5);
     let left = |name: &str| dir.path().join(name).exists();
     assert!(left("checkpoint-best") && left("checkpoint-40"));
@@ -166,13 +182,13 @@ fn a_run_that_was_killed_before_its_first_checkpoint_goes_on_in_its_directory() 
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), 512);
     // As after the first step: observers see it before there is a checkpoint.
-    let killed = AssertUnwindSafe(|| trained(&options, None, &mut |_| panic!("killed")));
+    let killed = AssertUnwindSafe(|| trained(&options, Some(small()), &mut |_| panic!("killed")));
     let killed = std::panic::catch_unwind(killed);
     assert!(killed.is_err());
     std::fs::create_dir(dir.path().join("checkpoint-1.partial")).unwrap();
     let other = SftOptions { seed: Seed::root(6), ..options.clone() };
-    assert_eq!(other.check_dir(None).unwrap(), None, "there is nothing to lose");
-    assert_eq!(trained(&options, None, &mut go_on).unwrap().steps, 1);
+    assert_eq!(other.check_dir(Some(&small())).unwrap(), None, "there is nothing to lose");
+    assert_eq!(trained(&options, Some(small()), &mut go_on).unwrap().steps, 1);
 }
 
 #[test]
@@ -181,52 +197,54 @@ fn settings_that_differ_are_named_and_a_run_of_an_earlier_version_is_known() {
     stopped(dir.path());
     let same = options(dir.path(), 5 * 512);
     let other = SftOptions { seed: Seed::root(6), ..options(dir.path(), 4 * 512) };
-    assert_eq!(same.check_dir(None).unwrap(), None);
-    let said = other.check_dir(None).unwrap_err().to_string();
+    assert_eq!(same.check_dir(Some(&small())).unwrap(), None);
+    let said = other.check_dir(Some(&small())).unwrap_err().to_string();
     assert!(said.contains("other settings: sft.total_tokens: 2560 -> 2048, train.seed: 5 -> 6; choose"), "{said}");
+    let untried = SftOptions { config: SftConfig { eval_samples: 0, ..same.config.clone() }, ..same.clone() };
+    assert_eq!(untried.check_dir(Some(&small())).unwrap(), None, "the same is trained");
     // The same as one text, as it was written before.
     for path in [dir.path().join("state.json"), dir.path().join("checkpoint-2/state.json")] {
         let mut state: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        state["settings"] = same.settings(None).unnamed.into();
+        state["settings"] = same.settings(Some(&small())).unnamed.into();
         std::fs::write(&path, state.to_string()).unwrap();
     }
-    assert_eq!(same.check_dir(None).unwrap(), None);
-    let said = other.check_dir(None).unwrap_err().to_string();
+    assert_eq!(same.check_dir(Some(&small())).unwrap(), None);
+    let said = other.check_dir(Some(&small())).unwrap_err().to_string();
     assert!(said.contains("other settings, of an earlier version; choose") && !said.contains('{'), "{said}");
-    assert_eq!(trained(&same, None, &mut go_on).unwrap().steps, 5);
+    assert_eq!(trained(&same, Some(small()), &mut go_on).unwrap().steps, 5);
 }
 
 #[test]
 fn a_run_that_is_done_is_known_by_its_model_and_told_with_its_summary() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), 512);
-    let summary = trained(&options, None, &mut go_on).unwrap();
-    assert_eq!(options.check_dir(None).unwrap(), Some(summary.clone()));
+    let summary = trained(&options, Some(small()), &mut go_on).unwrap();
+    assert_eq!(options.check_dir(Some(&small())).unwrap(), Some(summary.clone()));
     // An earlier version wrote no losses.
     let state = dir.path().join("state.json");
     let mut earlier: serde_json::Value = serde_json::from_slice(&std::fs::read(&state).unwrap()).unwrap();
     earlier.as_object_mut().unwrap().remove("losses");
     std::fs::write(&state, earlier.to_string()).unwrap();
-    let told = options.check_dir(None).unwrap().unwrap();
+    let told = options.check_dir(Some(&small())).unwrap().unwrap();
     assert!(told.steps == summary.steps && told.held_out_loss.is_nan(), "{told:?}");
     std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
-    assert_eq!(options.check_dir(None).unwrap(), None);
+    assert_eq!(options.check_dir(Some(&small())).unwrap(), None);
 }
 
 #[test]
 fn splitting_and_what_is_read_once_change_the_loss_by_rounding_only() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), 512);
-    let training = Training::begin(&options, None).unwrap();
-    let examples = Writer::new(&training.policy, &training.prompts, &training.mix).batch(Seed::root(9), 3000).unwrap();
+    let (policy, prompts) = builtin::begin(&options).unwrap();
+    let mix = Mix { error_rate: options.config.error_rate, ..Mix::default() };
+    let examples = Writer::new(&policy, &prompts, &mix).batch(Seed::root(9), 3000).unwrap();
     let sum = |parts: &[Vec<Example>]| -> f64 {
-        let loss = |rows: &Vec<Example>| {
-            batches::loss(&training.policy, rows, Adapters::On).unwrap().0.to_scalar::<f32>().unwrap()
-        };
+        let loss =
+            |rows: &Vec<Example>| batches::loss(&policy, rows, Adapters::On).unwrap().0.to_scalar::<f32>().unwrap();
         parts.iter().map(|rows| f64::from(loss(rows))).sum()
     };
     let alone: Vec<Vec<Example>> = examples.iter().map(|example| vec![example.clone()]).collect();
-    let split = micro_batches(examples, training.policy.decoder().shares_beginnings());
+    let split = micro_batches(examples, policy.decoder().shares_beginnings());
     assert!(split.len() > 1 && split.len() < alone.len());
     let (split, alone) = (sum(&split), sum(&alone));
     assert!((split - alone).abs() / alone < 1e-5, "{split} {alone}");
@@ -285,10 +303,9 @@ fn chat_options(dir: &Path, steps: usize) -> SftOptions {
 #[test]
 fn a_chat_model_learns_the_corpus_in_its_own_format_by_adapter_and_in_full() {
     for lora_r in [4, 0] {
-        let (base, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        chat_model(base.path(), 2048);
+        let (empty, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut model = crate::config::Config::preset("llm").unwrap().model;
-        (model.model, model.lora_r, model.lora_alpha) = (base.path().display().to_string(), lora_r, 32.0);
+        (model.model, model.lora_r, model.lora_alpha) = (SMALL.path().display().to_string(), lora_r, 32.0);
         let mut losses = Vec::new();
         let summary = trained(&chat_options(out.path(), 8), Some(learner(&model)), &mut |progress| {
             losses.push(progress.loss);
@@ -301,7 +318,7 @@ fn a_chat_model_learns_the_corpus_in_its_own_format_by_adapter_and_in_full() {
             _ => crate::config::ModelConfig { adapter: out.path().display().to_string(), ..model },
         };
         assert_eq!(out.path().join("adapter_config.json").exists(), lora_r > 0);
-        let fresh = chat_options(base.path(), 8);
+        let fresh = chat_options(empty.path(), 8);
         let again = Training::begin(&fresh, Some(learner(&trained))).unwrap();
         let (held_out, expected) = (again.held_out_loss().unwrap(), summary.unwrap().held_out_loss);
         assert!((held_out - expected).abs() < 1e-4, "{held_out}, expected {expected}");
@@ -310,11 +327,7 @@ fn a_chat_model_learns_the_corpus_in_its_own_format_by_adapter_and_in_full() {
 
 #[test]
 fn an_example_of_a_chat_is_the_prompt_the_program_the_fence_and_the_end_of_the_turn() {
-    let base = tempfile::tempdir().unwrap();
-    chat_model(base.path(), 2048);
-    let mut model = crate::config::Config::preset("llm").unwrap().model;
-    model.model = base.path().display().to_string();
-    let Learner { policy, prompts, .. } = learner(&model);
+    let Learner { policy, prompts, .. } = small();
     let mix = Mix { error_rate: 0.0, ..Mix::default() };
     let examples = Writer::new(&policy, &prompts, &mix).batch(Seed::root(2), 8000).unwrap();
     let tokenizer = policy.tokenizer();

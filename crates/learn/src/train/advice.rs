@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::environment::{Labels, Verdict, game2048};
 use crate::evaluation::VerdictCounts;
 use crate::plural::counted;
+use crate::shell;
 
 /// Advice is given below this share of completions that succeed.
 const FEW: f64 = 0.5;
@@ -58,7 +59,7 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String
         return advice;
     }
     if succeeded < HARDLY_ANY && config.model.adapter.is_empty() && labels == Labels::Board {
-        let warm = "--output-dir runs/warm";
+        let (model, warm) = (shell::quoted(model), "--output-dir runs/warm");
         advice.push(format!(
             "a warm-up: grpo-2048 sft --model {model} {warm}, then train --model {model} --adapter runs/warm"
         ));

@@ -190,6 +190,10 @@ struct SymptomHistory {
 #[derive(Debug, Clone)]
 pub struct Guard {
     config: GuardConfig,
+    /// Number of steps that ask for everything the run may ask for, at least a window.
+    pass: usize,
+    /// Shares of tied groups in the latest steps, at most as many as `pass`, the newest first.
+    tied: VecDeque<f64>,
     /// Entropy of the first update, in nats per token.
     start_entropy: Option<f64>,
     histories: [SymptomHistory; 5],
@@ -198,10 +202,16 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that has seen `records` already.
-    pub fn new(config: &GuardConfig, records: &[StepRecord]) -> Self {
-        let config = config.clone();
-        let mut guard = Guard { config, start_entropy: None, histories: Default::default(), sampling_reported: false };
+    /// A guard that has seen `records` already. `pass` is the number of steps that ask every task, 1 where all play one game.
+    pub fn new(config: &GuardConfig, pass: usize, records: &[StepRecord]) -> Self {
+        let mut guard = Guard {
+            config: config.clone(),
+            pass: pass.max(config.window),
+            tied: VecDeque::new(),
+            start_entropy: None,
+            histories: Default::default(),
+            sampling_reported: false,
+        };
         for record in records {
             guard.observe(record);
         }
@@ -211,11 +221,15 @@ impl Guard {
     /// Adds the next step.
     pub fn observe(&mut self, record: &StepRecord) -> GuardReport {
         self.start_entropy = self.start_entropy.or(record.update.entropy);
-        let mut news = Vec::new();
+        let (mut news, tied_throughout) = (Vec::new(), self.is_tied_throughout(record));
         for (symptom, history) in Symptom::ALL.into_iter().zip(&mut self.histories) {
             let figure = symptom.figure(record, self.start_entropy);
             history.push(record.step, figure, self.config.window);
             history.judge(symptom, &self.config);
+            if symptom == Symptom::Tied && !tied_throughout {
+                // The steps to come ask other tasks, whose groups may not be tied.
+                history.level = history.level.min(Some(AlarmLevel::Warning));
+            }
             if let Some(level) = history.new_level(self.config.window) {
                 let line = history.line(symptom, &self.config);
                 let going_on =
@@ -247,6 +261,14 @@ impl Guard {
     /// The first step of the symptoms that are present now. Checkpoints from before are worth keeping.
     pub fn trouble_began(&self) -> Option<usize> {
         self.histories.iter().filter_map(|history| history.began).min()
+    }
+
+    /// Adds the share of tied groups of the next step. Returns whether groups are tied beyond the limit that ends the run in
+    /// steps that have asked every task.
+    fn is_tied_throughout(&mut self, record: &StepRecord) -> bool {
+        self.tied.push_front(record.frac_reward_zero_std);
+        self.tied.truncate(self.pass);
+        self.tied.len() == self.pass && stats::mean(self.tied.iter().rev().copied()) > self.config.stop_tied
     }
 
     fn sampling_line(&self, step: usize, found: f64) -> String {

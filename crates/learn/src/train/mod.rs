@@ -193,6 +193,8 @@ impl Run<'_> {
             newest = Some(self.save(&progress, observer)?);
         } else if self.owes_evaluation(&progress.state) {
             self.evaluate(&mut progress, observer)?;
+            // Without it, a run that is stopped before its next checkpoint would make the evaluation again.
+            newest = Some(self.save(&progress, observer)?);
         }
         let mut stopping = self.stopping()?;
         while collapse.is_none() && progress.state.global_step < self.config.train.max_steps && !stopping {
@@ -220,8 +222,8 @@ impl Run<'_> {
 
     /// Whether the run was stopped before the evaluation that was due at its newest checkpoint.
     fn owes_evaluation(&self, state: &TrainerState) -> bool {
-        let step = state.global_step;
-        let due = self.is_evaluated(step) || step == self.config.train.max_steps;
+        let (step, settings) = (state.global_step, &self.config.train);
+        let due = settings.eval_samples > 0 && (self.is_evaluated(step) || step == settings.max_steps);
         due && state.evaluations.last().is_none_or(|record| record.step < step)
     }
 

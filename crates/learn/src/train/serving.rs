@@ -74,6 +74,10 @@ impl Run<'_> {
         if self.servers.is_some() {
             config.warn_logp_difference = config.warn_server_logp_difference;
         }
-        Guard::new(&config, records)
+        let pass = match self.arena.environment().has_tests() {
+            true => self.prompts.prompts().len().div_ceil(self.config.rollout.groups),
+            false => 1,
+        };
+        Guard::new(&config, pass, records)
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use ureq::Agent;
 use ureq::config::AutoHeaderValue;
+use ureq::{Agent, Timeout};
 
 /// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -14,6 +14,8 @@ const GLANCE: Duration = Duration::from_secs(60);
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// Maximum number of characters of a server's message that are shown.
 const WORDS_MAX: usize = 300;
+/// The hint where nothing answers at an address.
+const UNREACHED: &str = "is it up, and is that its address?";
 
 /// What is wrong with an answer, or that there is none, with a hint.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,11 +87,19 @@ fn text(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result
 
 fn missing(error: &ureq::Error) -> AnswerFault {
     let hint = match error {
-        ureq::Error::Timeout(_) => "raise rollout.server_seconds, or lower rollout.server_requests",
+        ureq::Error::Timeout(at) => late(*at),
         ureq::Error::BodyExceedsLimit(_) | ureq::Error::Protocol(_) => AnswerFault::rubbish("").hint,
-        _ => "is it up, and is that its address?",
+        _ => UNREACHED,
     };
     AnswerFault { found: format!("no answer ({error})"), hint }
+}
+
+fn late(at: Timeout) -> &'static str {
+    match at {
+        // Time to connect has a limit of its own.
+        Timeout::Connect | Timeout::Resolve => UNREACHED,
+        _ => "raise rollout.server_seconds, or lower rollout.server_requests",
+    }
 }
 
 /// The fault of an answer with another status, with the server's message.
@@ -111,4 +121,19 @@ fn refused(status: u16, body: &str) -> AnswerFault {
         _ => "its log says more",
     };
     AnswerFault { found: format!("answered {status}: {words}"), hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_time_is_advised_where_a_server_is_slow_and_not_where_it_is_unreachable() {
+        for at in [Timeout::Resolve, Timeout::Connect] {
+            assert_eq!(late(at), UNREACHED, "{at:?}");
+        }
+        for at in [Timeout::Global, Timeout::RecvResponse, Timeout::RecvBody] {
+            assert!(late(at).contains("raise rollout.server_seconds"), "{at:?}");
+        }
+    }
 }

@@ -111,7 +111,9 @@ impl Servers {
         let client = Client::new(Duration::from_secs_f64(config.server_seconds));
         let tokens = longest + config.max_completion_length;
         let open = |url: &String| {
-            let url = url.trim_end_matches('/').to_owned();
+            // What clients of OpenAI's are told of a server ends in the version, which is part of the paths here.
+            let url = url.trim_end_matches('/');
+            let url = url.strip_suffix("/v1").unwrap_or(url).to_owned();
             let model = base_model(&client, &url, tokens);
             let model = model.map_err(|fault| RolloutError::Unfit(fault.of(&url)))?;
             Ok(Server { url, model, adapters: Mutex::default(), outage: Mutex::default() })
@@ -311,7 +313,10 @@ impl Servers {
             let newest = adapters.len() - 1;
             for older in adapters.drain(..newest) {
                 let body = json!({ "lora_name": older.name });
-                if let Err(fault) = self.client.tell(&format!("{}/v1/unload_lora_adapter", server.url), &body) {
+                // A server that was started again has none of the adapters from before.
+                if let Err(fault) = self.client.tell(&format!("{}/v1/unload_lora_adapter", server.url), &body)
+                    && knows(&self.client, &server.url, &older.name).unwrap_or(true)
+                {
                     let fault = fault.of(&server.url);
                     observer(RolloutEvent::Trouble(&format!("adapter {} stays: {fault}", older.name)));
                 }

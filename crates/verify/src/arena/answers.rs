@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use grpo_sandbox::{Difference, Fault, HostError, Sandbox, THREAD_STACK};
+use grpo_sandbox::{Fault, HostError, Sandbox, THREAD_STACK};
 
 use super::differences;
 use super::play::{GameError, Unplayed};
@@ -27,7 +27,8 @@ pub struct Unanswering {
 }
 
 /// Has the references of tasks compute the answers that the file leaves to them, on `threads` threads. Gives those that
-/// fail; their tests stay without an answer from the first that they fail on.
+/// fail; their tests stay without an answer from the first that they fail on. Where the sandbox fails, a reference is run once
+/// more with nothing beside it, as programs are.
 pub fn complete(
     sandbox: &Sandbox,
     environment: &mut Environment,
@@ -58,7 +59,14 @@ pub fn complete(
     found.sort_by_key(|(at, _)| *at);
     let path = tasks.path().display().to_string();
     let mut failing = Vec::new();
-    for (at, (answers, failed)) in found {
+    for (at, answered) in found {
+        let (answers, failed) = match answered.or_else(|_| answers(sandbox, rules, tasks, at)) {
+            Ok(answered) => answered,
+            Err(source) => {
+                let task = &tasks.tasks()[at];
+                return Err(ArenaError::Reference { path, line: task.line, id: task.id.clone(), source });
+            }
+        };
         let task = &mut tasks.tasks_mut()[at];
         for (test, answer) in answers {
             task.tests[test].expected = Some(answer);
@@ -82,15 +90,17 @@ fn workers(threads: usize, tasks: usize, most: usize) -> usize {
 type Answers = (Vec<(usize, Answer)>, Option<String>);
 
 /// The answers of CPython, where the tiers differ on the reference.
-fn answers(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Answers {
-    answers_in(sandbox, rules, tasks, at).unwrap_or_else(|difference| {
-        differences::warn(&difference, "");
-        let differing = |difference: Difference| (Vec::new(), Some(difference.to_string()));
-        answers_in(&sandbox.interpreting(), rules, tasks, at).unwrap_or_else(differing)
-    })
+fn answers(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Result<Answers, HostError> {
+    match answers_in(sandbox, rules, tasks, at) {
+        Err(HostError::TiersDiffer(difference)) => {
+            differences::warn(&difference, "");
+            answers_in(&sandbox.interpreting(), rules, tasks, at)
+        }
+        answered => answered,
+    }
 }
 
-fn answers_in(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Result<Answers, Difference> {
+fn answers_in(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Result<Answers, HostError> {
     let task = &tasks.tasks()[at];
     let source = task.reference.as_deref().unwrap_or_default();
     let mut answers = Vec::new();
@@ -112,11 +122,13 @@ fn answers_in(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Res
             Ok(Err(fault)) => format!("fails on test {}: {fault}", test + 1),
             Err(Unplayed::Rejected(rejection)) => format!("is no program: {rejection}"),
             Err(Unplayed::Faulted { fault, .. }) => format!("fails as it is loaded: {fault}"),
-            Err(Unplayed::Broken(GameError::Host(HostError::TiersDiffer(difference)))) => {
-                return Err(*difference);
+            // The inputs of the test are no values that a call takes.
+            Err(Unplayed::Broken(GameError::Host(error @ HostError::Arguments(_)))) => {
+                format!("cannot be asked test {}: {error}", test + 1)
             }
+            Err(Unplayed::Broken(GameError::Host(error))) => return Err(error),
             Err(Unplayed::Broken(GameError::Environment { message, .. })) => format!("was not asked: {message}"),
-            Err(Unplayed::Broken(error)) => format!("could not be run: {error:?}"),
+            Err(Unplayed::Broken(GameError::Panicked(message))) => format!("was not asked: {message}"),
         };
         return Ok((answers, Some(reason)));
     }
@@ -125,7 +137,29 @@ fn answers_in(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Res
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use grpo_sandbox::TierChoice;
+
     use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn what_keeps_a_reference_from_being_run_is_an_error_and_no_fault_of_the_reference() {
+        let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
+        let sandbox = sandbox.with_tiers(TierChoice::Compiled, 0);
+        let line = r#"{"id": "t", "prompt": "Do.", "entry_point": "f", "inputs": ["(1,)", "(2,)"], "reference": "import json\n\ndef f(x):\n    return json.dumps(x)"}"#;
+        let mut environment = Environment::Tasks(Tasks::of_rows(Path::new("t.jsonl"), "t", line).unwrap());
+        let rules = Rules::training(&Config::preset("llm").unwrap());
+        for threads in [1, 2] {
+            let error = complete(&sandbox, &mut environment, &rules, threads).unwrap_err();
+            assert!(matches!(&error, ArenaError::Reference { source: HostError::LeftTier(_), .. }), "{error:?}");
+            assert!(error.to_string().starts_with("t.jsonl:1 (t): the reference could not be run: "), "{error}");
+        }
+        // In CPython the same reference answers.
+        let interpreting = sandbox.interpreting();
+        assert!(complete(&interpreting, &mut environment, &rules, 1).unwrap().is_empty());
+    }
 
     #[test]
     fn references_run_on_no_more_threads_than_the_sandbox_has_room_for() {

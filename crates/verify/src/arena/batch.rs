@@ -353,7 +353,8 @@ impl ArenaError {
             | ArenaError::Environment { completion, .. }
             | ArenaError::TiersDiffer { completion, .. }
             | ArenaError::Panicked { completion, .. } => *completion,
-            ArenaError::Threads { .. } => 0,
+            // These end what is done before there are completions.
+            ArenaError::Reference { .. } | ArenaError::Threads { .. } => 0,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use grpo_sandbox::Sandbox;
 use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, GasLimits, NotCompiled, Stop};
@@ -39,10 +40,11 @@ pub struct Tiers {
 
 impl Tiers {
     pub fn open() -> Tiers {
-        let cache = Sandbox::default_cache_dir().expect("a directory for the cache");
-        let sandbox = Sandbox::open(&cache, || ()).expect("the interpreter opens");
-        let sandbox = sandbox.interpreting();
-        Tiers { sandbox, tier: CompiledTier::open().expect("the tier opens") }
+        static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
+            let cache = Sandbox::default_cache_dir().expect("a directory for the cache");
+            Sandbox::open(&cache, || ()).expect("the interpreter opens").interpreting()
+        });
+        Tiers { sandbox: SANDBOX.clone(), tier: CompiledTier::open().expect("the tier opens") }
     }
 
     /// The first call of a template on which the tiers differ, in words.

@@ -8,7 +8,7 @@ use crate::cli::said::{CliError, output};
 use crate::environment::Environment;
 use crate::environment::tasks::{Task, Tasks};
 use crate::plural::counted;
-use crate::preflight::{Level, Report};
+use crate::preflight::{Check, Level, Report};
 
 /// Where such tasks are written.
 pub struct Kept {
@@ -37,6 +37,13 @@ impl Kept {
             report.of_level(Level::Problem).filter_map(|finding| Some(finding.place.as_ref()?.line)).collect();
         let (out, kept): (Vec<&Task>, Vec<&Task>) = tasks.tasks().iter().partition(|task| mend.contains(&task.line));
         let target = self.target.display();
+        // The check ends at a mistake that is no program's doing: of the other tasks nothing is known.
+        if let Some(ended) = report.of_level(Level::Problem).find(|finding| finding.check == Check::Rules) {
+            return Err(CliError::user_hint(
+                format!("--keep {target}: nothing is written, since the check ended at {}", ended.text),
+                "correct that task or take its line out, and check again",
+            ));
+        }
         if kept.is_empty() {
             return Err(CliError::user(format!("--keep {target}: no task is without a problem; nothing is written")));
         }

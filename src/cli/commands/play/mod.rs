@@ -18,6 +18,7 @@ use crate::cli::said::{CliError, output};
 use crate::metrics::Console;
 
 use crate::seed::Seed;
+use crate::shell;
 
 use contestant::Contestant;
 use keys::{Keys, Wish};
@@ -60,7 +61,7 @@ impl PlayArgs {
                     "environment.env = {name}: `play` shows boards of 2048, and {} has none",
                     arena.environment().name()
                 ),
-                format!("grpo-2048 score --env {name} says how programs do there"),
+                format!("grpo-2048 score --env {} says how programs do there", shell::quoted(name)),
             ));
         }
         let wait = console.wait("playing");

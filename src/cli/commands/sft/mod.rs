@@ -12,7 +12,7 @@ use crate::arena::Arena;
 use crate::cli::arguments::{Flags, SourceArgs, text_path};
 use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
-use crate::config::{Config, PrecisionChoice};
+use crate::config::{Config, ModelConfig, PrecisionChoice};
 use crate::environment::{Environment, game2048};
 use crate::metrics::{Console, Progress, duration};
 use crate::plural::counted;
@@ -20,6 +20,7 @@ use crate::policy::{Device, Policy};
 use crate::prompt::PromptSet;
 use crate::seed::Seed;
 use crate::sft::{self, Learner, LessonSource, Lessons, SftError, SftOptions, SftProgress, SftSummary};
+use crate::shell;
 
 use probe::Probe;
 
@@ -156,13 +157,13 @@ impl SftArgs {
 
     /// The summary, and the command that uses what was trained.
     fn result(&self, config: &Config, summary: &SftSummary, played: &str) -> String {
-        let dir = self.output_dir.display();
+        let (dir, named) = (self.output_dir.display(), shell::quoted(self.output_dir.display()));
         let result = match self.output_dir.join(model::ADAPTER_CONFIG).exists() {
             true => {
-                let (model, flags) = (&config.model.model, of_tasks(config));
-                format!("adapter  {dir}\ntry      grpo-2048 train --model {model} --adapter {dir}{flags}")
+                let (model, asked) = (of_model(config), as_asked(config));
+                format!("adapter  {dir}\ntry      grpo-2048 train --model {model} --adapter {named}{asked}")
             }
-            false => format!("model  {dir}\ntry    grpo-2048 eval --model {dir}{}", of_tasks(config)),
+            false => format!("model  {dir}\ntry    grpo-2048 eval --model {named}{}", as_asked(config)),
         };
         let SftSummary { steps, tokens, first_loss, held_out_loss, .. } = summary;
         let loss = match held_out_loss.is_nan() {
@@ -184,13 +185,23 @@ fn refused(error: SftError) -> CliError {
     }
 }
 
-/// The flags of the tasks that were read, for the next command; nothing where the corpus was.
-fn of_tasks(config: &Config) -> String {
+/// The model that was read, as the next command is told of it.
+fn of_model(config: &Config) -> String {
+    let ModelConfig { model, revision, .. } = &config.model;
+    match revision.as_str() {
+        "main" => shell::quoted(model),
+        revision => format!("{} --revision {}", shell::quoted(model), shell::quoted(revision)),
+    }
+}
+
+/// The flags by which the next command asks as this one did: in plain text, and of the tasks that were read.
+fn as_asked(config: &Config) -> String {
     let (env, turns) = (&config.environment.env, config.rollout.turns);
+    let plain = if config.model.raw_prompt { " --raw-prompt" } else { "" };
     match (env == game2048::NAME, turns) {
-        (true, _) => String::new(),
-        (false, 1) => format!(" --env {env}"),
-        (false, _) => format!(" --env {env} --turns {turns}"),
+        (true, _) => plain.to_owned(),
+        (false, 1) => format!("{plain} --env {}", shell::quoted(env)),
+        (false, _) => format!("{plain} --env {} --turns {turns}", shell::quoted(env)),
     }
 }
 
@@ -226,17 +237,30 @@ fn learner(
     console: &Console,
 ) -> Result<Option<Learner>, CliError> {
     if config.model.model == "builtin" {
-        if !matches!(config.model.precision, PrecisionChoice::Auto | PrecisionChoice::F32) {
-            let message =
-                "model.precision: found a half format, expected auto or f32: the built-in model is made in f32";
-            return Err(CliError::user_hint(message, "name another model with --model, or leave the key away"));
-        }
-        return Ok(None);
+        return from_nothing(&config.model).map(|()| None);
     }
     let policy = model::policy_shown(config, device, console)?;
     let prompts = model::prompts(config, &policy, tasks.map_or(&Environment::Game2048, Arena::environment))?;
     let lessons = tasks.map(|arena| lessons(config, &policy, &prompts, arena, console)).transpose()?;
     Ok(Some(Learner { policy, prompts, lessons, model: config.model.clone() }))
+}
+
+/// Refuses settings that the built-in model, all weights of which are made here, would pass by.
+fn from_nothing(model: &ModelConfig) -> Result<(), CliError> {
+    let ModelConfig { precision, lora_r, adapter, .. } = model;
+    let message = match () {
+        () if !matches!(precision, PrecisionChoice::Auto | PrecisionChoice::F32) => {
+            "model.precision: found a half format, expected auto or f32: the built-in model is made in f32".to_owned()
+        }
+        () if !adapter.is_empty() => {
+            format!("model.adapter: found {adapter}, expected none: the built-in model is made from nothing")
+        }
+        () if *lora_r > 0 => {
+            format!("model.lora_r: found {lora_r}, expected 0: every weight of the built-in model is trained")
+        }
+        () => return Ok(()),
+    };
+    Err(CliError::user_hint(message, "name another model with --model, or leave the key away"))
 }
 
 /// What is read of tasks.

@@ -54,7 +54,9 @@ mod tests {
         let mine = dir.path().join("new/mine");
         NewArgs { dir: mine.clone() }.run().unwrap();
         let directory = Directory::open(&mine).unwrap();
-        assert_eq!((directory.name.as_str(), directory.example.is_some()), ("mine", true));
+        let example = directory.example.unwrap();
+        assert_eq!(directory.name, "mine");
+        assert!(!example.program.ends_with('\n'), "a fence comes right after it");
         let RulesFile::Tasks(path) = directory.rules else { panic!("tasks") };
         let tasks = Tasks::open(&path).unwrap();
         let scripts = tasks.tasks().iter().filter(|task| task.kind == Kind::Script).count();

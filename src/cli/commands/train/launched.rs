@@ -18,6 +18,7 @@ use crate::metrics::{
     Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, StepRecord, TensorBoardSink, TerminalSink,
 };
 use crate::policy::{self, Device};
+use crate::shell;
 use crate::train::Run;
 use crate::train::run_dir::{self, Reopened};
 
@@ -84,7 +85,7 @@ impl Launched<'_> {
         if let Some(dir) = kept
             && let Some(checkpoint) = run_dir::latest_checkpoint(dir)
         {
-            let (checkpoint, dir) = (checkpoint.display(), dir.display());
+            let (checkpoint, dir) = (checkpoint.display(), shell::quoted(dir.display()));
             console.print(&format!("{checkpoint} is kept; once what failed is mended, `train --resume {dir}` goes on"));
         }
         let summary = ended.map_err(train_error)?;

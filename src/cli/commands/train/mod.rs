@@ -121,7 +121,7 @@ struct RunArgs {
     /// Held-out evaluation every N steps; 0: only first and last
     #[arg(long, value_name = "N")]
     eval_steps: Option<u32>,
-    /// Go on with the run in DIR, or with the newest one ("latest")
+    /// Go on with the run in DIR; "latest": with that in --output-dir, or else with the newest of runs/train-001, -002, ...
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "latest", conflicts_with = "preset", value_parser = text_path())]
     resume: Option<PathBuf>,
     /// Check everything, print configuration, memory and time as they would be, and write nothing
@@ -284,7 +284,10 @@ impl TrainArgs {
         let Some(asked) = &self.run.resume else { return Ok(None) };
         let path = match (runs::is_latest(asked), &self.run.output_dir) {
             (true, Some(output_dir)) => output_dir.clone(),
-            (true, None) => runs::named("--resume", asked)?,
+            (true, None) => match self.configured_dir()? {
+                Some(output_dir) => output_dir,
+                None => runs::named("--resume", asked)?,
+            },
             (false, Some(output_dir)) if output_dir != asked => {
                 return Err(CliError::user_hint(
                     format!("--output-dir {} with --resume {}", output_dir.display(), asked.display()),
@@ -295,6 +298,16 @@ impl TrainArgs {
         };
         runs::require_directory("--resume", &path)?;
         Ok(Some(path))
+    }
+
+    /// The directory that `--config` or `--set` gives to a run, as files of TRL do.
+    fn configured_dir(&self) -> Result<Option<PathBuf>, CliError> {
+        let layers = self.source.layers_over("", Path::new("--resume"), &self.flags)?;
+        if layers.origin("train.output_dir").is_none() {
+            return Ok(None);
+        }
+        let dir = layers.resolve()?.train.output_dir;
+        Ok((!dir.as_os_str().is_empty()).then_some(dir))
     }
 
     fn layers(&self, resumed: Option<&Path>, peers: &Peers, console: &Console) -> Result<Layers, CliError> {

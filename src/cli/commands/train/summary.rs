@@ -8,6 +8,7 @@ use crate::cli::said::CliError;
 use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
 use crate::plural::{counted, percent};
+use crate::shell;
 use crate::stats;
 use crate::train::hall_of_fame::Member;
 use crate::train::run_dir::{BEST, ELITES, HALL_OF_FAME};
@@ -42,7 +43,7 @@ pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
     if let Some(best) = summary.hall_of_fame.first() {
         text.push_str(&best_text(best, summary.labels));
     }
-    let dir = summary.output_dir.display();
+    let dir = shell::quoted(summary.output_dir.display());
     text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
     let programs = if summary.hall_of_fame.is_empty() { ELITES } else { HALL_OF_FAME };
     text.push_str(&format!("programs    {}\n", summary.output_dir.join(programs).display()));
@@ -75,11 +76,12 @@ pub fn stopped(stopped: &Stopped, run: &Path) -> CliError {
     };
     message.push_str(&format!("\nlast good checkpoint: {}; it began at step {}", good.display(), collapse.began));
     let start = match adapters {
-        true => format!("--set model.adapter={}", good.display()),
-        false => format!("--model {}", good.display()),
+        true => format!("--set {}", shell::quoted(format_args!("model.adapter={}", good.display()))),
+        false => format!("--model {}", shell::quoted(good.display())),
     };
     // The recorded configuration comes along because a directory alone would be taken for a language model.
-    let start = format!("--config {} {start} --output-dir DIR", run.join("config.toml").display());
+    let config = shell::quoted(run.join("config.toml").display());
+    let start = format!("--config {config} {start} --output-dir DIR");
     CliError::Stopped {
         message,
         hint: format!("{}; start from there with\n  grpo-2048 train {start}", collapse.remedy),
@@ -289,6 +291,8 @@ mod tests {
         assert!(full.ends_with("train --config run/config.toml --model runs/train-001/checkpoint-30 --output-dir DIR"));
         let adapters = message(Some("c-30"), true);
         assert!(adapters.contains("--config run/config.toml --set model.adapter=c-30"), "{adapters}");
+        let spaced = message(Some("my run/c-30"), true);
+        assert!(spaced.contains("--set 'model.adapter=my run/c-30'"), "{spaced}");
         assert!(message(None, false).contains("no checkpoint is left"));
     }
 }

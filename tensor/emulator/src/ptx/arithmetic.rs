@@ -160,45 +160,45 @@ pub fn resize(to: Type, from: Type) -> Option<Unary> {
     })
 }
 
-fn add<T: Whole>(a: u64, b: u64) -> u64 {
-    T::of(a).add(T::of(b)).bits()
+/// Functions of the bits of numbers, which their bodies have as numbers.
+macro_rules! functions {
+    ($of:ident, $($(#[$about:meta])* $name:ident: |$($number:ident),+| $result:expr;)*) => {$(
+        $(#[$about])*
+        fn $name<T: $of>($($number: u64),+) -> u64 {
+            $(let $number = T::of($number);)+
+            $result.bits()
+        }
+    )*};
 }
 
-fn sub<T: Whole>(a: u64, b: u64) -> u64 {
-    T::of(a).sub(T::of(b)).bits()
+functions! { Whole,
+    add: |a, b| a.add(b);
+    sub: |a, b| a.sub(b);
+    mul: |a, b| a.mul(b);
+    mul_high: |a, b| a.mul_high(b);
+    div: |a, b| a.div(b);
+    rem: |a, b| a.rem(b);
+    min: |a, b| if b < a { b } else { a };
+    max: |a, b| if b > a { b } else { a };
+    mad: |a, b, c| a.mul(b).add(c);
+    mad_high: |a, b, c| a.mul_high(b).add(c);
+    negate: |a| a.neg();
+    absolute: |a| if a.wide() < 0 { a.neg() } else { a };
 }
 
-fn mul<T: Whole>(a: u64, b: u64) -> u64 {
-    T::of(a).mul(T::of(b)).bits()
-}
-
-fn mul_high<T: Whole>(a: u64, b: u64) -> u64 {
-    T::of(a).mul_high(T::of(b)).bits()
+/// The bits of a number twice as wide as `T`.
+fn twice_as_wide<T: Whole>() -> u64 {
+    if T::BITS >= 32 { u64::MAX } else { (1 << (2 * T::BITS)) - 1 }
 }
 
 /// Twice as wide as what goes in.
 fn mul_wide<T: Whole>(a: u64, b: u64) -> u64 {
     let bits = T::of(a).wide() * T::of(b).wide();
-    let mask = if T::BITS >= 32 { u64::MAX } else { (1 << (2 * T::BITS)) - 1 };
-    bits as u64 & mask
+    bits as u64 & twice_as_wide::<T>()
 }
 
-fn div<T: Whole>(a: u64, b: u64) -> u64 {
-    T::of(a).div(T::of(b)).bits()
-}
-
-fn rem<T: Whole>(a: u64, b: u64) -> u64 {
-    T::of(a).rem(T::of(b)).bits()
-}
-
-fn min<T: Whole>(a: u64, b: u64) -> u64 {
-    let (a, b) = (T::of(a), T::of(b));
-    if b < a { b.bits() } else { a.bits() }
-}
-
-fn max<T: Whole>(a: u64, b: u64) -> u64 {
-    let (a, b) = (T::of(a), T::of(b));
-    if b > a { b.bits() } else { a.bits() }
+fn mad_wide<T: Whole>(a: u64, b: u64, c: u64) -> u64 {
+    mul_wide::<T>(a, b).wrapping_add(c) & twice_as_wide::<T>()
 }
 
 fn shl<T: Whole>(a: u64, by: u64) -> u64 {
@@ -208,27 +208,6 @@ fn shl<T: Whole>(a: u64, by: u64) -> u64 {
 
 fn shr<T: Whole>(a: u64, by: u64) -> u64 {
     T::of(a).shr(by & 0xffff_ffff).bits()
-}
-
-fn mad<T: Whole>(a: u64, b: u64, c: u64) -> u64 {
-    T::of(a).mul(T::of(b)).add(T::of(c)).bits()
-}
-
-fn mad_high<T: Whole>(a: u64, b: u64, c: u64) -> u64 {
-    T::of(a).mul_high(T::of(b)).add(T::of(c)).bits()
-}
-
-fn mad_wide<T: Whole>(a: u64, b: u64, c: u64) -> u64 {
-    let mask = if T::BITS >= 32 { u64::MAX } else { (1 << (2 * T::BITS)) - 1 };
-    mul_wide::<T>(a, b).wrapping_add(c) & mask
-}
-
-fn negate<T: Whole>(a: u64) -> u64 {
-    T::of(a).neg().bits()
-}
-
-fn absolute<T: Whole>(a: u64) -> u64 {
-    if T::of(a).wide() < 0 { T::of(a).neg().bits() } else { T::of(a).bits() }
 }
 
 fn complement<T: Whole>(a: u64) -> u64 {
@@ -247,29 +226,30 @@ fn reversed<T: Whole>(a: u64) -> u64 {
     T::of(a).bits().reverse_bits() >> (64 - T::BITS)
 }
 
-/// Sums and products of half precision are rounded once: f64 holds them whole.
-fn of<T: Floating>(value: f64) -> u64 {
-    T::of_wide(value).bits()
-}
-
-fn sum<T: Floating>(a: u64, b: u64) -> u64 {
-    of::<T>(T::of(a).wide() + T::of(b).wide())
-}
-
-fn difference<T: Floating>(a: u64, b: u64) -> u64 {
-    of::<T>(T::of(a).wide() - T::of(b).wide())
-}
-
-fn product<T: Floating>(a: u64, b: u64) -> u64 {
-    of::<T>(T::of(a).wide() * T::of(b).wide())
-}
-
-fn quotient<T: Floating>(a: u64, b: u64) -> u64 {
-    of::<T>(T::of(a).wide() / T::of(b).wide())
-}
-
-fn fused<T: Floating>(a: u64, b: u64, c: u64) -> u64 {
-    T::of(a).fma(T::of(b), T::of(c)).bits()
+// Sums and products of half precision are rounded once: f64 holds them whole.
+functions! { Floating,
+    sum: |a, b| T::of_wide(a.wide() + b.wide());
+    difference: |a, b| T::of_wide(a.wide() - b.wide());
+    product: |a, b| T::of_wide(a.wide() * b.wide());
+    quotient: |a, b| T::of_wide(a.wide() / b.wide());
+    fused: |a, b, c| a.fma(b, c);
+    /// The other where one is not a number.
+    least: |a, b| T::of_wide(a.wide().min(b.wide()));
+    most: |a, b| T::of_wide(a.wide().max(b.wide()));
+    least_or_nan: |a, b| T::of_wide(if unordered(a, b) { f64::NAN } else { a.wide().min(b.wide()) });
+    most_or_nan: |a, b| T::of_wide(if unordered(a, b) { f64::NAN } else { a.wide().max(b.wide()) });
+    /// The second, with the sign of the first.
+    with_sign_of: |a, b| T::of_wide(b.wide().copysign(a.wide()));
+    opposite: |a| T::of_wide(-a.wide());
+    magnitude: |a| T::of_wide(a.wide().abs());
+    root: |a| T::of_wide(a.wide().sqrt());
+    inverse_root: |a| T::of_wide(1.0 / a.wide().sqrt());
+    inverse: |a| T::of_wide(1.0 / a.wide());
+    power_of_two: |a| T::of_wide(a.wide().exp2());
+    logarithm: |a| T::of_wide(a.wide().log2());
+    sine: |a| T::of_wide(a.wide().sin());
+    cosine: |a| T::of_wide(a.wide().cos());
+    tangent: |a| T::of_wide(a.wide().tanh());
 }
 
 fn fused_down(a: u64, b: u64, c: u64) -> u64 {
@@ -277,68 +257,9 @@ fn fused_down(a: u64, b: u64, c: u64) -> u64 {
     directed(exact, Rounding::Down).bits()
 }
 
-/// The other where one is not a number.
-fn least<T: Floating>(a: u64, b: u64) -> u64 {
-    of::<T>(T::of(a).wide().min(T::of(b).wide()))
-}
-
-fn most<T: Floating>(a: u64, b: u64) -> u64 {
-    of::<T>(T::of(a).wide().max(T::of(b).wide()))
-}
-
-fn least_or_nan<T: Floating>(a: u64, b: u64) -> u64 {
-    let (one, other) = (T::of(a).wide(), T::of(b).wide());
-    if one.is_nan() || other.is_nan() { of::<T>(f64::NAN) } else { of::<T>(one.min(other)) }
-}
-
-fn most_or_nan<T: Floating>(a: u64, b: u64) -> u64 {
-    let (one, other) = (T::of(a).wide(), T::of(b).wide());
-    if one.is_nan() || other.is_nan() { of::<T>(f64::NAN) } else { of::<T>(one.max(other)) }
-}
-
-/// The second, with the sign of the first.
-fn with_sign_of<T: Floating>(a: u64, b: u64) -> u64 {
-    of::<T>(T::of(b).wide().copysign(T::of(a).wide()))
-}
-
-fn opposite<T: Floating>(a: u64) -> u64 {
-    of::<T>(-T::of(a).wide())
-}
-
-fn magnitude<T: Floating>(a: u64) -> u64 {
-    of::<T>(T::of(a).wide().abs())
-}
-
-fn root<T: Floating>(a: u64) -> u64 {
-    of::<T>(T::of(a).wide().sqrt())
-}
-
-fn inverse_root<T: Floating>(a: u64) -> u64 {
-    of::<T>(1.0 / T::of(a).wide().sqrt())
-}
-
-fn inverse<T: Floating>(a: u64) -> u64 {
-    of::<T>(1.0 / T::of(a).wide())
-}
-
-fn power_of_two<T: Floating>(a: u64) -> u64 {
-    of::<T>(T::of(a).wide().exp2())
-}
-
-fn logarithm<T: Floating>(a: u64) -> u64 {
-    of::<T>(T::of(a).wide().log2())
-}
-
-fn sine<T: Floating>(a: u64) -> u64 {
-    of::<T>(T::of(a).wide().sin())
-}
-
-fn cosine<T: Floating>(a: u64) -> u64 {
-    of::<T>(T::of(a).wide().cos())
-}
-
-fn tangent<T: Floating>(a: u64) -> u64 {
-    of::<T>(T::of(a).wide().tanh())
+/// Whether one is not a number.
+pub fn unordered<T: Floating>(a: T, b: T) -> bool {
+    a.wide().is_nan() || b.wide().is_nan()
 }
 
 /// Both halves apart.

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::arithmetic::{by_kind, lanes};
+use super::arithmetic::{by_kind, lanes, unordered};
 use super::instruction::{Comparison, LANES, Type};
 use super::numbers::{Floating, Number, Whole};
 
@@ -74,8 +74,4 @@ comparisons! { Floating,
     not_below_or_nan: |a, b| a.wide() >= b.wide() || unordered(a, b);
     both_numbers: |a, b| !unordered(a, b);
     any_nan: |a, b| unordered(a, b);
-}
-
-fn unordered<T: Floating>(a: T, b: T) -> bool {
-    a.wide().is_nan() || b.wide().is_nan()
 }

@@ -96,59 +96,11 @@ whole! {
     i8, u8, 8; i16, u16, 16; i32, u32, 32; i64, u64, 64;
 }
 
-impl Number for f32 {
-    fn of(bits: u64) -> Self {
-        f32::from_bits(bits as u32)
-    }
-
-    fn bits(self) -> u64 {
-        u64::from(self.to_bits())
-    }
-}
-
-impl Floating for f32 {
-    fn wide(self) -> f64 {
-        f64::from(self)
-    }
-
-    fn of_wide(value: f64) -> Self {
-        value as f32
-    }
-
-    fn fma(self, by: Self, plus: Self) -> Self {
-        self.mul_add(by, plus)
-    }
-}
-
-impl Number for f64 {
-    fn of(bits: u64) -> Self {
-        f64::from_bits(bits)
-    }
-
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-}
-
-impl Floating for f64 {
-    fn wide(self) -> f64 {
-        self
-    }
-
-    fn of_wide(value: f64) -> Self {
-        value
-    }
-
-    fn fma(self, by: Self, plus: Self) -> Self {
-        self.mul_add(by, plus)
-    }
-}
-
-macro_rules! half {
-    ($($kind:ty),*) => {$(
+macro_rules! floating {
+    ($($kind:ty, $bits:ty, |$wide:ident| $narrow:expr, |$a:ident, $b:ident, $c:ident| $fma:expr);* $(;)?) => {$(
         impl Number for $kind {
             fn of(bits: u64) -> Self {
-                <$kind>::from_bits(bits as u16)
+                <$kind>::from_bits(bits as $bits)
             }
 
             fn bits(self) -> u64 {
@@ -161,15 +113,21 @@ macro_rules! half {
                 f64::from(self)
             }
 
-            fn of_wide(value: f64) -> Self {
-                <$kind>::from_f64(value)
+            fn of_wide($wide: f64) -> Self {
+                $narrow
             }
 
-            fn fma(self, by: Self, plus: Self) -> Self {
-                <$kind>::from_f64(self.wide().mul_add(by.wide(), plus.wide()))
+            fn fma(self, $b: Self, $c: Self) -> Self {
+                let $a = self;
+                $fma
             }
         }
     )*};
 }
 
-half!(f16, bf16);
+floating! {
+    f32, u32, |wide| wide as f32, |a, b, c| a.mul_add(b, c);
+    f64, u64, |wide| wide, |a, b, c| a.mul_add(b, c);
+    f16, u16, |wide| f16::from_f64(wide), |a, b, c| f16::from_f64(a.wide().mul_add(b.wide(), c.wide()));
+    bf16, u16, |wide| bf16::from_f64(wide), |a, b, c| bf16::from_f64(a.wide().mul_add(b.wide(), c.wide()));
+}

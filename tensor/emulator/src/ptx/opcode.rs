@@ -52,14 +52,22 @@ impl Given<'_> {
     }
 
     fn value(&self, index: usize) -> Result<Operand, DeviceFault> {
-        match self.argument(index)? {
+        self.as_value(self.argument(index)?)
+    }
+
+    fn as_value(&self, argument: &Argument) -> Result<Operand, DeviceFault> {
+        match argument {
             Argument::Value(operand) => Ok(*operand),
             _ => Err(self.wrong()),
         }
     }
 
     fn register(&self, index: usize) -> Result<Register, DeviceFault> {
-        match self.argument(index)? {
+        self.as_register(self.argument(index)?)
+    }
+
+    fn as_register(&self, argument: &Argument) -> Result<Register, DeviceFault> {
+        match argument {
             Argument::Value(Operand::Register(register)) => Ok(*register),
             _ => Err(self.wrong()),
         }
@@ -86,17 +94,13 @@ impl Given<'_> {
         match self.arguments {
             [Argument::List(list), Argument::Value(from)] => {
                 let into = list.iter().map(|argument| match argument {
-                    Argument::Value(Operand::Register(register)) => Ok(Some(*register)),
                     Argument::Nothing => Ok(None),
-                    _ => Err(self.wrong()),
+                    other => self.as_register(other).map(Some),
                 });
                 Ok(Operation::Unpack(into.collect::<Result<_, _>>()?, *from, width(list)?))
             }
             [Argument::Value(Operand::Register(into)), Argument::List(list)] => {
-                let from = list.iter().map(|argument| match argument {
-                    Argument::Value(operand) => Ok(*operand),
-                    _ => Err(self.wrong()),
-                });
+                let from = list.iter().map(|argument| self.as_value(argument));
                 Ok(Operation::Pack(*into, from.collect::<Result<_, _>>()?, width(list)?))
             }
             _ => Ok(Operation::Unary(arithmetic::narrow(self.kind()?), self.register(0)?, self.value(1)?)),
@@ -126,30 +130,16 @@ impl Given<'_> {
 
     fn load(&self) -> Result<Operation, DeviceFault> {
         let into = match self.argument(0)? {
-            Argument::Value(Operand::Register(register)) => vec![*register],
-            Argument::List(list) => list
-                .iter()
-                .map(|argument| match argument {
-                    Argument::Value(Operand::Register(register)) => Ok(*register),
-                    _ => Err(self.wrong()),
-                })
-                .collect::<Result<_, _>>()?,
-            _ => return Err(self.wrong()),
+            Argument::List(list) => list.iter().map(|one| self.as_register(one)).collect::<Result<_, _>>()?,
+            one => vec![self.as_register(one)?],
         };
         Ok(Operation::Load { space: self.space(), kind: self.kind()?, into, address: self.address(1)? })
     }
 
     fn store(&self) -> Result<Operation, DeviceFault> {
         let from = match self.argument(1)? {
-            Argument::Value(operand) => vec![*operand],
-            Argument::List(list) => list
-                .iter()
-                .map(|argument| match argument {
-                    Argument::Value(operand) => Ok(*operand),
-                    _ => Err(self.wrong()),
-                })
-                .collect::<Result<_, _>>()?,
-            _ => return Err(self.wrong()),
+            Argument::List(list) => list.iter().map(|one| self.as_value(one)).collect::<Result<_, _>>()?,
+            one => vec![self.as_value(one)?],
         };
         // What is handed to a function that is called: only the one that ends the kernel is.
         let space = if self.space() == Space::Parameter { Space::Local } else { self.space() };
@@ -233,25 +223,18 @@ impl Given<'_> {
     }
 
     fn arithmetic(&self) -> Result<Option<Operation>, DeviceFault> {
-        Ok(match self.arguments.len() {
-            2 => match arithmetic::unary(self.parts) {
-                Some(function) => Some(Operation::Unary(function, self.register(0)?, self.value(1)?)),
-                None => None,
-            },
-            3 => match arithmetic::binary(self.parts) {
-                Some(function) => {
-                    Some(Operation::Binary(function, self.register(0)?, [self.value(1)?, self.value(2)?]))
-                }
-                None => None,
-            },
-            4 => match arithmetic::ternary(self.parts) {
-                Some(function) => {
-                    let operands = [self.value(1)?, self.value(2)?, self.value(3)?];
-                    Some(Operation::Ternary(function, self.register(0)?, operands))
-                }
-                None => None,
-            },
+        let unary = |function| Ok(Operation::Unary(function, self.register(0)?, self.value(1)?));
+        let binary = |function| Ok(Operation::Binary(function, self.register(0)?, [self.value(1)?, self.value(2)?]));
+        let ternary = |function| {
+            let operands = [self.value(1)?, self.value(2)?, self.value(3)?];
+            Ok(Operation::Ternary(function, self.register(0)?, operands))
+        };
+        let found = match self.arguments.len() {
+            2 => arithmetic::unary(self.parts).map(unary),
+            3 => arithmetic::binary(self.parts).map(binary),
+            4 => arithmetic::ternary(self.parts).map(ternary),
             _ => None,
-        })
+        };
+        found.transpose()
     }
 }

@@ -1,4 +1,6 @@
-use super::{OWN_WORD, kernel, launch, shared};
+use std::sync::Arc;
+
+use super::{OWN_WORD, kernel, launch};
 use crate::blas::Product;
 use crate::queue::{Queues, Work};
 
@@ -14,7 +16,7 @@ fn fresh() -> (Queues, u64) {
 /// Adds one to each of sixteen words.
 fn one_more(address: u64) -> Work {
     let body = format!("{OWN_WORD} ld.global.u32 %r1, [%rd1]; add.s32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;");
-    Work::Launch(shared(launch(&kernel(&body), &[address], 1, 16)))
+    Work::Launch(Arc::new(launch(&kernel(&body), &[address], 1, 16)))
 }
 
 fn first(address: u64) -> u32 {

@@ -53,7 +53,7 @@ impl Examination<'_> {
         let tasks = counted(sample.len(), "task");
         let mut findings = vec![self.constants(&probes, constant, &tasks)];
         findings.extend(self.stubs(&probes, &tasks));
-        findings.push(self.cheats(&probes, &tasks));
+        findings.extend(self.cheats(&probes, &tasks));
         Ok(findings)
     }
 
@@ -107,8 +107,9 @@ impl Examination<'_> {
         vec![CheckFinding::ok(Check::Stubs, text)]
     }
 
-    /// Checks that a cheat earns no more than the best program that does nothing.
-    fn cheats(&self, probes: &[Probe], tasks: &str) -> CheckFinding {
+    /// Checks that a cheat earns no more than the best program that does nothing. Each task in which one does is reported, so
+    /// that none of them passes for one in order.
+    fn cheats(&self, probes: &[Probe], tasks: &str) -> Vec<CheckFinding> {
         let mut honest: BTreeMap<usize, f32> = BTreeMap::new();
         for probe in probes.iter().filter(|probe| probe.role != Role::Cheat) {
             let most = honest.entry(probe.task).or_insert(0.0);
@@ -116,25 +117,30 @@ impl Examination<'_> {
         }
         let cheats = || probes.iter().filter(|probe| probe.role == Role::Cheat);
         let limit = |probe: &Probe| honest.get(&probe.task).copied().unwrap_or(0.0);
-        let paid: Vec<&Probe> = cheats().filter(|probe| exceeds(probe.reward, limit(probe))).collect();
+        let mut paid: BTreeMap<usize, Vec<&Probe>> = BTreeMap::new();
+        for probe in cheats().filter(|probe| exceeds(probe.reward, limit(probe))) {
+            paid.entry(probe.task).or_default().push(probe);
+        }
         let mut names: Vec<&str> = cheats().map(|probe| probe.name).collect();
         names.sort_unstable();
         names.dedup();
-        let Some(first) = paid.first() else {
-            return CheckFinding::ok(
-                Check::Cheats,
-                format!("{} earn nothing on {tasks}", counted(names.len(), "cheat")),
+        if paid.is_empty() {
+            let text = format!("{} earn nothing on {tasks}", counted(names.len(), "cheat"));
+            return vec![CheckFinding::ok(Check::Cheats, text)];
+        }
+        let finding = |(&task, paid): (&usize, &Vec<&Probe>)| {
+            let (first, tried) = (paid[0], cheats().filter(|probe| probe.task == task).count());
+            let text = format!(
+                "{} earns {:.2}, doing nothing {:.2}, as in {} of {}",
+                first.name,
+                first.reward,
+                limit(first),
+                paid.len(),
+                counted(tried, "attempt")
             );
+            CheckFinding::problem(Check::Cheats, text).at(self.place(task))
         };
-        let text = format!(
-            "{} earns {:.2}, doing nothing {:.2}, as in {} of {}",
-            first.name,
-            first.reward,
-            limit(first),
-            paid.len(),
-            counted(cheats().count(), "attempt")
-        );
-        CheckFinding::problem(Check::Cheats, text).at(self.place(first.task))
+        paid.iter().map(finding).collect()
     }
 }
 

@@ -358,15 +358,17 @@ fn doing_nothing_that_is_nearly_all_of_a_task_is_found() {
 }
 
 #[test]
-fn a_cheat_that_is_paid_is_found() {
+fn a_cheat_that_is_paid_is_found_on_each_of_its_tasks() {
     let (report, _) = planted(&CONFIG, written(&[DOUBLE, SUM]), |trial, judged| {
         if trial.text.contains("class Same(list)") || trial.text.contains("class Output") {
             judged.reward.value = 1.0;
         }
     });
-    let (level, line, text, _) = only(&report, Check::Cheats);
-    assert_eq!((level, line), (Level::Problem, 1));
-    assert!(text.starts_with("a list that equals everything earns 1.00, doing nothing 0.00, as in 2 of "), "{text}");
+    let paid: Vec<&CheckFinding> = report.of_level(Level::Problem).collect();
+    let lines = paid.iter().map(|finding| (finding.check, finding.place.as_ref().map(|place| place.line)));
+    assert_eq!(lines.collect::<Vec<_>>(), [(Check::Cheats, Some(1)), (Check::Cheats, Some(2))]);
+    let said = "a list that equals everything earns 1.00, doing nothing 0.00, as in 1 of 38 attempts";
+    assert_eq!((paid[0].text.as_str(), report.tasks.unwrap().to_mend), (said, 2));
 }
 
 #[test]

@@ -30,11 +30,6 @@ impl RopeScaling {
 impl DecoderConfig {
     /// Refuses sizes that cannot work together.
     pub fn check(&self) -> Result<(), PolicyError> {
-        let refuse = |key: &str, found: usize, expected: &str| PolicyError::Setting {
-            key: key.into(),
-            found: found.to_string(),
-            expected: expected.into(),
-        };
         for (key, value) in [
             ("vocab_size", self.vocab_size),
             ("hidden_size", self.hidden_size),
@@ -45,18 +40,19 @@ impl DecoderConfig {
             ("max_position_embeddings", self.max_position_embeddings),
         ] {
             if value == 0 || value > SIZE_MAX {
-                return Err(refuse(key, value, "a number above 0, at most 2^31"));
+                return Err(PolicyError::setting(key, value, "a number above 0, at most 2^31"));
             }
         }
         if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
-            return Err(refuse("num_key_value_heads", self.num_key_value_heads, "a divisor of num_attention_heads"));
+            let (found, expected) = (self.num_key_value_heads, "a divisor of num_attention_heads");
+            return Err(PolicyError::setting("num_key_value_heads", found, expected));
         }
         if self.head_dim == 0 || self.head_dim > SIZE_MAX || !self.head_dim.is_multiple_of(2) {
-            return Err(refuse("head_dim", self.head_dim, "an even number above 0, at most 2^31"));
+            return Err(PolicyError::setting("head_dim", self.head_dim, "an even number above 0, at most 2^31"));
         }
         self.check_rotation()?;
         if self.sliding_window.is_some_and(|window| window.tokens == 0) {
-            return Err(refuse("sliding_window", 0, "a number above 0, or null"));
+            return Err(PolicyError::setting("sliding_window", 0, "a number above 0, or null"));
         }
         self.check_experts()?;
         for (key, value) in [
@@ -68,8 +64,7 @@ impl DecoderConfig {
             ("final_logit_softcapping", self.final_logit_softcapping),
         ] {
             if let Some(found) = value.filter(|value| !is_positive(*value)) {
-                let (key, found, expected) = (key.into(), found.to_string(), "a number above 0".into());
-                return Err(PolicyError::Setting { key, found, expected });
+                return Err(PolicyError::setting(key, found, "a number above 0"));
             }
         }
         Ok(())
@@ -88,7 +83,7 @@ impl DecoderConfig {
         let (layers, asked) = (indices(names.clone(), "model.layers."), self.num_hidden_layers);
         if layers > asked {
             let expected = format!("{layers}, the layers that the weights have");
-            return Err(PolicyError::Setting { key: "num_hidden_layers".into(), found: asked.to_string(), expected });
+            return Err(PolicyError::setting("num_hidden_layers", asked, expected));
         }
         if layers < asked {
             return missing(format!("model.layers.{layers}.input_layernorm.weight"), vec![self.hidden_size]);
@@ -114,36 +109,28 @@ impl DecoderConfig {
             let is_own = ["model.layers.", "model.norm.", "lm_head."].iter().any(|start| name.starts_with(start));
             is_own && (name.ends_with(".bias") || name.ends_with("norm.weight")) && !known.contains(*name)
         };
-        match names.into_iter().find(is_stray) {
-            Some(name) => Err(PolicyError::Setting {
-                key: "model_type".into(),
-                found: format!("{} with a tensor `{name}`", self.model_type),
-                expected: format!(
-                    "the tensors of {} alone; what it does not read would change the numbers",
-                    self.model_type
-                ),
-            }),
-            None => Ok(()),
-        }
+        let Some(name) = names.into_iter().find(is_stray) else { return Ok(()) };
+        let found = format!("{} with a tensor `{name}`", self.model_type);
+        let expected =
+            format!("the tensors of {} alone; what it does not read would change the numbers", self.model_type);
+        Err(PolicyError::setting("model_type", found, expected))
     }
 
     fn check_rotation(&self) -> Result<(), PolicyError> {
-        let refuse =
-            |key: &str, found: String, expected: String| PolicyError::Setting { key: key.into(), found, expected };
         let rotated = self.rotary_dim();
         if rotated == 0 || rotated > self.head_dim || !rotated.is_multiple_of(2) {
             let expected = format!("a share of head_dim = {} that is an even number", self.head_dim);
-            return Err(refuse("partial_rotary_factor", self.partial_rotary_factor.to_string(), expected));
+            return Err(PolicyError::setting("partial_rotary_factor", self.partial_rotary_factor, expected));
         }
         if let Some(found) = self.rope_scaling.filter(|scaling| !scaling.is_sound()) {
-            let expected = "positive numbers, low_freq_factor below high_freq_factor".into();
-            return Err(refuse("rope_scaling", format!("{found:?}"), expected));
+            let expected = "positive numbers, low_freq_factor below high_freq_factor";
+            return Err(PolicyError::setting("rope_scaling", format!("{found:?}"), expected));
         }
         let Some(long) = &self.long_rope else { return Ok(()) };
         for (key, factors) in [("short_factor", &long.short_factor), ("long_factor", &long.long_factor)] {
             if factors.len() != rotated / 2 || factors.iter().any(|factor| !is_positive(*factor)) {
                 let expected = format!("{} numbers above 0", rotated / 2);
-                return Err(refuse(key, format!("{factors:?}"), expected));
+                return Err(PolicyError::setting(key, format!("{factors:?}"), expected));
             }
         }
         Ok(())
@@ -151,21 +138,19 @@ impl DecoderConfig {
 
     fn check_experts(&self) -> Result<(), PolicyError> {
         let Some(experts) = &self.experts else { return Ok(()) };
-        let refuse = |key: &str, found: usize, expected: String| {
-            Err(PolicyError::Setting { key: key.into(), found: found.to_string(), expected })
-        };
         for (key, value) in [
             ("num_experts", experts.num_experts),
             ("moe_intermediate_size", experts.moe_intermediate_size),
             ("decoder_sparse_step", experts.decoder_sparse_step),
         ] {
             if value == 0 || value > SIZE_MAX {
-                return refuse(key, value, "a number above 0, at most 2^31".into());
+                return Err(PolicyError::setting(key, value, "a number above 0, at most 2^31"));
             }
         }
         match experts.num_experts_per_tok {
             taken if taken == 0 || taken > experts.num_experts => {
-                refuse("num_experts_per_tok", taken, format!("1 to num_experts = {}", experts.num_experts))
+                let expected = format!("1 to num_experts = {}", experts.num_experts);
+                Err(PolicyError::setting("num_experts_per_tok", taken, expected))
             }
             _ => Ok(()),
         }

@@ -130,19 +130,14 @@ impl Header<'_> {
         };
         #[expect(clippy::disallowed_methods, reason = "the first by name is the same in any order")]
         let stray = self.content.tensor_infos.keys().filter(is_stray).min();
-        match stray {
-            Some(name) => Err(PolicyError::Setting {
-                key: "general.architecture".into(),
-                found: format!("{family} with a tensor `{name}`"),
-                expected: format!("the tensors of {family} alone; load the safetensors of this model"),
-            }),
-            None => Ok(()),
-        }
+        let Some(name) = stray else { return Ok(()) };
+        let found = format!("{family} with a tensor `{name}`");
+        let expected = format!("the tensors of {family} alone; load the safetensors of this model");
+        Err(PolicyError::setting("general.architecture", found, expected))
     }
 
     fn setting(&self, key: &str, found: impl ToString, expected: &str) -> PolicyError {
-        let key = format!("{}.{key}", self.architecture());
-        PolicyError::Setting { key, found: found.to_string(), expected: expected.into() }
+        PolicyError::setting(&format!("{}.{key}", self.architecture()), found, expected)
     }
 
     /// The scaling that the header names; the scaling of Llama 3.1 is stored as a tensor instead.

@@ -98,12 +98,8 @@ pub(crate) fn tokenizer(header: &Header<'_>) -> Result<Tokenizer, PolicyError> {
 fn joining(header: &Header<'_>, tokens: &[String]) -> Result<tokenizers::Tokenizer, PolicyError> {
     let model = header.text("tokenizer.ggml.model").unwrap_or("(none)");
     if model != "gpt2" {
-        return Err(PolicyError::Setting {
-            key: "tokenizer.ggml.model".into(),
-            found: model.into(),
-            expected: "gpt2, byte pairs; of a model with another tokenizer load the directory with its tokenizer.json"
-                .into(),
-        });
+        let expected = "gpt2, byte pairs; of a model with another tokenizer load the directory with its tokenizer.json";
+        return Err(PolicyError::setting("tokenizer.ggml.model", model, expected));
     }
     let cutting = cutting(header)?;
     let vocabulary: Vocab = tokens.iter().zip(0..).map(|(token, id)| (token.clone(), id)).collect();
@@ -134,12 +130,11 @@ fn cutting(header: &Header<'_>) -> Result<Cutting, PolicyError> {
         "smollm" => Ok(plain(vec![Digits::new(true).into(), bytes(true)])),
         "qwen2" | "deepseek-r1-qwen" => Ok(Cutting { compose: true, ..plain(split(QWEN2)?) }),
         name if LLAMA3_NAMES.contains(&name) => Ok(Cutting { whole_first: true, ..plain(split(LLAMA3)?) }),
-        _ => Err(PolicyError::Setting {
-            key: PRE.into(),
-            found: name.into(),
-            expected: "gpt-2, smollm, qwen2 or llama-bpe; of another model load the directory with its tokenizer.json"
-                .into(),
-        }),
+        _ => {
+            let known =
+                "gpt-2, smollm, qwen2 or llama-bpe; of another model load the directory with its tokenizer.json";
+            Err(PolicyError::setting(PRE, name, known))
+        }
     }
 }
 

@@ -24,7 +24,7 @@ fn falling(step: usize, from: f64, to: f64) -> f64 {
 }
 
 fn watch(config: &GuardConfig, steps: usize, record: impl Fn(usize) -> StepRecord) -> Vec<GuardReport> {
-    let mut guard = Guard::new(config, &[]);
+    let mut guard = Guard::new(config, 1, &[]);
     (1..=steps).map(|step| guard.observe(&record(step))).collect()
 }
 
@@ -110,6 +110,24 @@ fn a_run_without_signal_or_without_programs_is_stopped() {
 }
 
 #[test]
+fn tied_groups_end_a_run_on_tasks_only_when_every_task_was_asked() {
+    let config = config();
+    let watched = |tied: fn(usize) -> f64, steps: usize| {
+        let mut guard = Guard::new(&config, 20, &[]);
+        let record = |step| StepRecord { frac_reward_zero_std: tied(step), ..healthy(step) };
+        (1..=steps).map(|step| guard.observe(&record(step))).collect::<Vec<GuardReport>>()
+    };
+    // The first seven tasks in ten are too hard, and steps 15 to 20 of each pass ask the others.
+    let watches = watched(|step| f64::from(u8::from((step - 1) % 20 < 14)), 60);
+    assert!(watches.iter().all(|watch| watch.collapse.is_none()), "{:?}", news(&watches));
+    assert_eq!(watches[13].standing, [(Symptom::Tied, AlarmLevel::Warning)], "but it is told of");
+    assert_eq!(news(&watches)[0].0, 8);
+    let watches = watched(|_| 1.0, 25);
+    assert_eq!(watches.iter().position(|watch| watch.collapse.is_some()), Some(19), "after a pass over all tasks");
+    assert_eq!(watches[19].collapse.as_ref().unwrap().began, 1);
+}
+
+#[test]
 fn a_warning_is_repeated_only_after_a_whole_window_of_health() {
     let flapping = |step: usize| StepRecord { clipped_ratio: if step % 16 < 8 { 0.0 } else { 0.9 }, ..healthy(step) };
     assert_eq!(news(&watch(&config(), 60, flapping)).len(), 1);
@@ -122,7 +140,7 @@ fn a_resumed_guard_goes_on_as_if_it_had_never_stopped() {
     let watches = watch(&config(), 53, collapsing);
     for cut in [1, 30, 41, 52] {
         let records: Vec<StepRecord> = (1..=cut).map(collapsing).collect();
-        let mut resumed = Guard::new(&config(), &records);
+        let mut resumed = Guard::new(&config(), 1, &records);
         let rest: Vec<GuardReport> = (cut + 1..=53).map(|step| resumed.observe(&collapsing(step))).collect();
         assert_eq!(rest, watches[cut..]);
     }

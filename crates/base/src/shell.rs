@@ -1,0 +1,34 @@
+//! Words of commands that are printed to be copied.
+
+use std::fmt::Display;
+
+/// A word as a POSIX shell reads it: in quotes if it has blanks or characters that mean something to a shell.
+pub fn quoted(word: impl Display) -> String {
+    let word = word.to_string();
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:=,@%+".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word,
+        // Nothing ends a quoted piece but a quote, which stands outside of quotes with a backslash.
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_others() {
+        for word in ["runs/train-001", "owner/Name-0.5B", "gpt.Q4_1.gguf", "--set", "model.adapter=a,b", "größe"] {
+            assert_eq!(quoted(word), word);
+        }
+        let quotes =
+            [("my run", "'my run'"), ("", "''"), ("a'b", r"'a'\''b'"), ("~/run", "'~/run'"), ("$HOME", "'$HOME'")];
+        for (word, expected) in quotes {
+            assert_eq!(quoted(word), expected);
+        }
+        for special in "*?[]{}()<>|&;!#`\"\\\t\n^".chars() {
+            assert_eq!(quoted(format_args!("a{special}b")), format!("'a{special}b'"));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Tests of `tasks convert`: rows of data sets become tasks.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::{done, program, refused};
+
+#[test]
+fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = [
+        r#"{"task_id": 1, "text": "Add.", "code": "def add(a, b): return a + b", "test_list": ["assert add(1, 2) == 3"]}"#,
+        r#"{"task_id": 2, "text": "Sub.", "code": "def sub(a, b): return a - b", "test_list": ["assert other(1) == 3"]}"#,
+        r#"{"instruction": "Say hello."}"#,
+    ];
+    fs::write(dir.path().join("mbpp.jsonl"), rows.join("\n")).unwrap();
+    let output = program(dir.path()).args(["tasks", "convert", "mbpp.jsonl"]).output().unwrap();
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(words.starts_with("mbpp.tasks.jsonl  (1 of 3 rows became tasks; MBPP)\n"), "{words}");
+    assert!(
+        words.contains("dropped 1: is no call with literals compared with a literal: `assert other(1) == 3` (2)\n")
+    );
+    assert!(words.contains("dropped 1: fields of no known set ('instruction'); there are: EvalPlus"), "{words}");
+    let written = fs::read_to_string(dir.path().join("mbpp.tasks.jsonl")).unwrap();
+    let expected = r#"{"id":"1","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}],"reference":"def add(a, b): return a + b"}"#;
+    assert_eq!(written, format!("{expected}\n"));
+    fs::write(dir.path().join("none.jsonl"), rows[2]).unwrap();
+    assert!(refused(dir.path(), &["tasks", "convert", "none.jsonl"]).contains("none of 1 row became a task"));
+    assert!(
+        refused(dir.path(), &["tasks", "convert", "mbpp.jsonl", "--output", "./mbpp.jsonl"]).contains("to convert")
+    );
+    program(dir.path()).args(["tasks", "new", "mine"]).assert().success();
+    assert!(refused(dir.path(), &["tasks", "new", "mine"]).contains("mine/env.toml: is there already"));
+}
+
+#[test]
+fn of_converted_asserts_a_wrong_answer_is_told_from_an_exception_of_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = serde_json::json!({
+        "task_id": "half", "entry_point": "half", "prompt": "def half(n):\n    \"\"\" Half of n. \"\"\"\n",
+        "canonical_solution": "    return n / 2\n",
+        "test": "def check(candidate):\n    for n in range(1, 4):\n        assert abs(candidate(n) - n / 2) < 1e-6\n"
+    });
+    fs::write(dir.path().join("rows.jsonl"), row.to_string()).unwrap();
+    done(dir.path(), &["tasks", "convert", "rows.jsonl", "--output", "tasks.jsonl"]);
+    let expected = [
+        ("return n / 2", "succeeded", 1.0),
+        ("return n", "wrong_answer", 0.0),
+        // No number can be subtracted from it.
+        ("return None", "wrong_answer", 0.0),
+        // What answers nothing earns less.
+        ("return n / 0", "raised", -0.06),
+        ("assert n > 5", "raised", -0.06),
+        ("return [0.5][n - 1]", "raised", 0.0),
+    ];
+    let item = |body: &str| serde_json::json!({"id": "half", "completion": format!("def half(n):\n    {body}")});
+    let items: String = expected.iter().map(|(body, ..)| format!("{}\n", item(body))).collect();
+    let output = program(dir.path()).args(["judge", "--env", "tasks.jsonl"]).write_stdin(items).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let judged = String::from_utf8(output.stdout).unwrap();
+    let judged: Vec<Value> = judged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(judged.len(), expected.len());
+    for (found, (body, verdict, reward)) in judged.iter().zip(expected) {
+        assert_eq!((&found["verdict"], &found["reward"]), (&verdict.into(), &reward.into()), "{body}: {found}");
+    }
+}

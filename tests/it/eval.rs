@@ -1,0 +1,101 @@
+//! Tests of `eval`: the same figures whatever computes them, on boards that are published or drawn.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{program, refused};
+use crate::score::{CYCLE, score};
+
+fn eval(directory: &Path, arguments: &[&str]) -> String {
+    let small = ["eval", "--samples", "20", "--games", "2", "--report-games", "3"];
+    let quick = ["--set", "sandbox.game_seconds=0.02", "--set", "rollout.max_completion_length=160"];
+    let output = program(directory).args([&small[..], &quick, arguments].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn eval_tells_the_same_whatever_the_workers_and_the_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let rivals = ["--against", "builtin", "--best-of", "24", "--json", "--boards", "published"];
+    let expected = eval(dir.path(), &[&rivals[..], &["--sequential"]].concat());
+    // 16 completions at a time instead of 64.
+    let batch = ["--set", "rollout.groups=2", "--set", "rollout.num_generations=8"];
+    assert_eq!(eval(dir.path(), &[&rivals[..], &["--parallel-rewards", "3"], &batch].concat()), expected);
+
+    let report: Value = serde_json::from_str(&expected).unwrap();
+    let [model, rival] = report["models"].as_array().unwrap().as_slice() else { panic!("{report}") };
+    assert_eq!(model, rival, "a model against itself");
+    let programs = model["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 20);
+    let scores: Vec<f64> = programs.iter().map(|program| program["mean_score"].as_f64().unwrap()).collect();
+    let mean = scores.iter().sum::<f64>() / 20.0;
+    assert!((model["mean_score"]["value"].as_f64().unwrap() - mean).abs() < 1e-9);
+    assert!(model["mean_score"]["low"].as_f64() < Some(mean) && model["mean_score"]["high"].as_f64() > Some(mean));
+    assert_eq!(model["best_of"]["1"], model["mean_score"]);
+    assert!(model["best_of"]["16"]["value"].is_number() && model["best_of"]["64"].is_null());
+    let best = programs.iter().max_by(|a, b| a["mean_score"].as_f64().partial_cmp(&b["mean_score"].as_f64()).unwrap());
+    assert_eq!(best.unwrap()["report_scores"].as_array().unwrap().len(), 3);
+    let best_of = &report["best_of"][0];
+    assert_eq!((best_of["samples"].as_u64(), report["best_of"].as_array().unwrap().len()), (Some(24), 1));
+    assert_eq!(best_of["program"]["scores"].as_array().unwrap().len(), 8);
+    assert_eq!(best_of["rungs"][3]["games"], 8);
+    assert_eq!(report["baselines"][2]["scores"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn boards_that_nobody_knows_are_drawn_recorded_and_played_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = ["--json", "--baselines", "greedy"];
+    let of =
+        |boards: &[&str]| -> Value { serde_json::from_str(&eval(dir.path(), &[&small[..], boards].concat())).unwrap() };
+    let (published, drawn, other) = (of(&["--boards", "published"]), of(&[]), of(&["--boards", "drawn"]));
+    assert_eq!(published["boards"], "published");
+    let salt = drawn["boards"].as_str().unwrap();
+    assert!(salt.len() == 32 && drawn["boards"] != other["boards"], "{salt}");
+    let greedy = |report: &Value| report["baselines"][0]["scores"].clone();
+    assert!(greedy(&drawn) != greedy(&published) && greedy(&drawn) != greedy(&other));
+    assert_eq!(of(&["--boards", salt]), drawn);
+
+    fs::write(dir.path().join("cycle.py"), CYCLE).unwrap();
+    let output = program(dir.path()).args(["score", "cycle.py", "--json"]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    let salt =
+        told.split("--boards ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_else(|| panic!("{told}"));
+    assert_eq!(salt.len(), 32, "{told}");
+    let again = program(dir.path()).args(["score", "cycle.py", "--json", "--boards", salt]).output().unwrap();
+    assert_eq!(String::from_utf8(again.stdout), String::from_utf8(output.stdout));
+    let published = score(dir.path(), &["cycle.py", "--json", "--boards", "published"]);
+    assert_eq!(published, score(dir.path(), &["cycle.py", "--json", "--seed", "0"]));
+    let said = refused(dir.path(), &["score", "cycle.py", "--boards", "mine"]);
+    assert!(said.contains("--boards") && said.contains("32 hexadecimal digits"), "{said}");
+}
+
+#[test]
+fn eval_shows_models_and_native_strategies_in_one_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = eval(dir.path(), &["--baselines", "greedy,cycle", "--parallel-rewards", "2"]);
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    for column in ["mean score", "median", "plays", "unique", ">=2324", ">=14815", "best tile"] {
+        assert!(row("   ").contains(column), "{text}");
+    }
+    for name in ["builtin", "cycle", "greedy", "snake"] {
+        assert!(row(name).len() > name.len(), "{text}");
+    }
+    assert!(!text.contains("random") && row("best@n ").contains("best@16"), "{text}");
+}
+
+#[test]
+fn eval_on_another_game_has_neither_tiles_nor_native_strategies() {
+    let dir = tempfile::tempdir().unwrap();
+    let game = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/2584.py").display().to_string();
+    let report: Value = serde_json::from_str(&eval(dir.path(), &["--env", &game, "--json"])).unwrap();
+    let model = &report["models"][0];
+    assert!(model["mean_score"]["value"].is_number() && model["best_of"]["16"]["value"].is_number(), "{model}");
+    assert!(model.get("reaches").is_none() && model.get("max_tile").is_none(), "{model}");
+    assert_eq!((report["baselines"].as_array().unwrap().len(), model["programs"][0].get("max_tile")), (0, None));
+    let said = refused(dir.path(), &["eval", "--env", &game, "--baselines", "greedy"]);
+    assert!(said.contains("--baselines with --env 2584"), "{said}");
+}
