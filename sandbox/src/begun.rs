@@ -12,6 +12,10 @@ use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits, Unloaded};
 /// Why an exact budget moves a program to the interpreter.
 pub(crate) const BEYOND_SHARE: &str = "more than the share of a budget within which CPython is certain to stay";
 
+/// Why closures that hold themselves move a program to the interpreter.
+pub(crate) const UNCOLLECTED: &str =
+    "more memory in all calls than CPython is certain to have before it collects garbage";
+
 /// What a program is loaded from.
 pub(crate) struct Begun {
     pub interpreter: Arc<Interpreter>,

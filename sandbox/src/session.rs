@@ -9,7 +9,7 @@
 
 use grpo_sandbox_compiled::{self as compiled, Stop};
 
-use crate::begun::{BEYOND_SHARE, Begun, out_of_fuel};
+use crate::begun::{BEYOND_SHARE, Begun, UNCOLLECTED, out_of_fuel};
 use crate::calls::Calls;
 use crate::interpreted::Interpreted;
 use crate::tiers::{Ending, MostFuel, Tiers, fuel_of};
@@ -43,7 +43,7 @@ impl Session {
     pub(crate) fn load(tiers: &Tiers, begun: Begun) -> Result<Session, Unloaded> {
         let interpreted = |begun: Begun| Ok(Session { run: Run::Interpreted(begun.interpreted()?) });
         let Some(session) = begun.compiled(tiers)? else { return interpreted(begun) };
-        let most_fuel = MostFuel::of_loading(session.gas_used());
+        let most_fuel = MostFuel::of_loading(session.gas_used(), session.bytes_unmade());
         if begun.ending == Ending::Exact && !most_fuel.is_within(&begun.limits) {
             tiers.left(&begun.source, BEYOND_SHARE)?;
             return interpreted(begun);
@@ -178,9 +178,14 @@ impl Compiled {
         self.calls.add(fuel_of(gas));
         match answer {
             Ok(answer) => {
-                self.most_fuel.add_call(arguments.len() + answer.len(), gas);
-                if self.begun.ending == Ending::Exact && !self.most_fuel.is_within(&self.begun.limits) {
-                    return self.left(BEYOND_SHARE);
+                self.most_fuel.add_call(arguments.len() + answer.len(), gas, self.session.bytes_unmade());
+                if self.begun.ending == Ending::Exact {
+                    if !self.most_fuel.is_within(&self.begun.limits) {
+                        return self.left(BEYOND_SHARE);
+                    }
+                    if !self.session.fits_uncollected() {
+                        return self.left(UNCOLLECTED);
+                    }
                 }
                 self.compare(function, arguments, &answer)?;
                 self.bytes += function.len() + arguments.len() + answer.len();

@@ -139,8 +139,12 @@ const FUEL_RATIO: u64 = 4;
 const COLLECTION_FUEL: u64 = 30_000_000;
 const TEXT_BYTE_FUEL: u64 = 5_000;
 
-/// The interpreter needs less than this many times the memory for the same values: for closures four times and 3 % more.
-const MEMORY_RATIO: u64 = 5;
+/// Most fuel that the interpreter takes to copy a byte of a text that grows and that something else has too.
+const COPIED_BYTE_FUEL: u64 = 2;
+
+/// The interpreter needs less than this many times the memory for the same values: for a captured integer of sixty bits, 52
+/// bytes for 8.
+const MEMORY_RATIO: u64 = 7;
 
 /// Memory that the interpreter needs to compile a byte of a source.
 const SOURCE_BYTE_MEMORY: u64 = 200;
@@ -163,15 +167,16 @@ pub(crate) struct MostFuel {
 }
 
 impl MostFuel {
-    /// For loading, which took so much gas.
-    pub fn of_loading(gas: u64) -> MostFuel {
-        let loading = gas.saturating_mul(FUEL_RATIO);
+    /// For loading, which took so much gas and may copy so many bytes that cost none.
+    pub fn of_loading(gas: u64, copied: u64) -> MostFuel {
+        let loading = most_fuel(gas, copied);
         MostFuel { last: loading, in_all: loading }
     }
 
-    /// Adds a call with so many bytes of arguments and answer, which took so much gas.
-    pub fn add_call(&mut self, text_bytes: usize, gas: u64) {
-        self.last = TEXT_BYTE_FUEL * text_bytes as u64 + gas.saturating_mul(FUEL_RATIO);
+    /// Adds a call with so many bytes of arguments and answer, which took so much gas and may copy so many bytes that cost
+    /// none.
+    pub fn add_call(&mut self, text_bytes: usize, gas: u64, copied: u64) {
+        self.last = (TEXT_BYTE_FUEL * text_bytes as u64).saturating_add(most_fuel(gas, copied));
         self.in_all = self.in_all.saturating_add(self.last);
     }
 
@@ -184,6 +189,10 @@ impl MostFuel {
     pub fn is_within(&self, limits: &Limits) -> bool {
         self.last.saturating_add(COLLECTION_FUEL) <= limits.call_fuel && self.in_all() <= limits.game_fuel
     }
+}
+
+fn most_fuel(gas: u64, copied: u64) -> u64 {
+    gas.saturating_mul(FUEL_RATIO).saturating_add(copied.saturating_mul(COPIED_BYTE_FUEL))
 }
 
 /// The fuel that gas stands for.

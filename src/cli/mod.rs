@@ -65,6 +65,7 @@ fn parsed<T: FromArgMatches>(command: Command, commit: Option<&'static str>) -> 
     let command = command.version(version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()));
     let parsed = command.clone().try_get_matches().and_then(|matches| T::from_arg_matches(&matches));
     parsed.map_err(|error| {
+        let error = arguments::help(&error, &command, &typed).unwrap_or(error);
         if let Some(meant) = arguments::meant(&error, &command, &typed) {
             return meant.report();
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::chat_model::{CHATML, write_model};
 use crate::program::{done, printed, program, refused};
 
 const AGES: &str = include_str!("tasks/ages.jsonl");
@@ -70,6 +71,30 @@ fn a_task_is_shown_as_a_model_sees_it_with_the_tests_that_it_does_not_see() {
     assert!(order.is_sorted(), "{order:?}\n{text}");
     let words = refused(dir.path(), &["tasks", "show", "ages.jsonl", "ago"]);
     assert!(words.contains("ages.jsonl: has no task \"ago\"") && words.contains("did you mean `age`?"), "{words}");
+    // These commands have no --env that a message could name.
+    for arguments in [["tasks", "show", "aegs.jsonl"], ["tasks", "honeypot", "aegs.jsonl"]] {
+        let words = refused(dir.path(), &arguments);
+        assert!(words.contains("error: aegs.jsonl: ") && words.contains("did you mean `ages.jsonl`?"), "{words}");
+    }
+}
+
+#[test]
+fn a_task_is_shown_for_a_model_to_which_another_one_is_too_long() {
+    let dir = tempfile::tempdir().unwrap();
+    write_model(&dir.path().join("M"), Some(CHATML));
+    let task = |id: &str, words: &str| {
+        let tests = serde_json::json!([{"args": [1, 2], "expected": 3}]);
+        serde_json::json!({"id": id, "prompt": words, "entry_point": "add", "tests": tests}).to_string()
+    };
+    let tasks = [task("short", "Add."), task("long", &"Add the numbers. ".repeat(5000))];
+    fs::write(dir.path().join("tasks.jsonl"), tasks.join("\n")).unwrap();
+    let shown = |id: &str| {
+        let model = ["--model", "M", "--set", "rollout.max_completion_length=12"];
+        printed(dir.path(), &[&["tasks", "show", "tasks.jsonl", id][..], &model].concat())
+    };
+    let (short, long) = (shown("short"), shown("long"));
+    assert!(short.contains("--- as M reads it: ") && !short.contains("too long"), "{short}");
+    assert!(long.contains(" tokens; too long: at most 2036 fit beside a completion\n"), "{}", &long[..200]);
 }
 
 #[test]

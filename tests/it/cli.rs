@@ -1,8 +1,11 @@
 //! Tests of the command line: messages, exit codes, and the configuration that is printed.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use crate::program::{done, program, refused};
+use crate::runs;
 
 #[test]
 fn servers_go_with_the_preset_of_a_language_model_and_are_refused_where_every_weight_is_trained() {
@@ -32,6 +35,7 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["config", "--preset", "huge"], &["huge", "builtin", "llm"]),
         (&["train", "--resume"], &["--resume", "no run with a checkpoint is called runs/train-001, -002, ..."]),
         (&["train", "--resume", "nowhere"], &["nowhere"]),
+        (&["monitor", "--csv", "nowhere/gpu.csv"], &["--csv nowhere/gpu.csv: no such directory: nowhere"]),
         (&["train", "--model", "nowhere.gguf"], &["error: --model nowhere.gguf: No such file"]),
         (&["train", "--model", "/nowhere"], &["error: --model /nowhere: no such file or directory, and not"]),
         (&["train", "--env", "."], &["holds `env.toml` (`grpo-2048 tasks new DIR` writes one)"]),
@@ -177,4 +181,23 @@ fn what_prints_without_end_ends_with_its_reader() {
         .unwrap();
     assert!(ended.success(), "{ended}");
     assert!(fs::read_to_string(dir.path().join("first")).unwrap().starts_with("# asked for "));
+}
+
+#[test]
+fn a_signal_before_the_first_step_ends_a_run_at_once_with_nothing_written() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    // The reward check takes seconds, for which nobody waits who has asked to stop.
+    let check = ["--set", "train.preflight=true", "--set", "train.game_seconds=1", "--set", "sandbox.game_seconds=1"];
+    for dry in [&["--dry-run"][..], &[]] {
+        let mut child = runs::train(&dir, &[&check[..], dry].concat()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains("checking the reward")), "{dry:?}");
+        assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+        let said: Vec<String> = lines.collect();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{dry:?}: {said:?}");
+        assert!(said.contains(&"interrupted before the first step: nothing has been written".to_owned()), "{said:?}");
+        let goes_on = |line: &String| line.contains("stopping after") || line.starts_with("reward check:");
+        assert!(!said.iter().any(goes_on) && !dir.exists(), "{dry:?}: {said:?}");
+    }
 }

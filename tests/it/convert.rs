@@ -21,12 +21,23 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     assert!(
         words.contains("dropped 1: is no call with literals compared with a literal: `assert other(1) == 3` (2)\n")
     );
-    assert!(words.contains("dropped 1: fields of no known set ('instruction'); there are: EvalPlus"), "{words}");
+    assert!(words.contains("dropped 1: fields of no known set ('instruction') (row 3)\n"), "{words}");
+    assert!(words.contains("known sets are: EvalPlus (entry_point, "), "{words}");
     let written = fs::read_to_string(dir.path().join("mbpp.tasks.jsonl")).unwrap();
     let expected = r#"{"id":"1","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}],"reference":"def add(a, b): return a + b"}"#;
     assert_eq!(written, format!("{expected}\n"));
     fs::write(dir.path().join("none.jsonl"), rows[2]).unwrap();
-    assert!(refused(dir.path(), &["tasks", "convert", "none.jsonl"]).contains("none of 1 row became a task"));
+    let none = refused(dir.path(), &["tasks", "convert", "none.jsonl"]);
+    assert!(none.contains("none of 1 row became a task") && none.contains("hint: known sets are: EvalPlus"), "{none}");
+    // Tasks have different keys, and are told once.
+    let tasks = [
+        r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": [1, 2], "expected": 3}]}"#,
+        r#"{"id": "two", "prompt": "Print 2.", "tests": [{"stdin": "", "expected": "2"}], "split": "held_out"}"#,
+    ];
+    fs::write(dir.path().join("own.jsonl"), tasks.join("\n")).unwrap();
+    let own = refused(dir.path(), &["tasks", "convert", "own.jsonl"]);
+    assert!(own.contains("dropped 2: a task already, which --env takes as it is (add, two)"), "{own}");
+    assert!(!own.contains("known sets"), "{own}");
     assert!(
         refused(dir.path(), &["tasks", "convert", "mbpp.jsonl", "--output", "./mbpp.jsonl"]).contains("to convert")
     );

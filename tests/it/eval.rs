@@ -5,8 +5,25 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::chat_model::{CHATML, write_model};
 use crate::program::{program, refused};
 use crate::score::{CYCLE, score};
+
+/// A game whose rules fail at the first move.
+const BROKEN: &str = r#""""Write play(state)."""
+ENTRY = "play(state)"
+SCALE = 1
+ANCHOR = 1
+MOVES = 5
+
+def reset():
+    return 0
+
+def step(move):
+    return 1 // 0, 0, True
+
+REFERENCES = {1: "def play(state): return 1", 2: "def play(state): return 2"}
+"#;
 
 fn eval(directory: &Path, arguments: &[&str]) -> String {
     let small = ["eval", "--samples", "20", "--games", "2", "--report-games", "3"];
@@ -98,4 +115,23 @@ fn eval_on_another_game_has_neither_tiles_nor_native_strategies() {
     assert_eq!((report["baselines"].as_array().unwrap().len(), model["programs"][0].get("max_tile")), (0, None));
     let said = refused(dir.path(), &["eval", "--env", &game, "--baselines", "greedy"]);
     assert!(said.contains("--baselines with --env 2584"), "{said}");
+}
+
+#[test]
+fn what_is_refused_is_refused_before_boards_are_told_and_before_a_model_is_evaluated() {
+    let dir = tempfile::tempdir().unwrap();
+    let game = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/snake.py").display().to_string();
+    // The built-in model writes players of 2048 alone.
+    let said = refused(dir.path(), &["eval", "--env", &game]);
+    assert!(said.contains("name a language model with --model") && !said.contains("boards: "), "{said}");
+    write_model(&dir.path().join("M"), Some(CHATML));
+    let quick = ["--samples", "1", "--set", "rollout.max_completion_length=12"];
+    let rivals = ["eval", "--env", &game, "--model", "M", "--against", "builtin"];
+    let said = refused(dir.path(), &[&rivals[..], &quick].concat());
+    assert!(said.contains("name a language model with --model") && !said.contains("sampling"), "{said}");
+    // A game whose rules fail is found out when it is played.
+    fs::write(dir.path().join("broken.py"), BROKEN).unwrap();
+    fs::write(dir.path().join("player.py"), "def play(state):\n    return 1\n").unwrap();
+    let said = refused(dir.path(), &["score", "player.py", "--env", "broken.py"]);
+    assert!(said.contains("broken.py") && !said.contains("boards: "), "{said}");
 }

@@ -17,6 +17,19 @@ fn help_teaches_the_defaults_and_the_two_modes() {
     }
 }
 
+#[test]
+fn who_asks_for_help_gets_it_whatever_else_is_wrong_with_the_flags() {
+    let dir = tempfile::tempdir().unwrap();
+    for (wrong, asked) in [
+        (&["play", "--env", "E", "x.py", "--help"][..], &["play", "--help"][..]),
+        (&["tasks", "show", "--nonsense", "-h"][..], &["tasks", "show", "-h"][..]),
+    ] {
+        assert_eq!(printed(dir.path(), wrong), printed(dir.path(), asked), "{wrong:?}");
+    }
+    // Behind two dashes it is no flag.
+    assert!(refused(dir.path(), &["play", "--env", "E", "--", "--help"]).contains("shows boards of 2048"));
+}
+
 /// The commands that `--help` lists.
 fn commands(directory: &Path) -> Vec<String> {
     let help = printed(directory, &["--help"]);

@@ -34,6 +34,14 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
         (&["train", "--max-completion_length", "9"], "hint: say --max-completion-length"),
         (&["train", "--max-steps", "5"], "hint: say --steps 5"),
         (&["train", "--model_name_or_path", "x"], "hint: say --model x"),
+        // What is said to be copied is quoted for a shell.
+        (&["train", "--model_name_or_path", "my model"], "hint: say --model 'my model'"),
+        (&["train", "--epsilon", "a b"], "hint: say --set 'grpo.epsilon=a b'"),
+        (&["train", "--set", "env=my tasks.jsonl"], "--env 'my tasks.jsonl' or --set 'environment.env=my tasks.jsonl'"),
+        // Two letters in each other's place, with settings and without.
+        (&["train", "--evn", "x"], "hint: did you mean `--env`?"),
+        (&["check", "--evn=x"], "hint: did you mean `--env`?"),
+        (&["corpus", "--sede", "3"], "'--seed'"),
         (&["train", "--epsilon", "0.1"], "hint: say --set grpo.epsilon=0.1 --set grpo.epsilon_high=0.1 (TRL's upper"),
         (&["train", "--scale_rewards", "false"], "hint: say --set grpo.scale_rewards=none"),
         (

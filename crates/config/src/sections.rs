@@ -170,7 +170,7 @@ pub struct SandboxConfig {
     pub game_seconds: f64,
     /// Maximum share of a game's budget for one call, above 0, at most 1. A call that uses more counts as hung.
     pub call_share: f64,
-    /// Memory of a program, in MiB, including the 13 of the interpreter.
+    /// Memory of a program, in MiB, including the 20 of the interpreter.
     pub memory_mib: u64,
 }
 

@@ -1,6 +1,11 @@
 //! Names of an environment's figures, and the format of its scores.
 
+use std::collections::BTreeSet;
+
 use grpo_base::plural::percent;
+
+/// Most decimals that are added to tell scores apart.
+const FINER_MAX: usize = 4;
 
 /// The kind of environment, for wording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,12 +78,28 @@ impl Labels {
 
     /// Formats a score.
     pub fn written(self, score: f64) -> String {
-        match self {
-            Labels::Tests => percent(score),
-            Labels::Game if score.abs() < 10.0 => format!("{score:.2}"),
-            Labels::Game if score.abs() < 100.0 => format!("{score:.1}"),
-            Labels::Board | Labels::Game => format!("{score:.0}"),
-        }
+        self.written_finer(score, 0)
+    }
+
+    /// Formats a score with so many decimals more, where it is one of a game other than 2048.
+    pub fn written_finer(self, score: f64, more: usize) -> String {
+        let decimals = match self {
+            Labels::Tests => return percent(score),
+            Labels::Game if score.abs() < 10.0 => 2 + more,
+            Labels::Game if score.abs() < 100.0 => 1 + more,
+            Labels::Game => more,
+            Labels::Board => 0,
+        };
+        format!("{score:.decimals$}")
+    }
+
+    /// Decimals to add so that scores beside each other look different where they are. What an evaluator gives is often just
+    /// below 1.
+    pub fn finer(self, scores: &[f64]) -> usize {
+        let different =
+            |more| scores.iter().map(|score| self.written_finer(*score, more)).collect::<BTreeSet<_>>().len();
+        let most = different(FINER_MAX);
+        (0..FINER_MAX).find(|more| different(*more) >= most).unwrap_or(FINER_MAX)
     }
 
     /// Whether games have tiles.
@@ -99,5 +120,22 @@ mod tests {
         );
         assert_eq!([47.34, 2310.4].map(|score| Labels::Board.written(score)), ["47", "2310"]);
         assert_eq!([0.0, 0.625, 1.0].map(|share| Labels::Tests.written(share)), ["0%", "63%", "100%"]);
+    }
+
+    #[test]
+    fn scores_beside_each_other_have_the_digits_by_which_they_differ() {
+        for (scores, expected) in [
+            (vec![0.9912, 0.9948, 0.0], vec!["0.991", "0.995", "0.000"]),
+            (vec![2310.4, 2310.4, 47.3], vec!["2310", "2310", "47.3"]),
+            (vec![2310.41, 2310.44], vec!["2310.41", "2310.44"]),
+            // The last bits of a sum are no difference.
+            (vec![0.3, 0.1 + 0.2], vec!["0.30", "0.30"]),
+            (vec![], vec![]),
+        ] {
+            let more = Labels::Game.finer(&scores);
+            let written: Vec<String> = scores.iter().map(|score| Labels::Game.written_finer(*score, more)).collect();
+            assert_eq!(written, expected);
+        }
+        assert_eq!([Labels::Board, Labels::Tests].map(|labels| labels.finer(&[0.991, 0.992])), [0, 0]);
     }
 }

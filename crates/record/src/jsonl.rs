@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Event, Sink, SinkError};
+use super::{EvaluationRecord, Event, Sink, SinkError};
 use crate::files;
 
 /// Name of the file in the output directory.
@@ -25,12 +25,26 @@ impl JsonlSink {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(SinkError::at(path)(error)),
         };
-        let kept = lines_up_to(&text, step);
+        JsonlSink::keeping(path, &text, lines_up_to(&text, step))
+    }
+
+    /// Continues the file `path`, which has `text`, after these lines of it.
+    fn keeping(path: &Path, text: &[u8], kept: Vec<u8>) -> Result<JsonlSink, SinkError> {
         if kept.len() != text.len() {
             files::write_whole(path, &kept).map_err(SinkError::at(path))?;
         }
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(SinkError::at(path))?;
         Ok(JsonlSink { open: Some((path.to_owned(), file)) })
+    }
+
+    /// Removes the line of an evaluation after `step`: a process that made it and ended before it was in a checkpoint has
+    /// left it, and it is made again.
+    fn forget_evaluation(&mut self, step: usize) -> Result<(), SinkError> {
+        let Some((path, _)) = self.open.take() else { return Ok(()) };
+        let text = fs::read(&path).map_err(SinkError::at(&path))?;
+        let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_evaluation(line, step));
+        *self = JsonlSink::keeping(&path, &text, lines.flatten().copied().collect())?;
+        Ok(())
     }
 
     fn line(&mut self, record: &impl serde::Serialize) -> Result<(), SinkError> {
@@ -51,7 +65,10 @@ impl Sink for JsonlSink {
                 Ok(())
             }
             Event::StepDone(record) => self.line(record),
-            Event::Evaluated(record) => self.line(record),
+            Event::Evaluated(record) => {
+                self.forget_evaluation(record.step)?;
+                self.line(record)
+            }
             _ => Ok(()),
         }
     }
@@ -69,9 +86,15 @@ fn lines_up_to(text: &[u8], step: usize) -> Vec<u8> {
     kept
 }
 
+/// Whether a line is that of the evaluation after `step`. Lines begin with their step, so that others need not be read.
+fn is_evaluation(line: &[u8], step: usize) -> bool {
+    let begins = format!("{{\"step\":{step},");
+    line.starts_with(begins.as_bytes()) && serde_json::from_slice::<EvaluationRecord>(line).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::StepRecord;
+    use super::super::{RunHeader, StepRecord};
     use super::*;
 
     fn step(step: usize) -> StepRecord {
@@ -99,5 +122,26 @@ mod tests {
         fs::write(&path, "{\"step\":1}\n{\"step\":2").unwrap();
         drop(JsonlSink::open(&path, 2).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"step\":1}\n");
+    }
+
+    #[test]
+    fn an_evaluation_that_no_checkpoint_has_is_replaced_when_it_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let header = RunHeader { output_dir: dir.path().to_owned(), resumed_from: 1, ..RunHeader::default() };
+        let evaluation = |step, reward| EvaluationRecord { step, reward, ..EvaluationRecord::default() };
+        for reward in [0.25, 0.5] {
+            let mut sink = JsonlSink::default();
+            sink.note(&Event::RunStarted(&header)).unwrap();
+            sink.note(&Event::Evaluated(&evaluation(0, 0.0))).unwrap();
+            sink.note(&Event::Evaluated(&evaluation(1, reward))).unwrap();
+            sink.note(&Event::StepDone(&step(1))).unwrap();
+        }
+        let text = fs::read_to_string(dir.path().join(METRICS_FILE)).unwrap();
+        let of = |key: &str| -> Vec<f64> {
+            let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+            lines.filter_map(|line| line[key].as_f64()).collect()
+        };
+        assert_eq!(of("eval_reward"), [0.0, 0.5], "{text}");
+        assert_eq!(of("reward"), [0.1, 0.1], "steps stay: {text}");
     }
 }

@@ -12,7 +12,8 @@ pub struct UpdateRecord {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub grad_norm: Option<f64>,
     pub learning_rate: f64,
-    /// Mean entropy of the policy's distributions at completion tokens, in nats per token.
+    /// Mean entropy of the policy's distributions at completion tokens, at the temperature of sampling and before `top_k`,
+    /// `top_p` and `min_p`, in nats per token.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub entropy: Option<f64>,
     /// Weight of the entropy bonus in advantage per nat.

@@ -33,6 +33,8 @@ impl<'a> TensorBoardSink<'a> {
     fn start(&mut self, output_dir: &Path, resumed_from: usize) -> Result<(), SinkError> {
         let directory = output_dir.join(TENSORBOARD_DIR);
         fs::create_dir_all(&directory).map_err(SinkError::at(&directory))?;
+        // A run that was killed before its second checkpoint goes on from step 0, and has written of later steps.
+        let goes_on = fs::read_dir(&directory).map_err(SinkError::at(&directory))?.next().is_some();
         let begun = (self.clock)();
         // TensorBoard reads files in the order of their names, so a newer file needs a greater name.
         let name = format!("events.out.tfevents.{:010}.grpo-2048.{resumed_from:06}", begun as u64);
@@ -46,7 +48,7 @@ impl<'a> TensorBoardSink<'a> {
         session.varint(1, SESSION_START);
         let mut restart = Message::default();
         restart.double(1, begun).varint(2, resumed_from as u64 + 1).message(7, &session);
-        if resumed_from > 0 { self.record(&restart) } else { Ok(()) }
+        if goes_on { self.record(&restart) } else { Ok(()) }
     }
 
     /// Writes one event with a scalar for each number of the record.

@@ -138,7 +138,12 @@ EXPORT(end_call) void end_call(void) {
   state.paid = state.touched < NURSERY + PAGE ? state.touched : NURSERY + PAGE;
   state.log = 0;
   state.joined = state.joined_max = 0;
+  state.unmade = 0;
 }
+
+// What a call has made, before it ends, and what of that CPython may make alone.
+EXPORT(bytes_made) uint64_t bytes_made(void) { return state.top - NURSERY + state.unmade; }
+EXPORT(bytes_unmade) uint64_t bytes_unmade(void) { return state.unmade; }
 
 // Before a call: the host has written values up to here.
 EXPORT(begin_call) void begin_call(uint32_t top) {

@@ -108,6 +108,9 @@ static Value make_text(const char *from, uint32_t length) {
 // `text += more` grow in place.
 static Value extended_text(Sequence *left, Sequence *right) {
   charge(JOIN_TEXTS_GAS + (uint64_t)right->length * COPIED_GAS);
+  // A text that something else has too, such as a list, stays and is copied there; nobody knows here what has it.
+  state.unmade += left->length;
+  expect_room(0);
   memcpy((void *)state.joined, text(right), right->length);
   state.joined += right->length;
   Sequence *made = (Sequence *)allocate(sizeof(Sequence));

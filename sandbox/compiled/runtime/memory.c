@@ -12,6 +12,10 @@ static struct {
   uint32_t touched, size;
   // Bytes that values may have, old and new.
   uint32_t limit;
+  // Bytes of this call that CPython may have and that were not made here. They count as values.
+  uint64_t unmade;
+  // Most characters of what is being printed.
+  uint64_t printed;
   // Where old objects begin and end.
   uint32_t old_start, old_end;
   // Variables at the top level.
@@ -51,9 +55,18 @@ INLINE char *text(Sequence *of) { return (char *)of->items; }
 INLINE uint32_t kind_of(Value value) { return is_pointer(value) ? sequence(value)->kind : NO_OBJECT; }
 INLINE int is_row(uint32_t kind) { return kind == LIST || kind == TUPLE; }
 
+// Bytes that count if the nursery is in use up to an address.
+INLINE uint64_t counted(uint64_t top) { return top - NURSERY + (state.old_end - state.old_start) + state.unmade; }
+
+// Gives up where so many bytes more would not fit, which CPython makes and nobody here.
+static void expect_room(uint64_t bytes) {
+  if (counted(state.top) + bytes > state.limit)
+    give_up(NO_MEMORY);
+}
+
 // Pays for the nursery up to an address, and has memory reach so far.
 COLD static void extend(uint64_t needed) {
-  if (needed - NURSERY + (state.old_end - state.old_start) > state.limit)
+  if (counted(needed) > state.limit)
     give_up(NO_MEMORY);
   uint32_t pages = (needed - state.paid + PAGE - 1) / PAGE;
   charge((uint64_t)pages * PAGE_GAS);

@@ -283,14 +283,21 @@ EXPORT(py_to_string) Value py_to_string(Value value) {
   return value;
 }
 
+// Most characters that print a number, a range or brackets, with what follows; and a character of a text within quotes.
+#define PRINTED_ITEM 64
+#define PRINTED_CHARACTER 4
+
 // Gives up if printing a value might raise: it nests deep, perhaps for ever.
 static void check_printable(Value value, int nesting) {
   if (nesting > NESTING_MAX)
     give_up(TOO_DEEP);
   charge(PRINT_GAS);
+  state.printed += PRINTED_ITEM;
   uint32_t kind = kind_of(value);
-  if (kind == STRING)
+  if (kind == STRING) {
     charge((uint64_t)sequence(value)->length * CHANGED_GAS);
+    state.printed += (uint64_t)sequence(value)->length * PRINTED_CHARACTER;
+  }
   if (kind == VIEW)
     check_printable(((View *)address(value))->dict, nesting);
   if (is_row(kind))
@@ -303,4 +310,9 @@ static void check_printable(Value value, int nesting) {
     }
 }
 
-EXPORT(py_check_printable) void py_check_printable(Value value) { check_printable(value, 0); }
+// CPython makes a text of all of it, which has to fit there.
+EXPORT(py_check_printable) void py_check_printable(Value value) {
+  state.printed = 0;
+  check_printable(value, 0);
+  expect_room(state.printed);
+}

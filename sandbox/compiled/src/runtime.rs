@@ -20,7 +20,8 @@ pub(crate) const STACK: usize = 1 << 20;
 pub(crate) const STACK_NEEDED: usize = STACK + (256 << 10);
 
 /// What the runtime exports that no compiled code calls.
-const FOR_THE_HOST: [&str; 5] = ["_initialize", "prepare", "end_call", "character_strings", "nursery_start"];
+const FOR_THE_HOST: [&str; 7] =
+    ["_initialize", "prepare", "bytes_made", "bytes_unmade", "end_call", "character_strings", "nursery_start"];
 
 /// What all programs share.
 pub(crate) struct Shared {

@@ -47,9 +47,15 @@ pub struct CompiledSession {
     reason: Global,
     call: TypedFunc<(u32, i64, u32), i64>,
     end_call: TypedFunc<(), ()>,
+    bytes_made: TypedFunc<(), u64>,
+    bytes_unmade: TypedFunc<(), u64>,
     program: CompiledProgram,
     limits: GasLimits,
     gas_used: u64,
+    /// Bytes that loading and all calls made, where closures may hold themselves.
+    made: u64,
+    /// Bytes that CPython may have copied in the last call, or in loading, and that were not copied here.
+    unmade: u64,
     /// Nothing is known any more of what the instance holds.
     finished: bool,
 }
@@ -85,10 +91,14 @@ impl CompiledSession {
             reason: runtime.get_global(&mut store, "reason").ok_or_else(|| missing("reason"))?,
             call: instance.get_typed_func(&mut store, "call").map_err(machine)?,
             end_call: runtime.get_typed_func(&mut store, "end_call").map_err(machine)?,
+            bytes_made: runtime.get_typed_func(&mut store, "bytes_made").map_err(machine)?,
+            bytes_unmade: runtime.get_typed_func(&mut store, "bytes_unmade").map_err(machine)?,
             store,
             program: program.clone(),
             limits: *limits,
             gas_used: 0,
+            made: 0,
+            unmade: 0,
             finished: false,
         };
         let prepare = runtime.get_typed_func::<(u32, u32, u32, u32, u64), ()>(&mut session.store, "prepare");
@@ -97,7 +107,7 @@ impl CompiledSession {
         let load = instance.get_typed_func::<(), ()>(&mut session.store, "init").map_err(machine)?;
         session.spend(LOAD_GAS + emission.tokens * TOKEN_GAS, |session| {
             load.call(&mut session.store, ())?;
-            session.end_call.call(&mut session.store, ())
+            session.end()
         })?;
         Ok(session)
     }
@@ -118,6 +128,26 @@ impl CompiledSession {
         self.gas_used
     }
 
+    /// Whether all calls together made no more than fits, where that counts: CPython keeps a closure that holds itself, and
+    /// all that it captured, until it collects garbage, which may be after the last call.
+    pub fn fits_uncollected(&self) -> bool {
+        self.made <= self.limits.memory_bytes
+    }
+
+    /// Bytes that CPython may have copied in the last call, or in loading, and that cost no gas: of texts that grew in place.
+    pub fn bytes_unmade(&self) -> u64 {
+        self.unmade
+    }
+
+    /// Ends loading, or a call.
+    fn end(&mut self) -> wasmtime::Result<()> {
+        self.unmade = self.bytes_unmade.call(&mut self.store, ())?;
+        if self.program.compiled.emission.has_cycles {
+            self.made = self.made.saturating_add(self.bytes_made.call(&mut self.store, ())?);
+        }
+        self.end_call.call(&mut self.store, ())
+    }
+
     fn answer(&mut self, function: &str, arguments: &str) -> Result<String, Stop> {
         let program = self.program.clone();
         let interface = &program.compiled.shared.interface;
@@ -134,7 +164,7 @@ impl CompiledSession {
         self.spend(CALL_GAS + written.image.len() as u64 * ARGUMENT_GAS, |session| {
             let value = session.call.call(&mut session.store, (number as u32, written.value, top))?;
             let text = values::read(session.memory.data(&session.store), value);
-            session.end_call.call(&mut session.store, ())?;
+            session.end()?;
             Ok(text)
         })?
         .map_err(|reason| Stop::GivenUp { reason })

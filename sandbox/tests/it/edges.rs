@@ -392,6 +392,9 @@ const SHAPES: &[&str] = &[
     "stored(n)",
     "joined(n)",
     "nested(n)",
+    "closures(n)",
+    "beginnings(n)",
+    "printed(n)",
 ];
 
 /// A program whose `f` makes so many things and lets go of them, and whose `g` keeps them.
@@ -402,6 +405,12 @@ fn keeps(shape: &str) -> String {
          def stored(n):\n    d = {{}}\n    for i in range(n):\n        d[i * 7] = i + 2 ** 60\n    return d\n\
          def joined(n):\n    return ','.join([str(i) for i in range(n)])\n\
          def nested(n):\n    x = []\n    for i in range(n):\n        x = [x, i]\n    return x\n\
+         def many(a, b, c, d, e, k):\n    def add(v):\n        return v + a + b + c + d + e + k\n    return add\n\
+         def closures(n):\n    x = []\n    for i in range(n):\n        z = i + 2 ** 60\n        \
+         x.append(many(z, z + 1, z + 2, z + 3, z + 4, z + 5))\n    return x\n\
+         def beginnings(n):\n    t = ''\n    x = []\n    for i in range(n):\n        t += 'c'\n        x.append(t)\n    \
+         return x\n\
+         def printed(n):\n    x = ['a' * 1000] * n\n    print(x)\n    return [n]\n\
          def f(n):\n    y = {shape}\n    return 1 if y else 0\n\
          def g(n):\n    kept.append({shape})\n    return len(kept)\n"
     )
@@ -444,6 +453,27 @@ fn expect_what_fits_compiled_to_fit(memory_bytes: u64) {
             assert!(fits(&TIERS[0], most), "{most} of {shape}, {calls} calls");
         }
     }
+}
+
+/// CPython copies a text that grows where a list has it too, which costs compiled code nothing.
+#[test]
+fn beginnings_of_a_text_at_the_edge_of_a_budget_end_as_in_the_interpreter() {
+    let source = "def f(n):\n    t = ''\n    x = []\n    p = 'c' * 1000\n    for i in range(n):\n        t += p\n        \
+                  x.append(t)\n    return len(x)\n";
+    expect_the_same(std::iter::once(Program { source: source.to_owned(), calls: vec!["[150]".to_owned(); 20] }));
+}
+
+#[test]
+fn what_cpython_has_not_collected_counts() {
+    // Each call leaves a closure that holds itself and a list: 3 MiB of 44.
+    let source = "def f(n):\n    kept = [0] * n\n    def go(i):\n        return go(i - 1) if i else len(kept)\n    return go(3)\n";
+    let program = Program { source: source.to_owned(), calls: vec!["[800000]".to_owned(); 20] };
+    let limits = Limits { memory_bytes: MEMORY / 2, ..AMPLE };
+    let [interpreter, auto] = [0, 1].map(|tier| answers(&TIERS[tier], &program, &limits));
+    assert!(interpreter.iter().any(Result::is_err), "all of it fits");
+    assert_eq!(auto, interpreter);
+    let mut session = TIERS[1].load_exact(source, 7, &limits).unwrap();
+    assert!(session.call("f", "[800000]").is_ok() && session.is_compiled(), "one call fits compiled");
 }
 
 /// How much fuel the interpreter takes for each body, as a multiple of what its gas converts to.

@@ -50,16 +50,20 @@ impl Boards {
         }
     }
 
-    /// The salt of the boards, empty for published ones. A salt that is drawn is printed.
-    pub fn salt(self, console: &Console) -> Result<String, CliError> {
+    /// The salt of the boards, empty for published ones.
+    pub fn salt(&self) -> Result<String, CliError> {
         match self {
             Boards::Published => Ok(String::new()),
-            Boards::Again(salt) => Ok(salt),
-            Boards::Drawn => {
-                let salt = board_salt()?;
-                console.print(&format!("boards: drawn now (--boards {salt} repeats them)"));
-                Ok(salt)
-            }
+            Boards::Again(salt) => Ok(salt.clone()),
+            Boards::Drawn => board_salt(),
+        }
+    }
+
+    /// Says how the boards are had again, where they were drawn with this salt. A command says so once it has not refused its
+    /// input: there is nothing to repeat before.
+    pub fn tell(&self, salt: &str, console: &Console) {
+        if *self == Boards::Drawn {
+            console.print(&format!("boards: drawn now (--boards {salt} repeats them)"));
         }
     }
 }

@@ -10,4 +10,4 @@ pub use boards::Boards;
 pub use flags::{Flags, WorkerArgs, text_path, with_defaults};
 pub use source::{Base, SourceArgs, settled};
 pub use terminal::{TerminalArgs, color};
-pub use unknown_flag::meant;
+pub use unknown_flag::{help, meant};

@@ -151,7 +151,12 @@ fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
     match (error, with_key(&name)) {
         (ConfigError::UnknownKey { origin, key, .. }, Some((flag, full))) if !key.contains('.') => CliError::user_hint(
             format!("{origin}: unknown key `{key}`"),
-            format!("say --{} {value} or --set {full}={value}", flag.replace('_', "-")),
+            format!(
+                "say --{} {} or --set {}",
+                flag.replace('_', "-"),
+                shell::quoted(value),
+                shell::quoted(format_args!("{full}={value}"))
+            ),
         ),
         (error, _) => error.into(),
     }

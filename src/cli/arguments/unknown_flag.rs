@@ -8,6 +8,7 @@ use super::flags::{argument_of, plain, with_key};
 use crate::cli::said::CliError;
 use crate::config::trl::{self, TrlAnswer};
 use crate::config::{ConfigError, Layers, keys, known_as, nearest};
+use crate::shell;
 
 /// Flags whose setting a command refuses: command, flag, why, what to do.
 const REFUSED: [(&str, &str, &str, &str); 2] = [
@@ -19,6 +20,24 @@ const REFUSED: [(&str, &str, &str, &str); 2] = [
     ),
     ("corpus", "--env", "`corpus` writes players of 2048, and nothing else", "leave it away"),
 ];
+
+/// The help of a command, where a line asks for it behind a flag that does not exist: the parser ends at the first of the two.
+pub fn help(error: &Error, command: &Command, typed: &[String]) -> Option<Error> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let words = typed.iter().take_while(|word| *word != "--");
+    let asks = words.clone().find(|word| ["--help", "-h"].contains(&word.as_str()))?;
+    let (mut reached, mut line) = (command, vec![typed.first()?]);
+    for word in words.skip(1) {
+        if let Some(next) = reached.find_subcommand(word) {
+            reached = next;
+            line.push(word);
+        }
+    }
+    line.push(asks);
+    command.clone().try_get_matches_from(line).err()
+}
 
 /// The error for an unknown flag that has the name of a setting, with what to say instead; `None` where the parser's
 /// own message stands. Only commands with `--set` have settings.
@@ -46,18 +65,37 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
         return Some(CliError::user_hint(format!("{flag}: {why}"), *hint));
     }
     let has = |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
-    let name = flag.strip_prefix("--")?.replace('-', "_");
+    let long = flag.strip_prefix("--")?;
+    let unknown = || format!("{flag}: `{}` has no such flag", command.get_name());
+    if error.get(ContextKind::SuggestedArg).is_none()
+        && let Some(near) = transposed(command, long)
+    {
+        return Some(CliError::user_hint(unknown(), format!("did you mean `--{near}`?")));
+    }
+    let name = long.replace('-', "_");
     if !has("set") {
         return None;
     }
     let following = typed.get(place + 1).filter(|word| !word.starts_with("--")).map(String::as_str);
     let value = typed[place].split_once('=').map(|(_, value)| value).or(following);
     let say = |key: &str, value: &str| match argument_of(key).map(|name| name.replace('_', "-")) {
-        Some(long) if has(&long) => format!("--{long} {value}"),
-        _ => format!("--set {key}={value}"),
+        Some(long) if has(&long) => format!("--{long} {}", shell::quoted(value)),
+        _ => format!("--set {}", shell::quoted(format_args!("{key}={value}"))),
     };
     let hint = hint(command, &name, value, &say)?;
-    Some(CliError::user_hint(format!("{flag}: `{}` has no such flag", command.get_name()), hint))
+    Some(CliError::user_hint(unknown(), hint))
+}
+
+/// The flag of a command that was typed with two neighbouring letters in each other's place. In a short name, to the parser two
+/// letters are wrong then, and too much to suggest it.
+fn transposed<'a>(command: &'a Command, typed: &str) -> Option<&'a str> {
+    let is_meant = |long: &&str| {
+        let (long, typed) = (long.as_bytes(), typed.as_bytes());
+        let swapped = |at: usize| (long[at - 1], long[at]) == (typed[at], typed[at - 1]);
+        let equal = |at: usize| long[..at - 1] == typed[..at - 1] && long[at + 1..] == typed[at + 1..];
+        long.len() == typed.len() && (1..long.len()).any(|at| swapped(at) && equal(at))
+    };
+    command.get_arguments().filter_map(|argument| argument.get_long()).find(is_meant)
 }
 
 /// The error for a value that is no whole number of the type of its argument, where the parser's message speaks of types.

@@ -245,13 +245,15 @@ impl ExportArgs {
 
     fn summary(&self, config: &Config, exported: &Exported) -> String {
         let dir = self.output_dir.display();
+        // A text of JSON is one of Python: quotes and backslashes of a path are escaped.
+        let quoted = serde_json::Value::String(dir.to_string());
         let millions = exported.parameters as f64 / 1e6;
         let format = exported.format.name();
         let template = if exported.chat_template { "with" } else { "without" };
         if !self.merge {
             return format!(
                 "{dir}  ({millions:.2} M adapter weights on {} of {})\nload   \
-                 PeftModel.from_pretrained(base, \"{dir}\")\n",
+                 PeftModel.from_pretrained(base, {quoted})\n",
                 counted(exported.adapted, "layer"),
                 config.model.model
             );
@@ -262,7 +264,7 @@ impl ExportArgs {
         };
         format!(
             "{dir}  ({millions:.1} M weights, {format}{merged}, {template} a chat template)\nload   \
-             AutoModelForCausalLM.from_pretrained(\"{dir}\")\n"
+             AutoModelForCausalLM.from_pretrained({quoted})\n"
         )
     }
 }
@@ -311,9 +313,8 @@ fn check_vacant(dir: &Path) -> Result<(), CliError> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_full_disk_is_the_machines_fault_and_named_by_the_directory_that_was_asked_for() {
-        let args = ExportArgs {
+    fn args(output_dir: &str) -> ExportArgs {
+        ExportArgs {
             flags: Flags::default(),
             run: None,
             model: None,
@@ -321,11 +322,25 @@ mod tests {
             adapter: None,
             merge: true,
             dtype: Dtype::Auto,
-            output_dir: "player".into(),
+            output_dir: output_dir.into(),
             push: None,
             private: false,
             source: SourceArgs::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn the_line_of_python_that_loads_an_export_names_any_directory() {
+        let exported = Exported { parameters: 1_000_000, format: WeightFormat::F32, adapted: 0, chat_template: false };
+        let config = Config::preset("builtin").unwrap();
+        let line = |merge| ExportArgs { merge, ..args(r#"a"b\c"#) }.summary(&config, &exported);
+        assert!(line(true).contains(r#"AutoModelForCausalLM.from_pretrained("a\"b\\c")"#), "{}", line(true));
+        assert!(line(false).contains(r#"PeftModel.from_pretrained(base, "a\"b\\c")"#), "{}", line(false));
+    }
+
+    #[test]
+    fn a_full_disk_is_the_machines_fault_and_named_by_the_directory_that_was_asked_for() {
+        let args = args("player");
         let config = Config::preset("builtin").unwrap();
         let told = |path: &str, kind: io::ErrorKind| {
             let error = PolicyError::File { path: path.into(), source: kind.into() };

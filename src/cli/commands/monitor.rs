@@ -36,6 +36,9 @@ const HEADER: &str = "gpu   util    memory used        power      sm clock   tem
 
 impl MonitorArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
+        if let Some(path) = &self.csv {
+            CliError::refuse_unwritable(format_args!("--csv {}", path.display()), path, "gpu.csv")?;
+        }
         let source = visible_gpus().map_err(CliError::run)?;
         let stop = interrupt::stop_flag(console, interrupt::SOON)?;
         let every = Duration::from_secs(u64::from(self.every));

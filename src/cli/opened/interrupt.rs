@@ -5,28 +5,89 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::{SigSet, Signal};
+use parking_lot::Mutex;
 
 use crate::cli::said::{CliError, INTERRUPTED};
 use crate::metrics::Console;
 
 /// Message of a run at the first Ctrl-C.
 pub const AFTER_THIS_STEP: &str = "stopping after this step, with a checkpoint; Ctrl-C again ends at once";
+/// Message of a run of several processes at the first Ctrl-C before its first step.
+const BEFORE_FIRST_STEP: &str =
+    "stopping before the first step, when all processes are as far; Ctrl-C again ends at once";
+/// The last message of a run that ends before its first step, and of a dry run that is interrupted.
+pub const NOTHING_WRITTEN: &str = "interrupted before the first step: nothing has been written";
 /// Message of a command without checkpoints at the first Ctrl-C.
 pub const SOON: &str = "stopping; Ctrl-C again ends at once";
 
 /// A flag that Ctrl-C or a scheduler's signal sets; `words` are then printed.
 pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBool>, CliError> {
+    let console = console.clone();
+    flag_that_tells(move || console.warn(words))
+}
+
+/// What the signals ask of a run. There is nothing to keep before its first step, and checking it takes a while: a run of one
+/// process ends at once there. Others stop together, so that none waits for one that has left.
+pub struct RunStop {
+    asked: Arc<AtomicBool>,
+    /// Whether the first step has begun. A signal holds it until it has done what it does, so that no run begins meanwhile.
+    begun: Arc<Mutex<bool>>,
+}
+
+impl RunStop {
+    /// Heeds signals from now on; `is_alone`: whether the run has one process.
+    pub fn new(console: &Console, is_alone: bool) -> Result<RunStop, CliError> {
+        let begun: Arc<Mutex<bool>> = Arc::default();
+        let (console, has_begun) = (console.clone(), begun.clone());
+        let tell = move || match (*has_begun.lock(), is_alone) {
+            (true, _) => console.warn(AFTER_THIS_STEP),
+            (false, false) => console.warn(BEFORE_FIRST_STEP),
+            (false, true) => {
+                console.warn(NOTHING_WRITTEN);
+                console.close();
+                end();
+            }
+        };
+        Ok(RunStop { asked: flag_that_tells(tell)?, begun })
+    }
+
+    /// The flag that the first signal sets.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.asked
+    }
+
+    /// Whether a signal has come.
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// Says that the first step begins.
+    pub fn begin(&self) {
+        *self.begun.lock() = true;
+    }
+}
+
+/// A flag that the first signal sets, which then calls `tell`.
+fn flag_that_tells(tell: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
-    let (flag, console) = (stop.clone(), console.clone());
+    let flag = stop.clone();
     ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::SeqCst) {
-            #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C asks for just that")]
-            std::process::exit(i32::from(INTERRUPTED));
+            end();
         }
-        console.warn(words);
+        tell();
     })
     .map_err(CliError::run)?;
     Ok(stop)
+}
+
+/// Ends the program from the thread that signals call.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a second Ctrl-C asks for just that, and a run has nothing to keep before it begins"
+)]
+fn end() -> ! {
+    std::process::exit(i32::from(INTERRUPTED))
 }
 
 /// Keeps hangups from a process that was started with them ignored, as `nohup` does: the handler of Ctrl-C takes hangups too

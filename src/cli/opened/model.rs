@@ -204,8 +204,29 @@ pub fn place(config: &Config) -> String {
     Location::of(&config.model).map(|place| place.to_string()).unwrap_or_default()
 }
 
-/// The prompts that suit the model.
+/// The prompts that suit the model. Those that leave no room for a completion are refused.
 pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> Result<PromptSet, CliError> {
+    let prompts = prompts_of_any_length(config, policy, environment)?;
+    fit(config, policy, environment, &prompts)?;
+    for prompts in [prompts.prompts(), prompts.held_out()] {
+        train::check_length(policy, prompts, &config.rollout).map_err(|error| {
+            match PromptKind::of(policy.tokenizer(), config.model.raw_prompt) {
+                PromptKind::Builtin => {
+                    CliError::user_hint(error, "this is the built-in model; --model M names a language model")
+                }
+                _ => CliError::user(error),
+            }
+        })?;
+    }
+    Ok(prompts)
+}
+
+/// The same with those that are too long, for who looks at one of them.
+pub fn prompts_of_any_length(
+    config: &Config,
+    policy: &Policy,
+    environment: &Environment,
+) -> Result<PromptSet, CliError> {
     let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
     if kind == PromptKind::Builtin && !environment.suits_builtin_model() {
         return Err(CliError::user_hint(
@@ -216,19 +237,15 @@ pub fn prompts(config: &Config, policy: &Policy, environment: &Environment) -> R
             "name a language model with --model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
         ));
     }
-    let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing())
+    PromptSet::load(kind, policy.tokenizer(), &environment.briefing())
         .and_then(|prompts| prompts.with_turns(config.rollout.turns, kind, policy.tokenizer()))
-        .map_err(|error| prompt_error(config, error))?;
-    fit(config, policy, environment, &prompts)?;
-    for prompts in [prompts.prompts(), prompts.held_out()] {
-        train::check_length(policy, prompts, &config.rollout).map_err(|error| match kind {
-            PromptKind::Builtin => {
-                CliError::user_hint(error, "this is the built-in model; --model M names a language model")
-            }
-            _ => CliError::user(error),
-        })?;
-    }
-    Ok(prompts)
+        .map_err(|error| prompt_error(config, error))
+}
+
+/// Tokens of the longest prompt beside which a completion has room.
+pub fn prompt_tokens_max(config: &Config, policy: &Policy) -> usize {
+    let positions = policy.decoder().config().max_position_embeddings;
+    positions.saturating_sub(config.rollout.max_completion_length)
 }
 
 /// Refuses tasks whose prompts leave no room for a completion; the first one is named.
@@ -238,12 +255,11 @@ fn fit(config: &Config, policy: &Policy, environment: &Environment, prompts: &Pr
     for prompt in prompts.prompts().iter().chain(prompts.held_out()) {
         prompt.task.into_iter().for_each(|task| tokens[task as usize] = prompt.ids.len());
     }
-    let positions = policy.decoder().config().max_position_embeddings;
-    let most = positions.saturating_sub(config.rollout.max_completion_length);
-    let long = preflight::long_prompts(tasks, &tokens, most);
+    let long = preflight::long_prompts(tasks, &tokens, prompt_tokens_max(config, policy));
     let Some(CheckFinding { place: Some(place), text, remedy, .. }) = long.first() else { return Ok(()) };
     let others = match long.len() - 1 {
         0 => String::new(),
+        1 => "; 1 more is too long".to_owned(),
         others => format!("; {others} more are too long"),
     };
     Err(CliError::User { message: format!("--env {place}: {text}{others}"), hint: remedy.clone() })

@@ -9,7 +9,7 @@ use super::near;
 use crate::arena::ArenaError;
 use crate::config::ConfigError;
 use crate::files;
-use crate::judge::JudgeError;
+use crate::judge::{JudgeError, LinesError};
 use crate::metrics::visible;
 use crate::sft::SftError;
 use crate::train::TrainError;
@@ -91,7 +91,7 @@ impl CliError {
     /// The machine's or the program's fault, unless what could not be tried is the user's own game or task.
     pub fn run(error: impl Error + Send + Sync + 'static) -> CliError {
         match untried(&error) {
-            Some(ArenaError::Environment { .. }) => CliError::user(error),
+            Some(ArenaError::Environment { .. }) => CliError::user(chain(&error)),
             _ => CliError::Run(Box::new(error)),
         }
     }
@@ -152,6 +152,9 @@ fn shown(message: &str) -> String {
 
 /// Why programs could not be tried, if that is what ended a command.
 fn untried<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ArenaError> {
+    if let Some(LinesError::Machine { source, .. }) = error.downcast_ref() {
+        return untried(source);
+    }
     match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
         (Some(TrainError::Arena(arena)), ..)
         | (_, Some(SftError::Arena(arena)), _)
@@ -199,9 +202,14 @@ mod tests {
         for error in found.into_iter().chain([CliError::run(SftError::from(broken()))]) {
             assert_eq!((error.code(), error.to_string().as_str()), (2, "dice.py: step raised"));
         }
+        let line = |source| CliError::run(LinesError::Machine { name: "stdin".into(), line: 7, source });
+        let told = line(JudgeError::from(broken()));
+        let expected = "stdin:7: not judged\n  because: dice.py: step raised";
+        assert_eq!((told.code(), told.to_string().as_str()), (2, expected));
         let ours = || ArenaError::Panicked { completion: 3, message: "index".into() };
         assert_eq!(CliError::run(ours()).code(), 1);
         assert_eq!(CliError::run(TrainError::from(ours())).code(), 1);
+        assert_eq!(line(JudgeError::from(ours())).code(), 1);
     }
 
     #[test]

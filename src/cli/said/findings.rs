@@ -123,11 +123,13 @@ pub fn chart(report: &Report) -> String {
     }
     let most = report.players.iter().map(|player| player.reward).fold(0.0, f32::max);
     let has_tiles = report.players.iter().any(|player| player.max_tile.is_some());
+    let more = report.labels.finer(&report.players.iter().map(|player| player.mean_score).collect::<Vec<_>>());
     let row = |player: &Standing| {
         let share = if most > 0.0 { (player.reward / most).clamp(0.0, 1.0) } else { 0.0 };
         let bar = "━".repeat((BAR_WIDTH * share).round() as usize);
         let tile = player.max_tile.map(|tile| tile.to_string()).unwrap_or_default();
-        let mut row = vec![player.name.clone(), player.games.to_string(), report.labels.written(player.mean_score)];
+        let score = report.labels.written_finer(player.mean_score, more);
+        let mut row = vec![player.name.clone(), player.games.to_string(), score];
         row.extend(has_tiles.then_some(tile));
         row.extend([format!("{:.3}", player.reward), Stream::Stdout.style().cyan().apply_to(bar).to_string()]);
         row
@@ -191,5 +193,12 @@ mod tests {
         let bars: Vec<usize> = text.lines().skip(2).map(|line| line.matches('━').count()).collect();
         assert_eq!(bars, [0, 16, 32], "{text}");
         assert!(text.contains("cycle       2   1600   256   0.200  ━━"), "{text}");
+    }
+
+    #[test]
+    fn scores_of_a_game_that_differ_look_different() {
+        let players = vec![standing("one", 0.9912, 0.2), standing("other", 0.9948, 0.4)];
+        let text = chart(&Report { players, tasks: None, findings: Vec::new(), labels: Labels::Game });
+        assert!(text.contains(" 0.991 ") && text.contains(" 0.995 "), "{text}");
     }
 }

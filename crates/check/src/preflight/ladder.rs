@@ -86,14 +86,14 @@ impl Ladder<'_> {
             .filter(|&(weak, strong)| !rises(self.reward(weak), self.reward(strong)))
             .collect();
         let Some(&(weak, strong)) = wrong.first() else { return CheckFinding::ok(Check::Order, self.chain(from)) };
+        let scores = [strong, weak].map(|player| self.players[player].judged.evaluation.mean_score());
+        let [more, less] = scores.map(|score| self.labels.written_finer(score, self.labels.finer(&scores)));
         let text = format!(
-            "{} of players {} out of order: {} for {} points, {} for {}",
+            "{} of players {} out of order: {} for {more} points, {} for {less}",
             counted(wrong.len(), "pair"),
             if wrong.len() == 1 { "is" } else { "are" },
             self.earns(strong),
-            self.score(strong),
             self.earns(weak),
-            self.score(weak)
         );
         let finding = CheckFinding::problem(Check::Order, text).blame(self.config, &[SHAPE, self.limits].concat());
         if wrong.iter().any(|&(weak, strong)| self.differ(weak, strong)) {
@@ -181,10 +181,6 @@ impl Ladder<'_> {
 
     pub fn reward(&self, player: usize) -> f32 {
         self.players[player].judged.reward.value
-    }
-
-    fn score(&self, player: usize) -> String {
-        self.labels.written(self.players[player].judged.evaluation.mean_score())
     }
 
     /// `greedy earns 0.272`.

@@ -17,6 +17,12 @@ const ID_MAX: usize = 100;
 /// Characters of a value that are shown in a message.
 const SHOWN_CHARACTERS: usize = 40;
 
+/// Whether a row has what every task has, and no key that no task has. Its values may be wrong all the same.
+pub(super) fn is_of_task(row: &Dict) -> bool {
+    let is_key = |key: &Value| matches!(key, Value::Str(key) if KEYS.split_whitespace().any(|known| known == key));
+    ["id", "prompt"].iter().all(|key| row.get(key).is_some()) && row.pairs().iter().all(|(key, _)| is_key(key))
+}
+
 /// The task of a line, or all its errors.
 pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
     let Value::Dict(dict) = value else {

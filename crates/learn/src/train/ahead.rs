@@ -5,11 +5,12 @@
 //! step depend only on its number. Completions that were sampled ahead are saved in the checkpoint, because the weights
 //! that they were sampled from no longer exist.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use candle_core::{Device, Tensor, safetensors};
 
+use crate::environment::Environment;
+use crate::files;
 use crate::groups::Groups;
 use crate::policy::Tokenizer;
 use crate::prompt::Prompt;
@@ -18,6 +19,7 @@ use crate::seed::Seed;
 
 use super::error::TrainError;
 use super::in_play::InPlay;
+use super::run_dir::RunDirError;
 use super::scoring::Draw;
 
 /// The file of a checkpoint that holds the completions sampled ahead, for the step after the checkpoint's.
@@ -41,6 +43,12 @@ impl StepInputs {
         GroupRequest::all(&self.prompts, size, self.seed)
     }
 
+    /// Number of games that each completion plays. A task is tried once, however many games a player has.
+    pub fn games(&self, environment: &Environment) -> usize {
+        let task = self.prompts.first().and_then(|prompt| prompt.task);
+        environment.cases(task, &self.boards).len()
+    }
+
     /// What the programs of the step play.
     pub fn draw(&self) -> Draw<'_> {
         Draw { boards: &self.boards, step: self.step }
@@ -62,17 +70,18 @@ pub fn save(dir: &Path, completions: &Groups<Completion>) -> Result<(), TrainErr
     let logprobs: Vec<f32> = items.iter().flat_map(|completion| completion.logprobs.iter().copied()).collect();
     let lengths: Vec<u32> = items.iter().map(|completion| completion.ids.len() as u32).collect();
     let stopped: Vec<u8> = items.iter().map(|completion| u8::from(completion.finish == FinishReason::Stop)).collect();
-    let (tokens, count) = (ids.len(), items.len());
+    let (tokens, count, path) = (ids.len(), items.len(), dir.join(FILE));
     let tensors = || {
-        Ok(HashMap::from([
+        Ok([
             ("ids", Tensor::from_vec(ids, tokens, &Device::Cpu)?),
-            ("logprobs", Tensor::from_vec(logprobs, tokens, &Device::Cpu)?),
             ("lengths", Tensor::from_vec(lengths, count, &Device::Cpu)?),
+            ("logprobs", Tensor::from_vec(logprobs, tokens, &Device::Cpu)?),
             ("stopped", Tensor::from_vec(stopped, count, &Device::Cpu)?),
-        ]))
+        ])
     };
-    let written = tensors().and_then(|tensors| safetensors::save(&tensors, dir.join(FILE)));
-    written.map_err(|error: candle_core::Error| unreadable(dir, error.to_string()))
+    let tensors = tensors().map_err(|error: candle_core::Error| unreadable(dir, error.to_string()))?;
+    files::write_tensors(tensors.iter().map(|(name, tensor)| (*name, tensor)), None, &path)
+        .map_err(|source| TrainError::RunDir(RunDirError::Io { path, source }))
 }
 
 /// Reads the completions that were sampled ahead with the streams of `seed`, in groups of `size`; none if the checkpoint
@@ -149,6 +158,35 @@ mod tests {
         assert!(load().is_none(), "nothing was sampled ahead");
         save(dir.path(), &completions).unwrap();
         assert_eq!(load(), Some(completions));
+    }
+
+    #[test]
+    fn what_was_sampled_ahead_is_as_open_to_others_as_any_new_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
+        let completions = generate(&policy, &prompts(), &rollout_config(4, 6), Seed::root(9), &mut |_| ()).unwrap();
+        save(dir.path(), &completions).unwrap();
+        std::fs::write(dir.path().join("plain"), "").unwrap();
+        let mode = |name: &str| std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode(FILE), mode("plain"), "whoever reads the other files of a checkpoint can check all of them");
+        let missing = save(&dir.path().join("missing"), &completions).unwrap_err();
+        assert!(matches!(missing, TrainError::RunDir(RunDirError::Io { .. })), "{missing}");
+    }
+
+    #[test]
+    fn a_task_is_tried_once_however_many_games_a_player_has() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tasks.jsonl");
+        let task = r#"{"id":"add","prompt":"p","entry_point":"f","tests":[{"args":"(1,)","expected":"2"}]}"#;
+        std::fs::write(&path, task).unwrap();
+        let tasks = Environment::open(path.to_str().unwrap()).unwrap();
+        let inputs = |task| StepInputs {
+            step: 1,
+            seed: Seed::root(0),
+            prompts: vec![Prompt { task, ..Prompt::default() }],
+            boards: vec![Seed::root(1), Seed::root(2)],
+        };
+        assert_eq!((inputs(Some(0)).games(&tasks), inputs(None).games(&Environment::Game2048)), (1, 2));
     }
 
     #[test]

@@ -49,7 +49,8 @@ impl Run<'_> {
 
         let mut elites = progress.state.elites.clone();
         let Lesson { prompts, episodes, .. } = lesson;
-        elites.take_in(step, &replays, StepEpisodes { prompts, episodes, games: inputs.boards.len() }, self.race());
+        let games = inputs.games(self.arena.environment());
+        elites.take_in(step, &replays, StepEpisodes { prompts, episodes, games }, self.race());
         let played = record::of_episodes(step, &sampled, self.arena.environment(), self.config);
         let mut record = StepRecord {
             update,

@@ -104,15 +104,18 @@ fn every_number_of_a_record_is_a_scalar_at_its_step() {
 #[test]
 fn a_resumed_run_begins_a_later_file_that_replaces_the_steps_it_repeats() {
     let dir = tempfile::tempdir().unwrap();
-    for (clock, resumed_from) in [(99.0, 0), (100.0, 20)] {
+    for (clock, resumed_from) in [(99.0, 0), (100.0, 20), (101.0, 0)] {
         let clock = || clock;
         let header = RunHeader { output_dir: dir.path().to_owned(), resumed_from, ..RunHeader::default() };
         TensorBoardSink::new(&clock).note(&Event::RunStarted(&header)).unwrap();
     }
     let files = files(dir.path());
-    assert_eq!(files.len(), 2);
+    assert_eq!(files.len(), 3);
     assert_eq!(records(&files[0]).len(), 1);
-    let restart = &records(&files[1])[1];
-    assert_eq!(step(restart), 21);
-    assert_eq!(field(&field(restart, 7).unwrap(), 1).unwrap(), 1_u64.to_le_bytes());
+    // The checkpoint of step 0 is one to go on from as well.
+    for (file, first) in [(1, 21), (2, 1)] {
+        let restart = &records(&files[file])[1];
+        assert_eq!(step(restart), first);
+        assert_eq!(field(&field(restart, 7).unwrap(), 1).unwrap(), 1_u64.to_le_bytes());
+    }
 }

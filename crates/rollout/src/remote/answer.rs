@@ -44,12 +44,14 @@ struct Token {
 /// The request for one completion by `model`, a server's name of weights. Each completion is a request, so that each
 /// has its own seed. The same token ids end a completion as with the program's own decoder.
 pub(super) fn question(model: &str, prompt: &Prompt, config: &RolloutConfig, stop_ids: &[u32], seed: Seed) -> Value {
+    // vLLM refuses a top_p of 0, which leaves the likeliest token alone.
+    let (top_p, top_k) = if config.top_p > 0.0 { (config.top_p, config.top_k) } else { (1.0, 1) };
     let mut sampling = json!({
         "n": 1,
         "max_tokens": prompt.room(config.max_completion_length),
         "temperature": config.temperature,
-        "top_p": config.top_p,
-        "top_k": config.top_k,
+        "top_p": top_p,
+        "top_k": top_k,
         "min_p": config.min_p,
         // vLLM's seeds are signed.
         "seed": seed.get() >> 1,
@@ -101,4 +103,21 @@ pub(super) fn completion(answer: Value, model: &str, mut row: Row, policy: &Poli
         return Err(AnswerFault { found, hint: "raise --max-model-len there" });
     }
     Ok(row.completion(policy.tokenizer()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn the_likeliest_token_alone_is_asked_for_in_words_that_vllm_takes() {
+        let asked = |top_p: f64, top_k: usize| {
+            let config = RolloutConfig { top_p, top_k, ..Config::preset("llm").unwrap().rollout };
+            let question = question("m", &Prompt::default(), &config, &[], Seed::root(1));
+            (question["sampling_params"]["top_p"].as_f64(), question["sampling_params"]["top_k"].as_u64())
+        };
+        assert_eq!(asked(0.0, 5), (Some(1.0), Some(1)));
+        assert_eq!(asked(0.9, 5), (Some(0.9), Some(5)));
+    }
 }

@@ -16,6 +16,9 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 const WORDS_MAX: usize = 300;
 /// The hint where nothing answers at an address.
 const UNREACHED: &str = "is it up, and is that its address?";
+/// The hint where the certificate of a server is none that is accepted.
+const CERTIFICATE: &str = "a certificate of a public authority is taken, and none of one's own; in a network of your own say http://, or \
+                           forward the server's port by `ssh -L`";
 
 /// What is wrong with an answer, or that there is none, with a hint.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,9 +92,14 @@ fn missing(error: &ureq::Error) -> AnswerFault {
     let hint = match error {
         ureq::Error::Timeout(at) => late(*at),
         ureq::Error::BodyExceedsLimit(_) | ureq::Error::Protocol(_) => AnswerFault::rubbish("").hint,
-        _ => UNREACHED,
+        other => unreached(&other.to_string()),
     };
     AnswerFault { found: format!("no answer ({error})"), hint }
+}
+
+fn unreached(words: &str) -> &'static str {
+    // What checks a certificate reports it as an error of the connection.
+    if words.contains("certificate") { CERTIFICATE } else { UNREACHED }
 }
 
 fn late(at: Timeout) -> &'static str {
@@ -135,5 +143,11 @@ mod tests {
         for at in [Timeout::Global, Timeout::RecvResponse, Timeout::RecvBody] {
             assert!(late(at).contains("raise rollout.server_seconds"), "{at:?}");
         }
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_taken_is_told_from_a_server_that_is_not_there() {
+        assert_eq!(unreached("io: invalid peer certificate: UnknownIssuer"), CERTIFICATE);
+        assert_eq!(unreached("io: Connection refused"), UNREACHED);
     }
 }

@@ -89,6 +89,8 @@ pub(crate) struct Emission {
     /// Where its memory ends.
     pub(crate) heap: u32,
     pub(crate) callable: Vec<Callable>,
+    /// Whether a closure may come to hold itself, as an inner function that calls itself does.
+    pub(crate) has_cycles: bool,
 }
 
 pub(crate) struct Emitter<'a> {

@@ -92,6 +92,8 @@ impl Emitter<'_> {
             root_count: self.scopes.global_count(),
             heap: self.pool.start + end as u32,
             callable,
+            // What is captured by value was there before the closure.
+            has_cycles: self.scopes.variables.iter().any(|variable| variable.mode == Mode::Cell),
         })
     }
 

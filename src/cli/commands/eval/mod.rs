@@ -144,11 +144,13 @@ impl EvalArgs {
         };
         self.suits(arena.environment())?;
         for rival in &rivals {
-            // A model that does not load is refused now, and not after half an hour of evaluating the others.
-            model::policy_of("--against", rival, &model::device(&rival.model.device, console)?)?;
+            // A model that does not load, or that cannot be asked for this, is refused now, and not after half an hour of
+            // evaluating the others.
+            let policy = model::policy_of("--against", rival, &model::device(&rival.model.device, console)?)?;
+            model::prompts(rival, &policy, arena.environment())?;
         }
         let models: Vec<&Config> = [&config].into_iter().chain(&rivals).collect();
-        let held_out = self.held_out(arena.environment(), console)?;
+        let held_out = HeldOut::salted(&self.boards_in(arena.environment()).salt()?);
         let testbed = Testbed { arena: &arena, held_out: &held_out };
         match arena.environment().tasks() {
             Some(tasks) => {
@@ -161,11 +163,10 @@ impl EvalArgs {
         }
     }
 
-    /// The boards that were asked for. The salt of drawn ones is printed. Tasks have none, and any will do.
-    fn held_out(&self, environment: &Environment, console: &Console) -> Result<HeldOut, CliError> {
+    /// The boards that were asked for. Tasks have none, and any will do.
+    fn boards_in(&self, environment: &Environment) -> Boards {
         let unasked = if environment.has_tests() { Boards::Published } else { Boards::Drawn };
-        let boards = self.boards.clone().unwrap_or(unasked);
-        Ok(HeldOut::salted(&boards.salt(console)?))
+        self.boards.clone().unwrap_or(unasked)
     }
 
     /// Refuses flags that make no sense in this kind of environment.
@@ -218,6 +219,9 @@ impl EvalArgs {
         for (number, config) in models.iter().enumerate() {
             let best_of = self.best_of.filter(|_| number >= chosen_from).map(|count| count as usize);
             let contender = Contender::load(config, testbed, console)?;
+            if number == 0 {
+                self.boards_in(arena.environment()).tell(held_out.salt(), console);
+            }
             report.models.push(contender.evaluate(samples, games)?);
             report.best_of.extend(best_of.map(|count| contender.best_of(count, games)).transpose()?);
         }

@@ -66,10 +66,8 @@ impl<'a> Panel<'a> {
         for letter in self.moves.by_ref() {
             // The last recorded choice may be no move; the game's ending says so.
             let Some(direction) = Move::from_text(letter.encode_utf8(&mut [0; 4])) else { continue };
-            if let Some(game) = &mut self.game {
-                game.play(direction);
-            }
-            self.move_number += 1;
+            // A choice without effect is none of the moves that the result counts.
+            self.move_number += usize::from(self.game.as_mut().is_some_and(|game| game.play(direction)));
             self.last = letter;
             return true;
         }
@@ -161,6 +159,16 @@ mod tests {
         assert_eq!(layout(20, 24), None);
         assert_eq!(layout(80, 5), None);
         assert_eq!(Layout::fit(1, 80, 24), Some(Layout { size: TileSize::Large, beside: true }));
+    }
+
+    #[test]
+    fn the_last_move_has_the_number_of_moves_that_the_result_tells() {
+        let played = Contestant { name: "cycle.py".into(), played: Ok(outcome(Baseline::Cycle)), budget_fuel: 1e9 };
+        let mut panel = Panel::new(&played);
+        while panel.step() {}
+        let outcome = played.played.as_ref().unwrap();
+        assert!(outcome.moves_text().len() > outcome.moves() as usize, "choices without effect are replayed");
+        assert_eq!(panel.move_number, outcome.moves() as usize);
     }
 
     #[test]

@@ -110,11 +110,16 @@ impl ScoreArgs {
         if self.explain {
             return bench.explain(&bench.subjects(files, Seed::root(self.seed.unwrap_or(0))));
         }
-        let boards = match (self.seed, self.boards) {
-            (Some(seed), _) => Seed::root(seed),
-            (None, boards) => Seed::root(0).salted(&boards.unwrap_or(Boards::Drawn).salt(bench.console)?),
+        let scored = match self.seed {
+            Some(seed) => bench.played(files, Seed::root(seed))?,
+            None => {
+                let boards = self.boards.unwrap_or(Boards::Drawn);
+                let salt = boards.salt()?;
+                let scored = bench.played(files, Seed::root(0).salted(&salt))?;
+                boards.tell(&salt, bench.console);
+                scored
+            }
         };
-        let scored = bench.played(files, boards)?;
         let labels = bench.arena.environment().labels();
         if self.json { scored.iter().try_for_each(output::json) } else { output::print(&table(&scored, labels)) }
     }
@@ -230,11 +235,12 @@ impl Game {
 }
 
 fn table(scored: &[Scored], labels: Labels) -> String {
+    let more = labels.finer(&scored.iter().map(|line| line.mean_score).collect::<Vec<_>>());
     let row = |line: &Scored| {
         let moves = line.games.iter().map(|game| u64::from(game.moves)).sum::<u64>() as f64;
         let moves = moves / line.games.len().max(1) as f64;
         let mut row = vec![line.file.clone(), coloured(line.verdict)];
-        row.extend([line.mean_score, standard_error(&line.games)].map(|score| labels.written(score)));
+        row.extend([line.mean_score, standard_error(&line.games)].map(|score| labels.written_finer(score, more)));
         row.extend(labels.has_tiles().then(|| line.max_tile.unwrap_or(0).to_string()));
         row.extend([format!("{moves:.0}"), format!("{:.3}", line.reward)]);
         row.push(line.reason.as_deref().map_or_else(|| endings(&line.games), |reason| cut(reason, REASON_WIDTH)));

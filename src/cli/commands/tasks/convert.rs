@@ -44,11 +44,15 @@ impl ConvertArgs {
             None => {
                 let (mut converter, mut sum) = (Converter::default(), Sum::default());
                 rows::each(&self.file, |row| sum.add(converter.convert(&row)))?;
-                sum
+                Sum { known_sets: converter.known_sets(), ..sum }
             }
         };
         if sum.tasks == 0 {
-            return Err(rows::none(self.file.display(), sum.rows, &sum.dropped));
+            let refusal = rows::none(self.file.display(), sum.rows, &sum.dropped);
+            return Err(match sum.known_sets {
+                Some(known) => CliError::user_hint(refusal, format!("known sets are: {known}")),
+                None => refusal,
+            });
         }
         output::write_file(target.display(), &target, sum.text.as_bytes())?;
         output::print(&sum.report(&target))
@@ -65,6 +69,8 @@ struct Sum {
     /// Names of the formats, and of the suite that was asked for.
     formats: BTreeSet<&'static str>,
     dropped: Vec<Dropped>,
+    /// The sets that are known, where rows are of none of them.
+    known_sets: Option<String>,
 }
 
 impl Sum {
@@ -85,7 +91,7 @@ impl Sum {
     fn of_suite(suite: Suite, file: &Path) -> Result<Sum, CliError> {
         let SuiteRows { text, tasks, left_out, other_splits } = rows::of_suite("", suite, file)?;
         let (rows, formats) = (tasks + left_out.len() + other_splits, [suite.name()].into());
-        Ok(Sum { rows, tasks, checkers: 0, text, formats, dropped: left_out })
+        Ok(Sum { rows, tasks, text, formats, dropped: left_out, ..Sum::default() })
     }
 
     fn report(&self, target: &Path) -> String {
@@ -103,6 +109,8 @@ impl Sum {
                 counted(self.checkers, "task")
             ));
         }
-        report + &rows::reasons("dropped", &self.dropped)
+        report.push_str(&rows::reasons("dropped", &self.dropped));
+        report.extend(self.known_sets.iter().map(|known| format!("known sets are: {known}\n")));
+        report
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::opened::opened;
 use crate::cli::arguments::{Flags, SourceArgs, boards};
-use crate::cli::opened::arena;
 use crate::cli::said::{CliError, output};
 use crate::environment::tasks::{NoHoneypot, Split, Task, Tasks, honeypot};
 use crate::metrics::Console;
@@ -44,7 +44,7 @@ impl HoneypotArgs {
     pub fn run(mut self, console: &Console) -> Result<(), CliError> {
         self.flags.add("env", Some(self.tasks.clone()));
         let config = self.source.resolve(&self.flags, console)?;
-        let arena = arena::open(&config, console)?;
+        let arena = opened(&config, console)?;
         let Some(tasks) = arena.environment().tasks() else {
             return Err(CliError::user_hint(format!("{}: is a game", self.tasks), "a honeypot is a task with tests"));
         };

@@ -3,6 +3,7 @@
 mod convert;
 mod honeypot;
 mod new;
+mod opened;
 mod show;
 
 use clap::{Args, Subcommand};

@@ -2,9 +2,10 @@
 
 use clap::Args;
 
+use super::opened::opened;
 use crate::cli::arguments::{Flags, SourceArgs};
+use crate::cli::opened::model;
 use crate::cli::opened::tasks::numbered;
-use crate::cli::opened::{arena, model};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::tasks::{Split, Task, Tasks};
@@ -52,7 +53,7 @@ impl ShowArgs {
     pub fn run(mut self, console: &Console) -> Result<(), CliError> {
         self.flags.add("env", Some(self.tasks.clone()));
         let config = self.source.resolve(&self.flags, console)?;
-        let arena = arena::open(&config, console)?;
+        let arena = opened(&config, console)?;
         let Some(tasks) = arena.environment().tasks() else {
             return Err(CliError::user_hint(
                 format!("{}: is a game, and no tasks", self.tasks),
@@ -72,9 +73,13 @@ impl ShowArgs {
             }
             Some(_) => {
                 let policy = model::policy_shown(&config, &Device::Cpu, console)?;
-                let prompts = model::prompts(&config, &policy, arena.environment())?;
+                let prompts = model::prompts_of_any_length(&config, &policy, arena.environment())?;
                 let prompt = prompts.of_task(number as u32).expect("every task has a prompt");
-                let name = format!("as {} reads it: {}", config.model.model, counted(prompt.ids.len(), "token"));
+                let (tokens, most) = (prompt.ids.len(), model::prompt_tokens_max(&config, &policy));
+                let mut name = format!("as {} reads it: {}", config.model.model, counted(tokens, "token"));
+                if tokens > most {
+                    name.push_str(&format!("; too long: at most {most} fit beside a completion"));
+                }
                 text.push_str(&section(&name, &prompt.text));
             }
         }

@@ -10,7 +10,6 @@ mod trace;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::Args;
@@ -18,10 +17,11 @@ use clap::Args;
 use crate::arena::Rules;
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, boards, settled, text_path};
 use crate::cli::commands::names::EXIT_CODES;
+use crate::cli::opened::interrupt::{NOTHING_WRITTEN, RunStop};
 use crate::cli::opened::machine::allowance;
 use crate::cli::opened::peers::{agree, any_stops, device_of, first_of, parallel_error, with_peers};
 use crate::cli::opened::reward_check::RewardCheck;
-use crate::cli::opened::{arena, interrupt, model, runs};
+use crate::cli::opened::{arena, model, runs};
 use crate::cli::said::CliError;
 use crate::config::{Config, Layers};
 use crate::metrics::Console;
@@ -199,7 +199,7 @@ impl TrainArgs {
             return Ok(());
         }
         let traced = self.trace.chosen(done, config.train.max_steps)?;
-        let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
+        let stop = RunStop::new(console, peers.size() == 1)?;
         let device = model::device(&device_of(&config.model.device, peers), console)?;
         let allowance = allowance(&device, &config, peers.sharing(&device).map_err(parallel_error)?)?;
         if self.run.dry_run && !peers.leads() {
@@ -225,7 +225,7 @@ impl TrainArgs {
             rule: Rule::new(&config.reward, arena.environment()),
             prompts: &prompts,
             allowance,
-            stop: &stop,
+            stop: stop.flag(),
             peers: if self.run.dry_run { &alone } else { peers },
             measure: &|_| BTreeMap::new(),
         };
@@ -244,13 +244,17 @@ impl TrainArgs {
 
     /// Ends all processes alike where one of them was asked to stop before the first step, so that none waits for another
     /// that has left. There is nothing trained yet that a checkpoint could keep.
-    fn heed(&self, stop: &AtomicBool, peers: &Peers, console: &Console) -> Result<(), CliError> {
-        let asked = stop.load(Ordering::SeqCst);
+    fn heed(&self, stop: &RunStop, peers: &Peers, console: &Console) -> Result<(), CliError> {
         // The first process makes a dry run alone.
-        let stopping = if self.run.dry_run { asked } else { any_stops(peers, asked)? };
-        if stopping {
-            console.print("interrupted before the first step: nothing has been written");
+        let stopping = if self.run.dry_run { stop.is_asked() } else { any_stops(peers, stop.is_asked())? };
+        // A process alone has ended, or is about to.
+        if stopping && peers.size() > 1 {
+            console.print(NOTHING_WRITTEN);
             return Err(CliError::Interrupted);
+        }
+        // A dry run never begins: a signal ends it as long as it measures.
+        if !self.run.dry_run {
+            stop.begin();
         }
         Ok(())
     }

@@ -69,8 +69,13 @@ pub(super) fn unknown(row: &Row) -> String {
     if let Some(more) = found.get_mut(FOUND_MAX) {
         *more = "...".to_owned();
     }
+    format!("fields of no known set ({})", found.join(", "))
+}
+
+/// The supported data sets, each with its fields.
+pub(super) fn known() -> String {
     let known = FORMATS.iter().map(|format| format!("{} ({})", format.name, format.fields.join(", ")));
-    format!("fields of no known set ({}); there are: {}", found.join(", "), known.collect::<Vec<_>>().join("; "))
+    known.collect::<Vec<_>>().join("; ")
 }
 
 fn human_eval(row: &Row) -> Result<Draft, String> {

@@ -24,11 +24,15 @@ use draft::Row;
 
 /// Characters of an id that are kept.
 const ID_MAX: usize = 90;
+/// Why a row is dropped that a file of tasks may have.
+const A_TASK: &str = "a task already, which --env takes as it is";
 
 /// Converts rows to the lines of one file.
 #[derive(Debug, Default)]
 pub struct Converter {
     rows: usize,
+    /// Rows of no known set.
+    unknown: usize,
     ids: HashSet<String>,
 }
 
@@ -70,9 +74,18 @@ impl Converter {
         };
         let row = Row(dict);
         let Some(format) = formats::of(&row) else {
-            return Err(Dropped { id: row.id().unwrap_or(number), why: formats::unknown(&row) });
+            let is_task = row::is_of_task(dict);
+            self.unknown += usize::from(!is_task);
+            let why = if is_task { A_TASK.to_owned() } else { formats::unknown(&row) };
+            return Err(Dropped { id: row.id().unwrap_or(number), why });
         };
         self.convert_by(format, row)
+    }
+
+    /// The known sets with their fields, where rows of others were dropped. The reasons leave them out: there is one for every
+    /// set of fields.
+    pub fn known_sets(&self) -> Option<String> {
+        (self.unknown > 0).then(formats::known)
     }
 
     /// Converts the next row, which has to be one of the format `name`.

@@ -369,10 +369,20 @@ fn kod_code_rows_are_functions_of_asserts() {
 #[test]
 fn a_row_of_no_known_set_is_told_which_there_are_and_ids_stay_apart() {
     let unknown = why(json!({"instruction": "x", "output": "y"}));
-    let expected = "fields of no known set ('instruction', 'output'); there are: EvalPlus (entry_point, base_input";
-    assert!(unknown.starts_with(expected), "{unknown}");
+    assert_eq!(unknown, "fields of no known set ('instruction', 'output')");
     let many = why((0..20).map(|number| (format!("f{number}"), json!(1))).collect());
-    assert!(many.contains("'f10', 'f11', ...); there are: "), "{many}");
+    assert!(many.ends_with("'f10', 'f11', ...)"), "{many}");
+    let mut converter = Converter::default();
+    assert_eq!(converter.known_sets(), None);
+    for row in [r#"{"id": "add", "prompt": "p", "tests": []}"#, r#"{"id": "add", "prompt": "p", "inputs": []}"#] {
+        let dropped = converter.convert(&Value::from_plain_json(row).unwrap()).unwrap_err();
+        assert_eq!((dropped.id.as_str(), dropped.why.as_str()), ("add", "a task already, which --env takes as it is"));
+    }
+    assert_eq!(converter.known_sets(), None, "tasks are not of unknown sets");
+    let row = Value::from_plain_json(r#"{"id": "add", "prompt": "p", "answer": "3"}"#).unwrap();
+    assert!(converter.convert(&row).unwrap_err().why.starts_with("fields of no known set ('id', 'prompt'"));
+    let known = converter.known_sets().unwrap();
+    assert!(known.starts_with("EvalPlus (entry_point, base_input, canonical_solution); HumanEval ("), "{known}");
     let mut converter = Converter::default();
     let row = Value::from_plain_json(
         r#"{"question": "q", "input_output": {"inputs": ["1"], "outputs": ["1"]}, "id": "a\nb"}"#,
