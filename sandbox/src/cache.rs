@@ -1,11 +1,11 @@
 //! The cache of machine code: one file for each combination of interpreter, wasmtime, configuration and processor.
 //!
 //! Machine code runs unchecked, so a file is used only if its checksum is right, it belongs to this user, and the key
-//! in its header covers everything it was compiled from. Otherwise the interpreter is compiled again.
+//! at its end covers everything it was compiled from. Otherwise the interpreter is compiled again.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -17,11 +17,11 @@ use crate::artifact::Artifact;
 /// Environment variable that names another directory than the default.
 const VARIABLE: &str = "GRPO_2048_CACHE";
 
-/// The first bytes of a cache file; the last of them is the version of the format.
-const MAGIC: &[u8] = b"grpo-2048 sandbox\x02";
+/// What a cache file has after the code; the last byte is the version of the format.
+const MAGIC: &[u8] = b"grpo-2048 sandbox\x03";
 
-/// Bytes before the code: the magic, a key and a checksum.
-const HEADER: usize = MAGIC.len() + 2 * blake3::OUT_LEN;
+/// Bytes after the code: the magic, a key and a checksum. The code comes first, where it can be mapped.
+const SEAL: usize = MAGIC.len() + 2 * blake3::OUT_LEN;
 
 pub(crate) fn default_dir() -> Result<PathBuf, HostError> {
     if let Some(dir) = std::env::var_os(VARIABLE).filter(|dir| !dir.is_empty()) {
@@ -31,7 +31,7 @@ pub(crate) fn default_dir() -> Result<PathBuf, HostError> {
     Ok(base.cache_dir().join("grpo-2048"))
 }
 
-/// The cache file of one interpreter on one engine: its path, and the key that its header must have.
+/// The cache file of one interpreter on one engine: its path, and the key that it must have.
 pub(crate) struct CacheFile {
     path: PathBuf,
     key: [u8; blake3::OUT_LEN],
@@ -41,6 +41,8 @@ impl CacheFile {
     /// The file for `artifact` on `engine` in `dir`.
     pub(crate) fn new(dir: &Path, engine: &Engine, artifact: &Artifact) -> CacheFile {
         let mut key = Key(blake3::Hasher::new());
+        // A version with another format has another file.
+        key.write(MAGIC);
         key.write(artifact.sha256().as_bytes());
         // This hash covers the version of wasmtime, its settings and the processor's features.
         engine.precompile_compatibility_hash().hash(&mut key);
@@ -49,22 +51,18 @@ impl CacheFile {
         CacheFile { path, key: key.into() }
     }
 
-    /// Reads the machine code, if the file is intact and belongs to this user.
-    pub(crate) fn read(&self) -> Option<Vec<u8>> {
+    /// The machine code, if the file is intact and belongs to this user.
+    pub(crate) fn open(&self) -> Option<CachedCode> {
         // Opening a named pipe would block until somebody writes to it.
         fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
-        let mut file = fs::File::open(&self.path).ok()?;
+        let file = fs::File::open(&self.path).ok()?;
         // The check looks at the opened file, which nobody can exchange for another of this name.
         if !self.is_ours(&file.metadata().ok()?) {
             tracing::warn!("{}: not this user's alone, compiling the sandbox again", self.path.display());
             return None;
         }
-        // The header apart, so that tens of megabytes of code need not be moved to where it was.
-        let (mut header, mut code) = (Vec::with_capacity(HEADER), Vec::new());
-        (&mut file).take(HEADER as u64).read_to_end(&mut header).ok()?;
-        file.read_to_end(&mut code).ok()?;
-        match self.check(&header, &code) {
-            Ok(()) => Some(code),
+        match self.check(&file).ok()? {
+            Ok(bytes) => Some(CachedCode { file, bytes }),
             Err(why) => {
                 tracing::warn!("{}: {why}, compiling the sandbox again", self.path.display());
                 None
@@ -78,7 +76,7 @@ impl CacheFile {
         let put = || -> io::Result<()> {
             create_private(dir)?;
             let mut file = tempfile::NamedTempFile::new_in(dir)?;
-            for part in [MAGIC, &self.key, blake3::hash(code).as_bytes(), code] {
+            for part in [code, MAGIC, &self.key, blake3::hash(code).as_bytes()] {
                 file.write_all(part)?;
             }
             file.persist(&self.path)?;
@@ -110,21 +108,53 @@ impl CacheFile {
         file.is_file()
     }
 
-    /// Checks the header: magic, key, checksum of the code. The file's name proves nothing, because a file can be renamed or
-    /// copied from another machine.
-    fn check(&self, header: &[u8], code: &[u8]) -> Result<(), &'static str> {
-        let rest = header.strip_prefix(MAGIC).ok_or("not a cache file of this format")?;
-        let (key, checksum) = rest.split_at_checked(blake3::OUT_LEN).ok_or("cut short")?;
+    /// Checks what follows the code: magic, key, checksum. Returns the length of the code, or why it is not used. The file's
+    /// name proves nothing, because a file can be renamed or copied from another machine.
+    fn check(&self, mut file: &fs::File) -> io::Result<Result<u64, &'static str>> {
+        let length = file.metadata()?.len();
+        let Some(bytes) = length.checked_sub(SEAL as u64) else { return Ok(Err("cut short")) };
+        let mut seal = [0; SEAL];
+        file.seek(SeekFrom::Start(bytes))?;
+        file.read_exact(&mut seal)?;
+        let Some(rest) = seal.strip_prefix(MAGIC) else {
+            return Ok(Err("cut short, or not a cache file of this format"));
+        };
+        let (key, checksum) = rest.split_at(blake3::OUT_LEN);
         if key != self.key {
-            return Err("compiled for another interpreter, configuration or processor");
+            return Ok(Err("compiled for another interpreter, configuration or processor"));
         }
-        if checksum.len() < blake3::OUT_LEN {
-            return Err("cut short");
+        file.seek(SeekFrom::Start(0))?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(file.take(bytes))?;
+        if hasher.finalize().as_bytes() != checksum {
+            return Ok(Err("damaged"));
         }
-        if blake3::hash(code).as_bytes() != checksum {
-            return Err("damaged");
-        }
-        Ok(())
+        Ok(Ok(bytes))
+    }
+}
+
+/// Machine code in a cache file that was checked.
+#[derive(Debug)]
+pub(crate) struct CachedCode {
+    file: fs::File,
+    bytes: u64,
+}
+
+impl CachedCode {
+    /// A path to the opened file, which nobody can exchange for another. Processes that map it share its memory, and what no
+    /// program uses is never read.
+    #[cfg(unix)]
+    pub(crate) fn path(&self) -> PathBuf {
+        use std::os::fd::AsRawFd;
+        format!("/dev/fd/{}", self.file.as_raw_fd()).into()
+    }
+
+    /// The code itself, for where the file cannot be mapped: there is no `/dev/fd`, or nothing may run from its disk.
+    pub(crate) fn read(&self) -> io::Result<Vec<u8>> {
+        let mut code = Vec::new();
+        (&self.file).seek(SeekFrom::Start(0))?;
+        (&self.file).take(self.bytes).read_to_end(&mut code)?;
+        Ok(code)
     }
 }
 
@@ -170,13 +200,17 @@ mod tests {
         })
     }
 
+    fn read(file: &CacheFile) -> Option<Vec<u8>> {
+        file.open().map(|code| code.read().unwrap())
+    }
+
     #[test]
     fn a_file_is_read_back_as_it_was_written() {
         let dir = tempfile::tempdir().unwrap();
         let [file, _] = two_files(dir.path());
-        assert_eq!(file.read(), None);
+        assert_eq!(read(&file), None);
         file.write(CODE).unwrap();
-        assert_eq!(file.read().as_deref(), Some(CODE));
+        assert_eq!(read(&file).as_deref(), Some(CODE));
     }
 
     #[test]
@@ -186,12 +220,10 @@ mod tests {
         assert_ne!(with_fuel.path, without.path);
         without.write(CODE).unwrap();
         fs::rename(&without.path, &with_fuel.path).unwrap();
-        assert_eq!(with_fuel.read(), None);
-        let bytes = fs::read(&with_fuel.path).unwrap();
-        assert_eq!(
-            with_fuel.check(&bytes[..HEADER], &bytes[HEADER..]),
-            Err("compiled for another interpreter, configuration or processor")
-        );
+        assert_eq!(read(&with_fuel), None);
+        let opened = fs::File::open(&with_fuel.path).unwrap();
+        let why = with_fuel.check(&opened).unwrap();
+        assert_eq!(why, Err("compiled for another interpreter, configuration or processor"));
     }
 
     #[test]
@@ -202,10 +234,10 @@ mod tests {
         let whole = fs::read(&file.path).unwrap();
         for length in 0..whole.len() {
             fs::write(&file.path, &whole[..length]).unwrap();
-            assert_eq!(file.read(), None, "{length} of {} bytes", whole.len());
+            assert_eq!(read(&file), None, "{length} of {} bytes", whole.len());
         }
         file.write(CODE).unwrap();
-        assert_eq!(file.read().as_deref(), Some(CODE), "written over what was cut");
+        assert_eq!(read(&file).as_deref(), Some(CODE), "written over what was cut");
     }
 
     #[cfg(unix)]
@@ -216,17 +248,17 @@ mod tests {
         let [file, _] = two_files(dir.path());
         file.write(CODE).unwrap();
         fs::set_permissions(&file.path, PermissionsExt::from_mode(0o620)).unwrap();
-        assert_eq!(file.read(), None);
+        assert_eq!(read(&file), None);
         fs::set_permissions(&file.path, PermissionsExt::from_mode(0o600)).unwrap();
-        assert_eq!(file.read().as_deref(), Some(CODE));
+        assert_eq!(read(&file).as_deref(), Some(CODE));
     }
 
     #[test]
     fn a_file_of_another_format_is_not_used() {
         let dir = tempfile::tempdir().unwrap();
         let [file, _] = two_files(dir.path());
-        let older = [blake3::hash(CODE).as_bytes(), CODE].concat();
+        let older = [CODE, b"grpo-2048 sandbox\x02", &file.key, blake3::hash(CODE).as_bytes()].concat();
         fs::write(&file.path, older).unwrap();
-        assert_eq!(file.read(), None);
+        assert_eq!(read(&file), None);
     }
 }

@@ -6,7 +6,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 use crate::artifact::{Artifact, PROGRAM};
-use crate::cache::CacheFile;
+use crate::cache::{CacheFile, CachedCode};
 use crate::host::Host;
 use crate::{HostError, MEMORY_MAX, SESSIONS_MAX};
 
@@ -68,7 +68,7 @@ impl Interpreter {
         on_compile: impl FnOnce(),
     ) -> Result<Interpreter, HostError> {
         let file = CacheFile::new(dir, &engine, artifact);
-        let cached = file.read().and_then(|code| load(&engine, &code).ok());
+        let cached = file.open().and_then(|code| load_cached(&engine, &code).ok());
         let component = match cached {
             Some(component) => component,
             None => {
@@ -122,6 +122,21 @@ pub(crate) fn config() -> Config {
         .concurrency_support(false)
         .wasm_backtrace_max_frames(None);
     config
+}
+
+/// Loads machine code from its cache file, by mapping it where that is possible.
+#[cfg_attr(unix, allow(unsafe_code, reason = "wasmtime loads machine code unchecked; its origin is checked before"))]
+fn load_cached(engine: &Engine, code: &CachedCode) -> Result<Component, HostError> {
+    #[cfg(unix)]
+    {
+        // SAFETY: the file is intact, belongs to this user, and was compiled by this version for this engine. Nobody else may
+        // write to it, and this program only ever puts another in its place.
+        let mapped = unsafe { Component::deserialize_file(engine, code.path()) };
+        if let Ok(component) = mapped {
+            return Ok(component);
+        }
+    }
+    load(engine, &code.read().map_err(|error| HostError::engine(error.into()))?)
 }
 
 /// Loads machine code that this program compiled.
