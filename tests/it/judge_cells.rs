@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::judge_served::{interrupt, post, server};
+use crate::judge_served::{ends_at_ctrl_c, post, server};
 
 #[test]
 fn cells_of_a_notebook_keep_their_state_to_the_end_of_a_request() {
@@ -66,8 +66,7 @@ fn cells_of_a_notebook_keep_their_state_to_the_end_of_a_request() {
     // A cell that takes the runner's place answers for itself alone.
     let forged = run(&["import sys; sys.modules['program'].run_cell = lambda *_: 7", "1"], json!({}));
     assert_eq!(forged["status"], "Success", "{forged}");
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
 }
 
 #[test]
@@ -121,8 +120,7 @@ fn a_cell_tells_what_it_prints_through_streams_of_earlier_cells_and_what_is_no_t
     assert!(told[29]["stdout"].as_str().unwrap().contains(" bytes left out: "), "{}", told[29]);
     assert_eq!(told[30]["error"][0]["ename"], "ZeroDivisionError");
     assert_eq!(told[31]["display"], json!([{ "text/plain": "'last'" }]));
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
 }
 
 #[test]
@@ -154,6 +152,5 @@ fn a_cell_may_await_and_a_semicolon_at_its_end_displays_nothing() {
     assert_eq!(names, ["TypeError", "SyntaxError", "SyntaxError", "SyntaxError"]);
     let lines = answer["cells"][cells.len()]["error"][0]["traceback"].as_array().unwrap();
     assert!(lines.iter().any(|line| line == "    await None") && lines.len() < 6, "{lines:?}");
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
 }

@@ -51,8 +51,9 @@ pub fn post(address: &str, path: &str, body: &Value) -> Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-pub fn interrupt(child: &Child) {
+pub fn ends_at_ctrl_c(child: Child) {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(child.wait_with_output().unwrap().status.success());
 }
 
 #[test]
@@ -102,8 +103,7 @@ fn a_server_answers_as_lines_are_answered_and_runs_what_verl_posts_until_ctrl_c(
         );
         assert_eq!(answer["run_result"]["return_code"], return_code, "{answer}");
     }
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
 }
 
 #[test]
@@ -134,8 +134,7 @@ fn a_long_body_takes_a_few_times_its_bytes_whatever_is_in_it() {
     let more = most_kib() - before;
     println!("bodies of 8 MiB: at most {more} KiB more");
     assert!(more < 64 << 10, "{more} KiB more");
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
 }
 
 #[test]
@@ -159,8 +158,7 @@ fn a_hangup_ends_a_server_unless_it_was_started_with_hangups_ignored() {
     std::thread::sleep(Duration::from_millis(500));
     let health = format!("GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n");
     assert!(received(client(&address, &health)).starts_with("HTTP/1.1 200 "));
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
 }
 
 #[test]
@@ -201,8 +199,7 @@ fn a_thousand_slow_connections_cost_a_server_no_threads_and_neither_health_nor_t
     let answer = post(&address, "/judge", &json!({ "id": "add", "completion": "def add(a, b): return a + b" }));
     assert_eq!(answer["reward"], 1.0);
     let begun = Instant::now();
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
     assert!(begun.elapsed() < Duration::from_secs(5), "the end took {:?}", begun.elapsed());
     drop(slow);
 }
@@ -221,8 +218,7 @@ fn a_server_without_allow_remote_answers_no_page_of_another_site() {
         let answer = received(client(&address, &format!("GET /health HTTP/1.1\r\n{headers}\r\n")));
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}{answer}");
     }
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
 }
 
 #[test]
@@ -262,6 +258,5 @@ fn error_output_is_not_kept_and_a_limit_of_the_sandbox_is_told_as_one() {
         let told = failed["message"].as_str().unwrap();
         assert!(told.starts_with("this sandbox keeps 1048576 bytes of standard output at most"), "{failed}");
     }
-    interrupt(&child);
-    assert!(child.wait_with_output().unwrap().status.success());
+    ends_at_ctrl_c(child);
 }

@@ -69,6 +69,24 @@ pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
     File::open(directory_of(target))?.sync_all()
 }
 
+/// The same, in place of a directory that is at `target`, which is removed with all that is in it. It stays until the new one
+/// is synced, so that a full disk or a kill meanwhile leaves one of them.
+pub fn replace_dir(filled: &Path, target: &Path) -> io::Result<()> {
+    if !target.exists() {
+        return publish_dir(filled, target);
+    }
+    sync_files(filled)?;
+    let aside = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory_of(target)).map_err(without_path)?;
+    let replaced = aside.path().join("replaced");
+    fs::rename(target, &replaced)?;
+    if let Err(error) = fs::rename(filled, target) {
+        fs::rename(&replaced, target)?;
+        return Err(error);
+    }
+    File::open(directory_of(target))?.sync_all()?;
+    aside.close().map_err(without_path)
+}
+
 /// Moves these files of a directory that was filled on the same disk into `dir`, which stays: synced one by one, in this
 /// order, so that the last ones say that all are there. An error if one of them is in `dir`.
 pub fn publish_files(filled: &Path, names: &[&str], dir: &Path) -> io::Result<()> {
@@ -88,19 +106,6 @@ fn sync_files(dir: &Path) -> io::Result<()> {
         File::open(entry?.path())?.sync_all()?;
     }
     Ok(())
-}
-
-/// The same, in place of a directory that is at `target`, which is removed with all that is in it. It stays until the new one
-/// is synced, so that a full disk or a kill meanwhile leaves one of them.
-pub fn replace_dir(filled: &Path, target: &Path) -> io::Result<()> {
-    if !target.exists() {
-        return publish_dir(filled, target);
-    }
-    sync_files(filled)?;
-    let aside = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory_of(target)).map_err(without_path)?;
-    fs::rename(target, aside.path().join("replaced"))?;
-    publish_dir(filled, target)?;
-    aside.close().map_err(without_path)
 }
 
 /// An unnamed new file beside `target`, with the permissions that the user's umask allows.
@@ -199,6 +204,8 @@ mod tests {
         let second = filled("second");
         assert!(publish_dir(&second, &target).is_err() && target.join("first").exists());
         assert!(replace_dir(&dir.path().join("missing"), &target).is_err() && target.join("first").exists());
+        // A directory cannot be moved into itself, which is found out once the old one has gone aside.
+        assert!(replace_dir(dir.path(), &target).is_err() && target.join("first").exists());
         replace_dir(&second, &target).unwrap();
         assert!(target.join("second").exists() && !target.join("first").exists());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "the old one is gone");

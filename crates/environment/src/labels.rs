@@ -93,6 +93,15 @@ impl Labels {
         format!("{score:.decimals$}")
     }
 
+    /// Formats a score with the digits by which one program is told from another that is a little better, wherever the other
+    /// one stands.
+    pub fn written_closely(self, score: f64) -> String {
+        match self {
+            Labels::Game => ((1e4 * score).round() / 1e4).to_string(),
+            Labels::Board | Labels::Tests => self.written(score),
+        }
+    }
+
     /// Decimals to add so that scores beside each other look different where they are. What an evaluator gives is often just
     /// below 1.
     pub fn finer(self, scores: &[f64]) -> usize {
@@ -120,6 +129,13 @@ mod tests {
         );
         assert_eq!([47.34, 2310.4].map(|score| Labels::Board.written(score)), ["47", "2310"]);
         assert_eq!([0.0, 0.625, 1.0].map(|share| Labels::Tests.written(share)), ["0%", "63%", "100%"]);
+    }
+
+    #[test]
+    fn a_score_is_told_from_one_that_is_a_little_better() {
+        let scores = [0.99124, 0.9949, 12.5, 834.25, 1e6, -2.0].map(|score| Labels::Game.written_closely(score));
+        assert_eq!(scores, ["0.9912", "0.9949", "12.5", "834.25", "1000000", "-2"]);
+        assert_eq!(Labels::Board.written_closely(2310.4), "2310");
     }
 
     #[test]

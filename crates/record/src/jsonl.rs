@@ -14,6 +14,8 @@ pub const METRICS_FILE: &str = "metrics.jsonl";
 #[derive(Default)]
 pub struct JsonlSink {
     open: Option<(PathBuf, File)>,
+    /// The step after which the file is continued. Evaluations of later ones are in no file yet.
+    after: usize,
 }
 
 impl JsonlSink {
@@ -25,25 +27,17 @@ impl JsonlSink {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(SinkError::at(path)(error)),
         };
-        JsonlSink::keeping(path, &text, lines_up_to(&text, step))
+        let file = keep(path, &text, &lines_up_to(&text, step))?;
+        Ok(JsonlSink { open: Some((path.to_owned(), file)), after: step })
     }
 
-    /// Continues the file `path`, which has `text`, after these lines of it.
-    fn keeping(path: &Path, text: &[u8], kept: Vec<u8>) -> Result<JsonlSink, SinkError> {
-        if kept.len() != text.len() {
-            files::write_whole(path, &kept).map_err(SinkError::at(path))?;
-        }
-        let file = OpenOptions::new().append(true).create(true).open(path).map_err(SinkError::at(path))?;
-        Ok(JsonlSink { open: Some((path.to_owned(), file)) })
-    }
-
-    /// Removes the line of an evaluation after `step`: a process that made it and ended before it was in a checkpoint has
-    /// left it, and it is made again.
+    /// Removes the line of an evaluation after `step`, if the file was continued with one: a process that made it and ended
+    /// before it was in a checkpoint has left it, and it is made again.
     fn forget_evaluation(&mut self, step: usize) -> Result<(), SinkError> {
-        let Some((path, _)) = self.open.take() else { return Ok(()) };
-        let text = fs::read(&path).map_err(SinkError::at(&path))?;
+        let Some((path, file)) = self.open.as_mut().filter(|_| step <= self.after) else { return Ok(()) };
+        let text = fs::read(&*path).map_err(SinkError::at(path))?;
         let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_evaluation(line, step));
-        *self = JsonlSink::keeping(&path, &text, lines.flatten().copied().collect())?;
+        *file = keep(path, &text, &lines.flatten().copied().collect::<Vec<u8>>())?;
         Ok(())
     }
 
@@ -72,6 +66,14 @@ impl Sink for JsonlSink {
             _ => Ok(()),
         }
     }
+}
+
+/// Continues the file `path`, which has `text`, after the part of it that is kept.
+fn keep(path: &Path, text: &[u8], kept: &[u8]) -> Result<File, SinkError> {
+    if kept.len() != text.len() {
+        files::write_whole(path, kept).map_err(SinkError::at(path))?;
+    }
+    OpenOptions::new().append(true).create(true).open(path).map_err(SinkError::at(path))
 }
 
 /// The complete lines that belong to steps up to `step`.

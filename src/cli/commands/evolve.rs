@@ -233,7 +233,7 @@ impl EvolveArgs {
         }
         let reported = found.report.as_ref().map(|report| {
             let Estimate { value, interval } = report.mean_score;
-            let written = |score| evolve::written_finely(labels, score);
+            let written = |score| labels.written_closely(score);
             let [value, low, high] = [value, interval.low, interval.high].map(written);
             format!("on other boards: {value} points a game ({low} to {high})\n")
         });

@@ -40,7 +40,6 @@ use saved::State;
 pub use saved::check_dir;
 pub use settings::Settings;
 use settings::fingerprint;
-pub use shown::written_finely;
 
 /// The best programs of a search, which held-out games choose from.
 const FINALISTS: usize = 32;

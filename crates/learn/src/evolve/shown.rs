@@ -28,7 +28,7 @@ pub(super) fn request(
 fn told(candidate: &Candidate, labels: Labels) -> String {
     let result = match labels {
         Labels::Tests => format!("It passes {}% of the tests", whole_percent(candidate.score)),
-        _ => format!("It scores {} points a game", written_finely(labels, candidate.score)),
+        _ => format!("It scores {} points a game", labels.written_closely(candidate.score)),
     };
     let millions = candidate.fuel as f64 / 1e6;
     // Digits by which programs of nearly the same cost are told apart.
@@ -41,15 +41,6 @@ fn told(candidate: &Candidate, labels: Labels) -> String {
 fn whole_percent(share: f64) -> f64 {
     let percent = (100.0 * share).round();
     if share < 1.0 { percent.min(99.0) } else { percent }
-}
-
-/// A score with the digits by which one program is told from another that is a little better. What an evaluator gives is
-/// often below 1, as OpenEvolve's `combined_score`.
-pub fn written_finely(labels: Labels, score: f64) -> String {
-    match labels {
-        Labels::Game => ((1e4 * score).round() / 1e4).to_string(),
-        Labels::Board | Labels::Tests => labels.written(score),
-    }
 }
 
 #[cfg(test)]
@@ -90,9 +81,6 @@ mod tests {
 
     #[test]
     fn programs_that_differ_a_little_are_told_apart() {
-        let scores = [0.99124, 0.9949, 12.5, 834.25, 1e6, -2.0].map(|score| written_finely(Labels::Game, score));
-        assert_eq!(scores, ["0.9912", "0.9949", "12.5", "834.25", "1000000", "-2"]);
-        assert_eq!(written_finely(Labels::Board, 2310.4), "2310");
         assert_eq!([0.0, 0.29, 299.0 / 300.0, 1.0].map(whole_percent), [0.0, 29.0, 99.0, 100.0]);
         let mut database = Database::new(1);
         for (name, fuel) in [("x", 1_619_465), ("y", 1_602_000)] {
