@@ -49,11 +49,8 @@ fn write(value: &Value, sets: Sets, out: &mut Vec<u8>) -> Result<(), String> {
         Value::Number(number) => write_number(number, out),
         Value::String(text) => write_bytes(b'u', text.as_bytes(), out),
         Value::Array(items) => write_items(b'[', items, sets, out)?,
-        Value::Object(fields) => match (fields.len(), fields.iter().next()) {
-            (1, Some((tag, content))) => match write_tagged(tag, content, sets, out)? {
-                Tagged::Yes => {}
-                Tagged::No => write_object(fields, sets, out)?,
-            },
+        Value::Object(fields) => match fields.iter().next() {
+            Some((tag, content)) if fields.len() == 1 && write_tagged(tag, content, sets, out)? => {}
             _ => write_object(fields, sets, out)?,
         },
     }
@@ -76,13 +73,8 @@ fn write_object(fields: &Map<String, Value>, sets: Sets, out: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// Whether an object with one field was a tag with its content.
-enum Tagged {
-    Yes,
-    No,
-}
-
-fn write_tagged(tag: &str, content: &Value, sets: Sets, out: &mut Vec<u8>) -> Result<Tagged, String> {
+/// Writes an object with one field, if that is a tag with its content; returns whether it is.
+fn write_tagged(tag: &str, content: &Value, sets: Sets, out: &mut Vec<u8>) -> Result<bool, String> {
     let wrong = || format!("{{{tag:?}: {content}}} is not a value");
     let items = || content.as_array().ok_or_else(wrong);
     let text = || content.as_str().ok_or_else(wrong);
@@ -113,9 +105,9 @@ fn write_tagged(tag: &str, content: &Value, sets: Sets, out: &mut Vec<u8>) -> Re
             [re, im] => write_float(b'y', &[part(re).ok_or_else(wrong)?, part(im).ok_or_else(wrong)?], out),
             _ => return Err(wrong()),
         },
-        _ => return Ok(Tagged::No),
+        _ => return Ok(false),
     }
-    Ok(Tagged::Yes)
+    Ok(true)
 }
 
 fn write_number(number: &Number, out: &mut Vec<u8>) {

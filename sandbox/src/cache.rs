@@ -72,17 +72,13 @@ impl CacheFile {
 
     /// Writes the machine code atomically. Processes that race write the same bytes.
     pub(crate) fn write(&self, code: &[u8]) -> io::Result<()> {
-        let dir = self.dir();
-        let put = || -> io::Result<()> {
-            create_private(dir)?;
-            let mut file = tempfile::NamedTempFile::new_in(dir)?;
-            for part in [code, MAGIC, &self.key, blake3::hash(code).as_bytes()] {
-                file.write_all(part)?;
-            }
-            file.persist(&self.path)?;
-            Ok(())
-        };
-        put()
+        create_private(self.dir())?;
+        let mut file = tempfile::NamedTempFile::new_in(self.dir())?;
+        for part in [code, MAGIC, &self.key, blake3::hash(code).as_bytes()] {
+            file.write_all(part)?;
+        }
+        file.persist(&self.path)?;
+        Ok(())
     }
 
     fn dir(&self) -> &Path {

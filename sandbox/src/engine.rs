@@ -51,17 +51,8 @@ impl Interpreter {
         Interpreter::of(&PROGRAM, engine, dir, on_compile)
     }
 
-    /// Another interpreter on the same engine.
-    pub(crate) fn beside(
-        &self,
-        artifact: &Artifact,
-        dir: &Path,
-        on_compile: impl FnOnce(),
-    ) -> Result<Interpreter, HostError> {
-        Interpreter::of(artifact, self.engine.clone(), dir, on_compile)
-    }
-
-    fn of(
+    /// Opens the interpreter of this artifact on an engine, which several may share.
+    pub(crate) fn of(
         artifact: &Artifact,
         engine: Engine,
         dir: &Path,

@@ -37,7 +37,7 @@ impl Interpreters {
             return Ok(Arc::clone(numpy));
         }
         let on_compile = || tracing::warn!("compiling the Python sandbox with numpy, once: about 25 s");
-        let numpy = Arc::new(self.plain.beside(&NUMPY, &self.cache, on_compile)?);
+        let numpy = Arc::new(Interpreter::of(&NUMPY, self.plain.engine.clone(), &self.cache, on_compile)?);
         *opened = Some(Arc::clone(&numpy));
         Ok(numpy)
     }

@@ -1,11 +1,10 @@
 //! The library of the sandbox: what docs/sandbox.md says that programs can import, and what stands in for a world.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, ScriptRun, TierChoice};
+use grpo_sandbox::{ScriptRun, TierChoice};
 
-const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+use crate::{LIMITS, printed, sandbox};
 
 /// What programs can import, and why they cannot import the rest.
 const DOCUMENT: &str = include_str!("../../../docs/sandbox.md");
@@ -13,18 +12,8 @@ const DOCUMENT: &str = include_str!("../../../docs/sandbox.md");
 /// Names of other systems' modules: CPython has them on Windows alone.
 const WINDOWS: [&str; 4] = ["msvcrt", "nt", "winreg", "winsound"];
 
-fn sandbox() -> &'static Sandbox {
-    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
-}
-
 fn run(source: &str, seed: u64) -> ScriptRun {
     sandbox().run(source, "", seed, &LIMITS).unwrap()
-}
-
-/// What a program prints, or its fault in words.
-fn printed(source: &str) -> String {
-    run(source, 7).printed.unwrap_or_else(|fault| fault.to_string())
 }
 
 /// The names in backquotes in the lines of the document's table between two markers, with the first cell of each line.

@@ -11,3 +11,19 @@ mod scripts;
 mod sizes;
 mod threads;
 mod values;
+
+use std::sync::OnceLock;
+
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
+
+const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+
+fn sandbox() -> &'static Sandbox {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
+}
+
+/// What a program prints, or its fault in words.
+fn printed(source: &str) -> String {
+    sandbox().run(source, "", 7, &LIMITS).unwrap().printed.unwrap_or_else(|fault| fault.to_string())
+}

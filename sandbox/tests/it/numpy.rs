@@ -1,21 +1,14 @@
 //! numpy: the values of x86-64, what crosses, and that nothing changes for programs that do not ask for it. Tests of numpy itself
 //! are in `tests/numpy.rs`.
 
-use std::sync::OnceLock;
+use grpo_sandbox::{Failure, Fault, Limits, Sandbox, TierChoice};
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, Limits, Sandbox, TierChoice};
-
-const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+use crate::{LIMITS, sandbox};
 
 /// Expressions, what prints their values, and what it prints on x86-64.
 const EXPRESSIONS: &str = include_str!("../numpy/expressions.txt");
 const EVALUATE: &str = include_str!("../numpy/evaluate.py");
 const VALUES: &str = include_str!("../numpy/values.txt");
-
-fn sandbox() -> &'static Sandbox {
-    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
-}
 
 /// What a program prints, or its fault in words.
 fn printed(source: &str, seed: u64) -> String {

@@ -1,19 +1,14 @@
 //! What a session promises: copies, budgets to the last unit, the same result on every thread.
 
-use std::sync::OnceLock;
-
 use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox, TierChoice};
 use proptest::prelude::*;
+
+use crate::sandbox;
 
 const ARGUMENTS: &str = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]";
 
 const LIMITS: Limits =
     Limits { game_fuel: FUEL_PER_SECOND / 2, call_fuel: FUEL_PER_SECOND / 6, memory_bytes: 96 << 20 };
-
-fn sandbox() -> &'static Sandbox {
-    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
-}
 
 /// The same with each tier: what is promised holds for both.
 fn tiers() -> [Sandbox; 2] {
@@ -91,18 +86,6 @@ fn an_exception_leaves_a_program_as_it_is_and_a_trap_spends_its_session() {
     }
 }
 
-#[test]
-fn what_programs_import_is_there() {
-    let names = "random math copy itertools functools collections heapq operator typing string re bisect statistics \
-                 dataclasses enum abc types numbers fractions decimal array json datetime contextlib time sys fileinput \
-                 threading atexit";
-    for name in names.split_whitespace() {
-        let source = format!("import {name}\n\ndef strategy(board):\n    return 'W'\n");
-        let mut session = sandbox().load(&source, 7, &LIMITS).unwrap_or_else(|failure| panic!("{name}: {failure}"));
-        assert_eq!(session.call("strategy", ARGUMENTS).unwrap(), "\"W\"", "{name}");
-    }
-}
-
 /// Line of the refusal, and what it says.
 fn refusal(source: &str) -> (u32, String) {
     match sandbox().load(source, 0, &LIMITS).map_err(|unloaded| unloaded.failure) {
@@ -149,50 +132,10 @@ fn deep_source_never_reaches_past_the_interpreter() {
 
 fn source() -> impl Strategy<Value = String> {
     const TOKENS: [&str; 45] = [
-        "def strategy(board):\n",
-        "    return 'W'\n",
-        "\n",
-        "    ",
-        "while True: ",
-        "try: ",
-        "except: ",
-        "raise ",
-        "lambda: ",
-        "[",
-        "]",
-        "(",
-        ")",
-        "{",
-        "}",
-        "board",
-        "*",
-        "**",
-        "10",
-        "'",
-        "f'{",
-        "\\",
-        "import sys\n",
-        "sys._getframe()",
-        ".f_back",
-        ".f_globals",
-        "\0",
-        "=",
-        "yield ",
-        "await ",
-        "class A: ",
-        "del ",
-        "global x\n",
-        "x",
-        ": ",
-        "match x:\n case ",
-        "@",
-        "\u{feff}",
-        "\u{202e}",
-        "\t",
-        "\r",
-        "\x0c",
-        "exec(",
-        "__builtins__",
+        "def strategy(board):\n", "    return 'W'\n", "\n", "    ", "while True: ", "try: ", "except: ", "raise ",
+        "lambda: ", "[", "]", "(", ")", "{", "}", "board", "*", "**", "10", "'", "f'{", "\\", "import sys\n",
+        "sys._getframe()", ".f_back", ".f_globals", "\0", "=", "yield ", "await ", "class A: ", "del ", "global x\n",
+        "x", ": ", "match x:\n case ", "@", "\u{feff}", "\u{202e}", "\t", "\r", "\x0c", "exec(", "__builtins__",
         "strategy = ",
     ];
     let tokens =

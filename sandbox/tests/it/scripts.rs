@@ -1,19 +1,10 @@
 //! Programs that read and print as people write them, and what becomes of their output.
 
-use std::sync::OnceLock;
-
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
-
-const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+use crate::{LIMITS, sandbox};
 
 /// The largest of the numbers on the second line is asked for, then the third line.
 const STDIN: &str = "3\n1 30 2\nlast line\n";
 const STDOUT: &str = "30\nlast line\n";
-
-fn sandbox() -> &'static Sandbox {
-    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
-}
 
 /// What a program prints, or its fault in words.
 fn printed(source: &str, stdin: &str) -> String {

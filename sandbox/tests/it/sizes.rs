@@ -1,20 +1,8 @@
 //! Sizes as programs know them, where those of the interpreter have 32 bits.
 
-use std::sync::OnceLock;
+use grpo_sandbox::TierChoice;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
-
-const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
-
-fn sandbox() -> &'static Sandbox {
-    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
-}
-
-/// What a program prints, or its fault in words.
-fn printed(source: &str) -> String {
-    sandbox().run(source, "", 7, &LIMITS).unwrap().printed.unwrap_or_else(|fault| fault.to_string())
-}
+use crate::{LIMITS, printed, sandbox};
 
 #[test]
 fn the_largest_size_is_that_of_64_bits_in_every_tier_and_with_numpy() {

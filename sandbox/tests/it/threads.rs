@@ -1,17 +1,8 @@
 //! Threads as CPython has them, though each runs where it is started.
 
-use std::sync::OnceLock;
-
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
-
-const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
-
 /// What a program prints, or its fault in words.
 fn printed(source: &str) -> String {
-    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    let open = || Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
-    let run = SANDBOX.get_or_init(open).run(&format!("from threading import *\n{source}"), "", 7, &LIMITS).unwrap();
-    run.printed.unwrap_or_else(|fault| fault.to_string())
+    crate::printed(&format!("from threading import *\n{source}"))
 }
 
 #[test]

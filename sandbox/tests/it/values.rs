@@ -1,15 +1,8 @@
 //! What crosses between a program and its host: values by JSON with tags, never an object, and never too much.
 
-use std::sync::OnceLock;
+use grpo_sandbox::{Failure, Fault, HostError, TierChoice};
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, HostError, Limits, Sandbox, TierChoice};
-
-const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
-
-fn sandbox() -> &'static Sandbox {
-    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
-    SANDBOX.get_or_init(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap())
-}
+use crate::{LIMITS, sandbox};
 
 /// The value of `f` in this program, or its fault in words.
 fn value(source: &str, arguments: &str) -> String {

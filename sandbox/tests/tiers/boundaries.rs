@@ -12,37 +12,11 @@ const BELOW: i64 = 4;
 
 /// Operations on whole numbers and on floats, of `A` and `B`. What comes out is `r`, or the expression.
 const BINARY: [&str; 31] = [
-    "A + B",
-    "A - B",
-    "A * B",
-    "A / B",
-    "A // B",
-    "A % B",
-    "A ** B",
-    "A == B",
-    "A != B",
-    "A < B",
-    "A <= B",
-    "A > B",
-    "A >= B",
-    "divmod(A, B)[0]",
-    "divmod(A, B)[1]",
-    "pow(A, B)",
-    "max(A, B)",
-    "min(A, B)",
-    "sum([A, B])",
-    "sum([A, B]) + 1",
-    "sum((v for v in [A]), B)",
-    "A in (B, 0.5)",
-    "{A: 1}.get(B, 2)",
-    "[A, 7].count(B)",
-    "(A, 1) < (B, 0)",
-    "sorted([A, B])[0]",
-    "(A and B) or A",
-    "r = A\nr += B",
-    "r = A\nr -= B",
-    "c = [A]\nc[0] *= B\nr = c[0]",
-    "r = A\nr //= B",
+    "A + B", "A - B", "A * B", "A / B", "A // B", "A % B", "A ** B", "A == B", "A != B", "A < B", "A <= B", "A > B",
+    "A >= B", "divmod(A, B)[0]", "divmod(A, B)[1]", "pow(A, B)", "max(A, B)", "min(A, B)", "sum([A, B])",
+    "sum([A, B]) + 1", "sum((v for v in [A]), B)", "A in (B, 0.5)", "{A: 1}.get(B, 2)", "[A, 7].count(B)",
+    "(A, 1) < (B, 0)", "sorted([A, B])[0]", "(A and B) or A", "r = A\nr += B", "r = A\nr -= B",
+    "c = [A]\nc[0] *= B\nr = c[0]", "r = A\nr //= B",
 ];
 
 /// Operations on whole numbers alone.
@@ -67,113 +41,25 @@ const INTEGER: [&str; 16] = [
 
 /// Operations on one operand.
 const UNARY: [&str; 14] = [
-    "-A",
-    "+A",
-    "~A",
-    "not A",
-    "abs(A)",
-    "int(A)",
-    "float(A)",
-    "bool(A)",
-    "str(A)",
-    "math.floor(A)",
-    "math.ceil(A)",
-    "1 if A else 2",
-    "math.sqrt(A)",
-    "int(A).bit_length()",
+    "-A", "+A", "~A", "not A", "abs(A)", "int(A)", "float(A)", "bool(A)", "str(A)", "math.floor(A)", "math.ceil(A)",
+    "1 if A else 2", "math.sqrt(A)", "int(A).bit_length()",
 ];
 
-const FLOATS: [&str; 30] = [
-    "0.0",
-    "-0.0",
-    "0.5",
-    "-0.5",
-    "1.0",
-    "-1.0",
-    "1.5",
-    "2.5",
-    "-2.5",
-    "0.1",
-    "3.0",
-    "-7.0",
-    "5e-324",
-    "-5e-324",
-    "2.2250738585072014e-308",
-    "1e-07",
-    "1e+16",
-    "1e+22",
-    "-1e+16",
-    "9007199254740991.0",
-    "9007199254740992.0",
-    "9007199254740994.0",
-    "4.611686018427388e+18",
-    "-4.611686018427388e+18",
-    "9.223372036854776e+18",
-    "1e+308",
-    "1.7976931348623157e+308",
-    "-1.7976931348623157e+308",
-    "1.4142135623730951",
-    "123456789.125",
-];
+const FLOATS: &str = "0.0 -0.0 0.5 -0.5 1.0 -1.0 1.5 2.5 -2.5 0.1 3.0 -7.0 5e-324 -5e-324 2.2250738585072014e-308 \
+    1e-07 1e+16 1e+22 -1e+16 9007199254740991.0 9007199254740992.0 9007199254740994.0 4.611686018427388e+18 \
+    -4.611686018427388e+18 9.223372036854776e+18 1e+308 1.7976931348623157e+308 -1.7976931348623157e+308 \
+    1.4142135623730951 123456789.125";
 
 /// Operands of each form of an operand.
-const FEW: [&str; 14] = [
-    "0",
-    "1",
-    "-1",
-    "2",
-    "-7",
-    "-2147483648",
-    "4611686018427387903",
-    "-4611686018427387903",
-    "0.0",
-    "-0.0",
-    "0.5",
-    "-2.5",
-    "1e+308",
-    "5e-324",
-];
+const FEW: &str = "0 1 -1 2 -7 -2147483648 4611686018427387903 -4611686018427387903 0.0 -0.0 0.5 -2.5 1e+308 5e-324";
 
 /// Variables of every kind that the emitter tells apart.
 const FORMS: [&str; 5] = ["V", "int(V)", "bool(V)", "float(V)", "(V * 1e300 * 1e300)"];
 
 /// Constants on either side.
-const CONSTANTS: [&str; 34] = [
-    "0",
-    "1",
-    "2",
-    "3",
-    "4",
-    "5",
-    "7",
-    "8",
-    "50",
-    "51",
-    "60",
-    "61",
-    "62",
-    "63",
-    "1000",
-    "32768",
-    "524287",
-    "1073741823",
-    "1073741824",
-    "2147483648",
-    "4294967297",
-    "1152921504606846975",
-    "1152921504606846976",
-    "4611686018427387903",
-    "-1",
-    "-2",
-    "-3",
-    "-7",
-    "-8",
-    "-1073741824",
-    "-1073741825",
-    "-2305843009213693951",
-    "2305843009213693951",
-    "-4611686018427387903",
-];
+const CONSTANTS: &str = "0 1 2 3 4 5 7 8 50 51 60 61 62 63 1000 32768 524287 1073741823 1073741824 2147483648 \
+    4294967297 1152921504606846975 1152921504606846976 4611686018427387903 -1 -2 -3 -7 -8 -1073741824 -1073741825 \
+    -2305843009213693951 2305843009213693951 -4611686018427387903";
 
 const FLOAT_CONSTANTS: [&str; 9] =
     ["0.0", "-0.0", "0.5", "-2.5", "9007199254740992.0", "4.611686018427388e+18", "1e+308", "5e-324", "float('inf')"];
@@ -226,8 +112,9 @@ fn pairs<'o>(left: &'o [String], right: &'o [String]) -> impl Iterator<Item = Ca
     all.map(|(a, b)| Case { a: a.clone(), b: b.clone(), expected: None })
 }
 
-fn owned(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|&text| text.to_owned()).collect()
+/// Operands that are written with spaces between them.
+fn owned(operands: &str) -> Vec<String> {
+    operands.split(' ').map(str::to_owned).collect()
 }
 
 fn expect_the_same_answers(tiers: &Tiers, operations: &[(Operation, Vec<Case>)]) {
@@ -252,7 +139,7 @@ fn every_operator_at_every_pair_of_boundaries_answers_as_cpython() {
 
 #[test]
 fn every_operator_with_a_constant_on_either_side_answers_as_cpython() {
-    let (tiers, integers, constants) = (Tiers::open(), integers(), owned(&CONSTANTS));
+    let (tiers, integers, constants) = (Tiers::open(), integers(), owned(CONSTANTS));
     let mut operations = Vec::new();
     for template in BINARY.iter().chain(&INTEGER) {
         let on_the_right = table(&tiers, template, &integers, &constants);
@@ -273,14 +160,14 @@ fn every_operator_with_a_constant_on_either_side_answers_as_cpython() {
 #[test]
 fn every_operator_at_the_boundaries_of_floats_answers_as_cpython() {
     let tiers = Tiers::open();
-    let numbers: Vec<String> = owned(&FLOATS).into_iter().chain(owned(&FEW)).collect();
+    let numbers: Vec<String> = owned(FLOATS).into_iter().chain(owned(FEW)).collect();
     let mut operations = Vec::new();
     for template in BINARY {
         let cases = pairs(&numbers, &numbers).filter(|case| is_asked(template, &case.a, &case.b, false));
         operations.push((operation(template, "a", "b"), cases.collect()));
         for constant in FLOAT_CONSTANTS {
             for (a, b) in [("a", constant), (constant, "a")] {
-                operations.push((operation(template, a, b), pairs(&numbers, &owned(&["0"])).collect()));
+                operations.push((operation(template, a, b), pairs(&numbers, &owned("0")).collect()));
             }
         }
     }
@@ -290,7 +177,7 @@ fn every_operator_at_the_boundaries_of_floats_answers_as_cpython() {
 
 #[test]
 fn every_operator_on_operands_of_every_kind_answers_as_cpython() {
-    let (tiers, few) = (Tiers::open(), owned(&FEW));
+    let (tiers, few) = (Tiers::open(), owned(FEW));
     let mut operations = Vec::new();
     for template in BINARY {
         for (one, two) in FORMS.iter().flat_map(|one| FORMS.iter().map(move |two| (one, two))) {
@@ -298,13 +185,13 @@ fn every_operator_on_operands_of_every_kind_answers_as_cpython() {
             operations.push((operation(template, &one.replace('V', "a"), &two.replace('V', "b")), cases.collect()));
         }
     }
-    let one = owned(&["0"]);
-    let numbers: Vec<String> = integers().into_iter().chain(owned(&FLOATS)).collect();
+    let one = owned("0");
+    let numbers: Vec<String> = integers().into_iter().chain(owned(FLOATS)).collect();
     for template in UNARY {
         for form in FORMS {
             operations.push((operation(template, &form.replace('V', "a"), ""), pairs(&numbers, &one).collect()));
         }
-        for constant in numbers.iter().chain(&owned(&["float('inf')"])) {
+        for constant in numbers.iter().chain(&owned("float('inf')")) {
             operations.push((operation(template, constant, ""), pairs(&one, &one).collect()));
         }
     }

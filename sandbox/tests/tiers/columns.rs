@@ -121,7 +121,7 @@ fn compare_some(tier: &CompiledTier, operations: &[(Operation, Vec<Case>)], chos
     }
     match (tier.compile(&source), chosen) {
         (Ok(program), _) => {
-            let mut player = Player { program, session: None };
+            let mut player = Player::new(program);
             for &index in chosen {
                 let (operation, cases) = &operations[index];
                 player.operation(&format!("column{index}"), operation, cases, count);
@@ -142,18 +142,23 @@ fn compare_some(tier: &CompiledTier, operations: &[(Operation, Vec<Case>)], chos
     }
 }
 
-struct Player {
+/// A program, and its session until a call is given up.
+pub struct Player {
     program: CompiledProgram,
     session: Option<CompiledSession>,
 }
 
 impl Player {
+    pub fn new(program: CompiledProgram) -> Player {
+        Player { program, session: None }
+    }
+
     fn operation(&mut self, function: &str, operation: &Operation, cases: &[Case], count: &mut Count) {
         let (fitting, others): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.expected.is_some());
         let before = count.different.len();
         self.halves(function, operation, &fitting, count);
         for case in others {
-            match self.call(function, &[case]) {
+            match self.column(function, &[case]) {
                 None => count.refused += 1,
                 Some(answers) => tell(operation, case, &answers.join(","), count),
             }
@@ -169,7 +174,7 @@ impl Player {
         if cases.is_empty() {
             return;
         }
-        if let Some(answers) = self.call(function, cases) {
+        if let Some(answers) = self.column(function, cases) {
             for (case, answer) in cases.iter().zip(answers) {
                 if case.expected.as_ref() == Some(&answer) {
                     count.equal += 1;
@@ -187,17 +192,23 @@ impl Player {
     }
 
     /// The answers to a column, or nothing where it is given up.
-    fn call(&mut self, function: &str, cases: &[&Case]) -> Option<Vec<String>> {
+    fn column(&mut self, function: &str, cases: &[&Case]) -> Option<Vec<String>> {
+        let told = self.call(function, &columns(cases.iter().copied()))?;
+        let answers = items(&told);
+        assert_eq!(answers.len(), cases.len(), "{told}");
+        Some(answers)
+    }
+
+    /// The answer to a call, or nothing where it is given up.
+    pub fn call(&mut self, function: &str, arguments: &str) -> Option<String> {
         let mut session = match self.session.take() {
             Some(session) => session,
             None => self.program.start(1, &COLUMN_GAS).expect("it loads"),
         };
-        match session.call(function, &columns(cases.iter().copied())) {
+        match session.call(function, arguments) {
             Ok(told) => {
                 self.session = Some(session);
-                let answers = items(&told);
-                assert_eq!(answers.len(), cases.len(), "{told}");
-                Some(answers)
+                Some(told)
             }
             Err(Stop::GivenUp { .. }) => None,
             Err(other) => panic!("{function}: {other}"),

@@ -17,76 +17,11 @@ const TRIES: u32 = 30;
 const OPERATORS: [&str; 13] = ["+", "-", "*", "//", "%", "**", "/", "&", "|", "^", ">>", "<<", "@"];
 const COMPARISONS: [&str; 10] = ["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"];
 const ASSIGNMENTS: [&str; 10] = ["=", "+=", "-=", "*=", "//=", "%=", "|=", "&=", "**=", ">>="];
-const NUMBERS: [&str; 18] = [
-    "0",
-    "1",
-    "-1",
-    "2",
-    "3",
-    "4",
-    "5",
-    "10",
-    "0.5",
-    "-2.5",
-    "1099511627776",
-    "4611686018427387903",
-    "True",
-    "None",
-    "'W'",
-    "''",
-    "[]",
-    "1e308",
-];
-const FUNCTIONS: [&str; 24] = [
-    "sum",
-    "max",
-    "min",
-    "len",
-    "list",
-    "tuple",
-    "sorted",
-    "set",
-    "abs",
-    "any",
-    "all",
-    "zip",
-    "range",
-    "int",
-    "float",
-    "bool",
-    "enumerate",
-    "reversed",
-    "str",
-    "map",
-    "dict",
-    "round",
-    "filter",
-    "next",
-];
-const METHODS: [&str; 22] = [
-    "append",
-    "pop",
-    "count",
-    "index",
-    "bit_length",
-    "copy",
-    "extend",
-    "remove",
-    "insert",
-    "sort",
-    "reverse",
-    "get",
-    "items",
-    "keys",
-    "values",
-    "clear",
-    "update",
-    "setdefault",
-    "add",
-    "join",
-    "upper",
-    "find",
-];
+const NUMBERS: &str = "0 1 -1 2 3 4 5 10 0.5 -2.5 1099511627776 4611686018427387903 True None 'W' '' [] 1e308";
+const FUNCTIONS: &str = "sum max min len list tuple sorted set abs any all zip range int float bool enumerate reversed \
+    str map dict round filter next";
+const METHODS: &str = "append pop count index bit_length copy extend remove insert sort reverse get items keys values \
+    clear update setdefault add join upper find";
 const SLICES: [&str; 12] = ["0", "-1", "5", "-6", "::-1", "1:", ":-1", "::2", "-2:", "None:", "1.0", "True"];
 
 /// A text with one to three slips.
@@ -111,6 +46,10 @@ fn slip(text: &str, rng: &mut ChaCha8Rng) -> Option<String> {
     }
 }
 
+fn one_of(words: &str, rng: &mut ChaCha8Rng) -> Option<String> {
+    words.split(' ').map(str::to_owned).collect::<Vec<_>>().choose(rng).cloned()
+}
+
 /// Another token of the same sort.
 fn token(text: &str, rng: &mut ChaCha8Rng) -> Option<String> {
     let parsed = ruff_python_parser::parse_module(text).ok()?;
@@ -120,9 +59,9 @@ fn token(text: &str, rng: &mut ChaCha8Rng) -> Option<String> {
     let before = index.checked_sub(1).map(|index| tokens[index].kind());
     let written = &text[token.range()];
     let new = match token.kind() {
-        TokenKind::Int | TokenKind::Float => (*NUMBERS.choose(rng)?).to_owned(),
-        TokenKind::Name if before == Some(TokenKind::Dot) => (*METHODS.choose(rng)?).to_owned(),
-        TokenKind::Name if FUNCTIONS.contains(&written) => (*FUNCTIONS.choose(rng)?).to_owned(),
+        TokenKind::Int | TokenKind::Float => one_of(NUMBERS, rng)?,
+        TokenKind::Name if before == Some(TokenKind::Dot) => one_of(METHODS, rng)?,
+        TokenKind::Name if FUNCTIONS.split(' ').any(|name| name == written) => one_of(FUNCTIONS, rng)?,
         TokenKind::Name => {
             let names: Vec<_> = tokens.iter().filter(|token| token.kind() == TokenKind::Name).collect();
             text[names.choose(rng)?.range()].to_owned()

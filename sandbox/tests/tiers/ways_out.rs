@@ -6,10 +6,11 @@
 
 use std::fmt::Write;
 
-use grpo_sandbox_compiled::{CompiledProgram, NotCompiled, Stop};
+use grpo_sandbox_compiled::NotCompiled;
 use serde_json::Value;
 
-use crate::compare::{COLUMN_FUEL, COLUMN_GAS, Tiers};
+use crate::columns::Player;
+use crate::compare::{COLUMN_FUEL, Tiers};
 use crate::indent::{append_indented, indented};
 use crate::program::{Group, Program};
 use crate::{expect_the_same, hunt};
@@ -182,9 +183,9 @@ fn compare_some(tiers: &Tiers, functions: &[Function], answers: &[Vec<Value>], c
     let source = texts.fold(HEAD.to_owned(), |source, text| source + &text);
     match (tiers.tier.compile(&source), chosen) {
         (Ok(program), _) => {
-            let mut player = Player { program, session: None };
+            let mut player = Player::new(program);
             for &index in chosen {
-                player.function(&format!("f{index}"), &functions[index], &answers[index], count);
+                play(&mut player, &format!("f{index}"), &functions[index], &answers[index], count);
             }
         }
         (Err(NotCompiled::Machine(error)), _) => panic!("{error}\n{source}"),
@@ -197,56 +198,39 @@ fn compare_some(tiers: &Tiers, functions: &[Function], answers: &[Vec<Value>], c
     }
 }
 
-struct Player {
-    program: CompiledProgram,
-    session: Option<grpo_sandbox_compiled::CompiledSession>,
-}
-
-impl Player {
-    fn function(&mut self, name: &str, function: &Function, answers: &[Value], count: &mut Count) {
-        count.functions += 1;
-        for (&(way, again), answer) in function.calls.iter().zip(answers) {
-            let (bound, expected) = match answer {
-                Value::Null => (0, None),
-                Value::Array(items) if items[0] == "r" => (0, Some(answer)),
-                answer => (answer[0].as_u64().unwrap(), Some(&answer[1])),
-            };
-            let told = self.call(name, [way as u64, again as u64, bound]);
-            let mut tell = |told: Value, read: &str| {
-                let expected = expected.map_or("an exception".into(), |expected| format!("{expected}{read}"));
-                let text = function.compiled(name);
-                count.different.push(format!("{name}({way}, {again}) gives {told}, CPython {expected}:\n{text}"));
-            };
-            match (told, expected) {
-                (Some(told), Some(expected)) if told == *expected => count.equal += 1,
-                (Some(told), _) => tell(told, ""),
-                (None, Some(_)) => count.given_up += 1,
-                (None, None) => count.refused += 1,
-            }
-            if expected.is_none_or(|expected| expected[0] == "r") {
-                continue;
-            }
-            for (bit, variable) in function.names.iter().enumerate().filter(|(bit, _)| bound & 1 << bit == 0) {
-                match self.call(name, [way as u64, again as u64, 1 << bit]) {
-                    None => count.refused += 1,
-                    Some(told) => tell(told, &format!(" and {variable} is not bound")),
-                }
-            }
-        }
-    }
-
-    fn call(&mut self, name: &str, arguments: [u64; 3]) -> Option<Value> {
-        let mut session = match self.session.take() {
-            Some(session) => session,
-            None => self.program.start(1, &COLUMN_GAS).expect("it loads"),
+/// Makes the calls of a function whose answers by CPython are known.
+fn play(player: &mut Player, name: &str, function: &Function, answers: &[Value], count: &mut Count) {
+    count.functions += 1;
+    let mut call = |arguments: [u64; 3]| -> Option<Value> {
+        let told = player.call(name, &format!("{arguments:?}"))?;
+        Some(serde_json::from_str(&told).unwrap())
+    };
+    for (&(way, again), answer) in function.calls.iter().zip(answers) {
+        let (bound, expected) = match answer {
+            Value::Null => (0, None),
+            Value::Array(items) if items[0] == "r" => (0, Some(answer)),
+            answer => (answer[0].as_u64().unwrap(), Some(&answer[1])),
         };
-        match session.call(name, &format!("{arguments:?}")) {
-            Ok(told) => {
-                self.session = Some(session);
-                Some(serde_json::from_str(&told).unwrap())
+        let told = call([way as u64, again as u64, bound]);
+        let mut tell = |told: Value, read: &str| {
+            let expected = expected.map_or("an exception".into(), |expected| format!("{expected}{read}"));
+            let text = function.compiled(name);
+            count.different.push(format!("{name}({way}, {again}) gives {told}, CPython {expected}:\n{text}"));
+        };
+        match (told, expected) {
+            (Some(told), Some(expected)) if told == *expected => count.equal += 1,
+            (Some(told), _) => tell(told, ""),
+            (None, Some(_)) => count.given_up += 1,
+            (None, None) => count.refused += 1,
+        }
+        if expected.is_none_or(|expected| expected[0] == "r") {
+            continue;
+        }
+        for (bit, variable) in function.names.iter().enumerate().filter(|(bit, _)| bound & 1 << bit == 0) {
+            match call([way as u64, again as u64, 1 << bit]) {
+                None => count.refused += 1,
+                Some(told) => tell(told, &format!(" and {variable} is not bound")),
             }
-            Err(Stop::GivenUp { .. }) => None,
-            Err(other) => panic!("{name}: {other}"),
         }
     }
 }

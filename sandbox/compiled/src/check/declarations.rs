@@ -12,6 +12,7 @@ pub(super) struct Declarations {
     pub(super) globals: BTreeMap<String, TextRange>,
     pub(super) nonlocals: BTreeMap<String, TextRange>,
     uses: HashMap<String, TextSize>,
+    annotated: HashMap<String, TextSize>,
     repeated: Option<TextSize>,
 }
 
@@ -28,9 +29,12 @@ impl Declarations {
             let is_late = self.uses.get(name).is_some_and(|first| *first < range.start());
             is_late.then_some(range.start())
         };
+        // A name with an annotation is one of the function's own.
+        let mut names = self.globals.keys().chain(self.nonlocals.keys());
+        let annotated = names.find_map(|name| self.annotated.get(name).copied());
         let both = self.globals.iter().find(|(name, _)| self.nonlocals.contains_key(*name));
         let late = self.globals.iter().chain(&self.nonlocals).find_map(late);
-        self.repeated.or(late).or(both.map(|(_, range)| range.start()))
+        self.repeated.or(late).or(annotated).or(both.map(|(_, range)| range.start()))
     }
 
     fn declare(&mut self, names: &[Identifier], range: TextRange, is_global: bool) {
@@ -59,6 +63,12 @@ impl<'a> Visitor<'a> for Declarations {
                 for alias in &import.names {
                     self.use_name(alias.asname.as_ref().unwrap_or(&alias.name), alias.start());
                 }
+            }
+            Stmt::AnnAssign(assignment) => {
+                if let Expr::Name(name) = &*assignment.target {
+                    self.annotated.insert(name.id.to_string(), assignment.start());
+                }
+                visitor::walk_stmt(self, statement);
             }
             _ => visitor::walk_stmt(self, statement),
         }

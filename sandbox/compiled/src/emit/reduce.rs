@@ -10,7 +10,9 @@ use super::{Emitted, Emitter, cost, outside};
 impl<'a> Emitter<'a> {
     pub(super) fn sum(&mut self, items: Argument<'a>, start: Option<Argument<'a>>) -> Emitted<Kind> {
         let items = self.open(items)?;
-        let total = self.long_local();
+        let (total, beyond) = (self.long_local(), self.word_local());
+        self.word(0);
+        self.set(beyond);
         let mut is_int = true;
         match start {
             None => self.long(0),
@@ -29,13 +31,14 @@ impl<'a> Emitter<'a> {
             let value = emitter.one(item);
             let counted = emitter.counted(value);
             is_int &= counted.kind == Kind::Int;
-            emitter.sum_step(total, counted);
+            emitter.sum_step(total, counted, beyond);
             emitter.release_value(counted);
             emitter.release_value(value);
             Ok(())
         })?;
         self.get(total);
         self.release(total);
+        self.release(beyond);
         if is_int {
             return Ok(Kind::Int);
         }
@@ -43,25 +46,54 @@ impl<'a> Emitter<'a> {
         Ok(Kind::Any)
     }
 
-    /// Adds a value to a sum, which may have become a float on the way.
-    fn sum_step(&mut self, total: u32, value: Value) {
+    /// Adds a value to a sum, which may have become a float on the way. CPython, where it runs on 32 bits, keeps what is
+    /// lost of floats only if the integers before the first of them stayed within a word, each and their sum: the word
+    /// `beyond` tells whether some did not, and then that first float is left to CPython.
+    fn sum_step(&mut self, total: u32, value: Value, beyond: u32) {
         let sum = Value::local(total, Kind::Any);
         let result = self.long_local();
         let end = self.block();
         let slow = self.block();
         self.branch_unless_integers(sum, value, slow);
         self.add(sum, value, result, slow);
+        self.push_beyond_word(&[value, Value::local(result, Kind::Int)]);
+        self.when();
+        self.word(1);
+        self.set(beyond);
         self.charge_beyond(cost::WORD_MAX, result, cost::LARGE_SUM);
+        self.end();
         self.get(result);
         self.set(total);
         self.branch(end);
         self.end();
+        if value.kind != Kind::Int {
+            // The start of a sum, and what a bool was added to, were not looked at.
+            self.push_beyond_word(&[sum]);
+            self.get(beyond);
+            self.put(Wasm::I32Or);
+            self.give_up_if();
+        }
         self.push(sum);
         self.push(value);
         self.call_runtime("py_sum_step");
         self.set(total);
         self.end();
         self.release(result);
+    }
+
+    /// Pushes a word that is not zero if one of these values is an integer beyond 32 bits. Addresses are within them.
+    fn push_beyond_word(&mut self, values: &[Value]) {
+        for (index, &value) in values.iter().enumerate() {
+            self.push(value);
+            self.long(1 << 32);
+            self.put(Wasm::I64Add);
+            if index > 0 {
+                self.put(Wasm::I64Or);
+            }
+        }
+        self.long(33);
+        self.put(Wasm::I64ShrU);
+        self.put(Wasm::I32WrapI64);
     }
 
     /// `any`, which ends at the first that is true, and `all`, which ends at the first that is not.
