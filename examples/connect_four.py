@@ -77,8 +77,13 @@ REFERENCES = {
     1: "def strategy(grid): return grid[0].index(0)",
     2: """
 def strategy(grid):
-    # As near to the middle as there is room.
-    return min((column for column in range(7) if grid[0][column] == 0), key=lambda column: abs(column - 3))
+    # Wins and stops in columns alone, and else plays near the middle.
+    free = [column for column in range(7) if grid[0][column] == 0]
+    for player in (1, 2):
+        for column in free:
+            if [row[column] for row in grid if row[column] != 0][:3] == [player] * 3:
+                return column
+    return min(free, key=lambda column: abs(column - 3))
 """,
     3: """
 def strategy(grid):

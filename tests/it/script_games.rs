@@ -356,18 +356,8 @@ fn careless(name: &str) -> ScriptGame {
 fn no_move_that_a_program_makes_up_stops_a_run() {
     let game = careless("careless");
     for expression in [
-        "'X'",
-        "None",
-        "[]",
-        "{}",
-        "{'W': 1}",
-        "('W',)",
-        "-1",
-        "10 ** 12",
-        "10 ** 4000",
-        "float('nan')",
-        "'W' * 60_000",
-        "b'W'",
+        "'X'", "None", "[]", "{}", "{'W': 1}", "('W',)", "-1", "10 ** 12", "10 ** 4000", "float('nan')",
+        "'W' * 60_000", "b'W'",
     ] {
         let (_, outcome) = play(&game, &returning(expression)).unwrap_or_else(|error| panic!("{expression}: {error}"));
         assert_eq!(outcome.ending, Ending::BadMove, "{expression}");
@@ -382,6 +372,20 @@ fn a_game_answers_for_the_moves_of_its_reference_players() {
     assert_eq!((outcome.ending, outcome.score), (Ending::BadMove, 1.0), "a strange move that shows later");
     let said = play(&stepping("unanswered", "return 0, {}[action], False"), &returning("'X'")).unwrap_err();
     assert!(said.contains("KeyError: 'X'"), "{said}");
+}
+
+#[test]
+fn a_game_answers_for_all_that_a_reference_player_does_itself() {
+    // No two games have an action in common.
+    let rules = "import random\nREFERENCES = {1: 'def strategy(seen): return seen'}\n\
+                 def reset():\n    return random.random()\n\
+                 def step(action):\n    return {}['a bug']\n";
+    let game = game("wide", rules);
+    let said = play(&game, &game.references()[0].source).unwrap_err();
+    assert!(said.contains(", move 1 of the game with seed") && said.contains("KeyError: 'a bug'"), "{said}");
+    let (verdict, outcome) = play(&game, &returning("seen / 2")).unwrap();
+    assert_eq!(outcome.ending, Ending::BadMove);
+    assert!(verdict.reason().unwrap().starts_with("after moves that no reference player makes"), "{verdict:?}");
 }
 
 #[test]

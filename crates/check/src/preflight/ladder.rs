@@ -23,6 +23,7 @@ const NOISE: f64 = 2.0;
 pub const SHAPE: &[&str] = &["reward.exponent", "reward.scale"];
 
 /// A player of known rank.
+#[derive(Clone, Copy)]
 pub struct ReferencePlayer<'a> {
     pub name: &'a str,
     /// Rank of players of about equal strength; players of rank [`BROKEN`] never play.
@@ -33,8 +34,8 @@ pub struct ReferencePlayer<'a> {
 /// A program that tries to earn reward other than by playing well.
 pub struct JudgedCheat<'a> {
     pub name: &'a str,
-    /// Index of the honest player that it copies.
-    pub honest: usize,
+    /// The honest player that it copies, with the same chance.
+    pub honest: ReferencePlayer<'a>,
     pub judged: &'a JudgedTrial,
 }
 
@@ -49,6 +50,13 @@ pub struct Ladder<'a> {
     pub limit: fn(&Outcome) -> Option<&'static str>,
     /// How scores are written.
     pub labels: Labels,
+}
+
+impl ReferencePlayer<'_> {
+    /// `greedy earns 0.272`.
+    fn earns(&self) -> String {
+        format!("{} earns {:.3}", self.name, self.judged.reward.value)
+    }
 }
 
 impl Ladder<'_> {
@@ -82,7 +90,8 @@ impl Ladder<'_> {
         let playing = || (0..self.players.len()).filter(|&at| self.players[at].rank > BROKEN);
         let pairs = playing().flat_map(|weak| playing().map(move |strong| (weak, strong)));
         let wrong: Vec<(usize, usize)> = pairs
-            .filter(|&(weak, strong)| self.players[weak].rank < self.players[strong].rank && !self.is_limited(strong))
+            .filter(|&(weak, strong)| self.players[weak].rank < self.players[strong].rank)
+            .filter(|&(_, strong)| !self.is_limited(&self.players[strong]))
             .filter(|&(weak, strong)| !rises(self.reward(weak), self.reward(strong)))
             .collect();
         let Some(&(weak, strong)) = wrong.first() else { return CheckFinding::ok(Check::Order, self.chain(from)) };
@@ -164,12 +173,12 @@ impl Ladder<'_> {
     /// Checks that a cheat earns no more than the player that it copies.
     pub fn cheats(&self) -> CheckFinding {
         // If a limit stops the honest player at another call than its copy, the two do not compare.
-        let cheats = self.cheats.iter().filter(|cheat| !self.is_limited(cheat.honest));
+        let cheats = self.cheats.iter().filter(|cheat| !self.is_limited(&cheat.honest));
         let paid: Vec<String> = cheats
-            .filter(|cheat| rises(self.reward(cheat.honest), cheat.judged.reward.value))
+            .filter(|cheat| rises(cheat.honest.judged.reward.value, cheat.judged.reward.value))
             .map(|cheat| {
                 let earned = cheat.judged.reward.value;
-                format!("{} earns {earned:.3}, {} without it", cheat.name, self.earns(cheat.honest))
+                format!("{} earns {earned:.3}, {} without it", cheat.name, cheat.honest.earns())
             })
             .collect();
         let all = counted(self.cheats.len(), "cheat");
@@ -185,12 +194,12 @@ impl Ladder<'_> {
 
     /// `greedy earns 0.272`.
     pub fn earns(&self, player: usize) -> String {
-        format!("{} earns {:.3}", self.players[player].name, self.reward(player))
+        self.players[player].earns()
     }
 
     /// Whether a limit ended a game of this player.
-    fn is_limited(&self, player: usize) -> bool {
-        self.players[player].judged.evaluation.games.iter().any(|game| (self.limit)(game).is_some())
+    fn is_limited(&self, player: &ReferencePlayer) -> bool {
+        player.judged.evaluation.games.iter().any(|game| (self.limit)(game).is_some())
     }
 
     /// The player among those of `which` whose reward comes first in the order of `before`.

@@ -3,7 +3,7 @@
 use grpo_sandbox::{Failure, HostError, Sandbox, Session};
 
 use super::play::{GameError, Numbered, Play, Unplayed, ended, ending, shown, unplayed};
-use super::script::play_script;
+use super::script::{LoadedPlayer, play_script};
 use super::{Rules, evaluator, task};
 use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
 use crate::environment::{Case, Ending, Environment, Outcome, wrong_case};
@@ -36,7 +36,7 @@ pub(super) fn try_on(
     let played = match (environment, case) {
         (Environment::Game2048, Case::Seed(seed)) => load().and_then(|player| play_2048(player, rules, seed)),
         (Environment::Script(game), Case::Seed(seed)) => {
-            load().and_then(|player| play_script(sandbox, rules, game, player, seed))
+            load().and_then(|session| play_script(sandbox, rules, game, LoadedPlayer { program, session }, seed))
         }
         (Environment::Evaluator(it), Case::Seed(seed)) => evaluator::evaluate(sandbox, rules, it, program, seed),
         (Environment::Tasks(tasks), Case::Task(task)) => task::solve(sandbox, rules, program, tasks, task),

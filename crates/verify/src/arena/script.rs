@@ -6,7 +6,8 @@
 //! A move that the rules forbid is a ValueError of `step`. Whatever else goes wrong there may still be a move's doing, one
 //! that the author did not think of, and no program may stop the run of its user. So a game answers for the moves that its
 //! reference players make: where nothing else was played, its failure is its own; where something else was, it is a bad
-//! move. A game without reference players answers for every move.
+//! move. Their moves in one game each are known, and where a reference player is played itself, all of that game. A game
+//! without reference players answers for every move.
 
 mod seats;
 
@@ -19,18 +20,25 @@ use parking_lot::Mutex;
 use super::Rules;
 use super::play::{GameError, Play, Unplayed};
 use crate::environment::{Case, Ending, Outcome, ScriptGame, Trace};
+use crate::program::Program;
 use crate::seed::{Purpose, Seed};
 use seats::{Broken, Mistake, Played, Seats, Stop};
 
 /// What reference players may use while their actions are found out: the same, whatever a program may.
 const TRIAL: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 256 << 20 };
 
-/// Plays the game of `seed` with a program that is loaded. The game and the program draw from streams of their own.
+/// A program in the instance that it is loaded in.
+pub(super) struct LoadedPlayer<'a> {
+    pub program: &'a Program,
+    pub session: Session,
+}
+
+/// Plays the game of `seed` with a program. The game and the program draw from streams of their own.
 pub(super) fn play_script(
     sandbox: &Sandbox,
     rules: &Rules,
     game: &ScriptGame,
-    player: Session,
+    player: LoadedPlayer<'_>,
     seed: Seed,
 ) -> Result<Play, Unplayed> {
     let broken = |broken| match broken {
@@ -39,11 +47,12 @@ pub(super) fn play_script(
         }
         Broken::Host(error) => GameError::Host(error),
     };
-    let seats = Seats::taken(sandbox, &rules.limits, game, player, seed).map_err(broken).map_err(Unplayed::Broken)?;
+    let LoadedPlayer { program, session } = player;
+    let seats = Seats::taken(sandbox, &rules.limits, game, session, seed).map_err(broken).map_err(Unplayed::Broken)?;
     let Played { stop, score, fuel, actions, transcript, compiled } = seats.play();
     let (ending, reason) = match stop {
         Stop::Ended { ending, reason } => (ending, reason),
-        Stop::Broken(Broken::Mistake(mistake)) if !answers_for(sandbox, game, actions.as_ref())? => {
+        Stop::Broken(Broken::Mistake(mistake)) if !answers_for(sandbox, game, program, actions.as_ref())? => {
             let reason = format!("after moves that no reference player makes, {}: {}", mistake.call, mistake.message);
             (Ending::BadMove, Some(reason))
         }
@@ -65,9 +74,17 @@ fn in_words(mistake: Mistake, seed: Seed) -> String {
     }
 }
 
-/// Whether a failure after these actions is the game's own.
-fn answers_for(sandbox: &Sandbox, game: &ScriptGame, actions: Option<&BTreeSet<String>>) -> Result<bool, HostError> {
-    if game.references().is_empty() {
+/// Whether a failure after these actions of a program is the game's own.
+fn answers_for(
+    sandbox: &Sandbox,
+    game: &ScriptGame,
+    program: &Program,
+    actions: Option<&BTreeSet<String>>,
+) -> Result<bool, HostError> {
+    let references = game.references();
+    // Where actions are many, a reference player makes others in each game, and is still one in all of them.
+    let is_reference = || references.iter().any(|player| player.source.trim_end() == program.source().trim_end());
+    if references.is_empty() || is_reference() {
         return Ok(true);
     }
     let Some(actions) = actions else { return Ok(false) };
@@ -86,8 +103,10 @@ fn found_once<T, E>(cell: &OnceLock<T>, find: impl FnOnce() -> Result<T, E>) -> 
     Ok(cell.get_or_init(|| found))
 }
 
-/// Every action of a game of each reference player.
+/// Every action of a game of each reference player. All of them are interpreted: a choice of the compiled tier is one for the
+/// program that is tried, and a budget ends at another move in each tier.
 fn found_usual(sandbox: &Sandbox, game: &ScriptGame) -> Result<BTreeSet<String>, HostError> {
+    let sandbox = sandbox.interpreting();
     let mut usual = BTreeSet::new();
     for (index, reference) in game.references().iter().enumerate() {
         let seed = Seed::root(0).child(Purpose::Script, index as u64);
@@ -96,7 +115,7 @@ fn found_usual(sandbox: &Sandbox, game: &ScriptGame) -> Result<BTreeSet<String>,
             Err(Unloaded { failure: Failure::Program(_), .. }) => continue,
             Err(Unloaded { failure: Failure::Host(error), .. }) => return Err(error),
         };
-        let seats = match Seats::taken(sandbox, &TRIAL, game, player, seed) {
+        let seats = match Seats::taken(&sandbox, &TRIAL, game, player, seed) {
             Ok(seats) => seats,
             Err(Broken::Mistake(_)) => continue,
             Err(Broken::Host(error)) => return Err(error),
@@ -118,15 +137,32 @@ mod tests {
     use grpo_sandbox::TierChoice;
 
     use super::*;
-    use crate::arena::{Arena, ArenaError, Workers};
+    use crate::arena::{Arena, ArenaError, Evaluation, Workers};
     use crate::config::Config;
     use crate::environment::Environment;
-    use crate::program::Program;
 
     /// Rules that no compiled tier takes.
     const GAME: &str = "\"\"\"Say 1.\"\"\"\nENTRY, SCALE, MOVES = 'say(seen)', 3, 3\nclass Rules:\n    left = 3\n\
         def reset():\n    global rules\n    rules = Rules()\n    return [1]\n\
         def step(action):\n    rules.left -= 1\n    return [1], action, rules.left == 0\n";
+
+    fn sandbox() -> Sandbox {
+        Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap()
+    }
+
+    /// What comes of a program that has to run compiled in the game with this source.
+    fn compiled(game: &str, program: &str) -> Result<Evaluation, ArenaError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("game.py");
+        std::fs::write(&path, game).unwrap();
+        let environment = Environment::open(&path.display().to_string()).unwrap();
+        let rules = Rules::training(&Config::preset("llm").unwrap());
+        let sandbox = sandbox().with_tiers(TierChoice::Compiled, 0);
+        let arena = Arena::new(sandbox, environment, rules, Workers::Inline).unwrap();
+        let case = Case::Seed(Seed::root(1));
+        let program: Program = arena.program(program, case).unwrap();
+        arena.evaluate_all([(Ok(program), &[case][..])], &mut |_, _| ()).map(|mut played| played.remove(0))
+    }
 
     #[test]
     fn what_several_workers_ask_for_is_found_by_one_of_them_and_again_only_after_a_failure() {
@@ -144,24 +180,21 @@ mod tests {
 
     #[test]
     fn the_rules_of_a_game_leave_the_tier_and_only_its_player_is_told_of() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("game.py");
-        std::fs::write(&path, GAME).unwrap();
-        let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
-        assert!(sandbox.outside(GAME).unwrap().is_some(), "a class is outside");
-        let environment = Environment::open(&path.display().to_string()).unwrap();
-        let rules = Rules::training(&Config::preset("llm").unwrap());
-        let compiled = sandbox.with_tiers(TierChoice::Compiled, 0);
-        let arena = Arena::new(compiled, environment, rules, Workers::Inline).unwrap();
-        let case = Case::Seed(Seed::root(1));
-        let tried = |source: &str| {
-            let program: Program = arena.program(source, case).unwrap();
-            arena.evaluate_all([(Ok(program), &[case][..])], &mut |_, _| ())
-        };
-        let played = tried("def say(seen):\n    return seen[0]\n").unwrap().remove(0);
+        assert!(sandbox().outside(GAME).unwrap().is_some(), "a class is outside");
+        let played = compiled(GAME, "def say(seen):\n    return seen[0]\n").unwrap();
         assert_eq!((played.games[0].ending, played.games[0].score), (Ending::GameOver, 3.0));
         assert!(played.usage.games.iter().all(|game| game.compiled));
-        let left = tried("class One: pass\ndef say(seen):\n    return 1\n").unwrap_err();
+        let left = compiled(GAME, "class One: pass\ndef say(seen):\n    return 1\n").unwrap_err();
         assert!(matches!(left, ArenaError::Host { source: HostError::LeftTier(_), .. }), "{left}");
+    }
+
+    #[test]
+    fn no_program_is_told_of_for_a_reference_player_that_leaves_the_tier() {
+        let references = "REFERENCES = {1: 'class One: pass\\ndef say(seen):\\n    return 1\\n'}\n";
+        let careless = GAME.replace("[1], action,", "[1], {1: 1}[action],");
+        let played = compiled(&format!("{careless}{references}"), "def say(seen):\n    return 7\n").unwrap();
+        let reason = played.start.reason().unwrap_or_default();
+        assert_eq!(played.games[0].ending, Ending::BadMove, "{reason}");
+        assert!(reason.starts_with("after moves that no reference player makes, step(7): KeyError: 7"), "{reason}");
     }
 }

@@ -177,35 +177,6 @@ fn what_two_open_batches_share_is_played_by_both_whatever_the_workers() {
 }
 
 #[test]
-fn games_of_a_lower_turn_are_played_first_and_those_of_one_turn_as_they_came() {
-    let (played, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Barrier::new(2)));
-    let (log, opened) = (Arc::clone(&played), Arc::clone(&gate));
-    let play_game = move |rules: &Rules, program: &Program, seed| {
-        let word = program.source().split('"').nth(1).unwrap_or_default().to_owned();
-        if word == "gate" {
-            opened.wait();
-        }
-        log.lock().unwrap().push(word);
-        stand_in(rules, program, seed)
-    };
-    let arena = playing(play_game, Workers::new(1));
-    let mut now = arena.begin(0);
-    now.submit(0, program("gate"), &seeds(0, 1));
-    let (mut later, mut sooner) = (arena.begin(2), arena.begin(1));
-    later.submit(0, program("e"), &seeds(0, 1));
-    later.submit(1, program("f"), &seeds(0, 1));
-    sooner.submit(0, program("c"), &seeds(0, 1));
-    sooner.submit(1, program("d"), &seeds(0, 1));
-    now.submit(1, program("b"), &seeds(0, 1));
-    // The only worker is at the gate, so all of them wait.
-    gate.wait();
-    for scoring in [later, sooner, now] {
-        finish(scoring);
-    }
-    assert_eq!(*played.lock().unwrap(), ["gate", "b", "c", "d", "e", "f"]);
-}
-
-#[test]
 fn what_nobody_has_begun_is_taken_back_and_can_be_played_here_or_elsewhere() {
     let gate = Arc::new(Barrier::new(2));
     let opened = Arc::clone(&gate);
@@ -456,14 +427,17 @@ fn batches_of_one_turn_have_games_played_alternately_and_those_of_a_lower_turn_f
     let first = submitted(0, &["first"]);
     begun.wait();
     // All others wait while the only worker plays.
-    let batches = [
+    let mut batches = [
+        submitted(2, &["last"]),
         submitted(1, &["a1", "a2", "a3", "a4"]),
         submitted(1, &["b1"]),
         submitted(1, &["c1", "c2"]),
         submitted(0, &["lower"]),
     ];
+    batches[2].submit(1, program("b2"), &seeds(0, 1));
     gate.wait();
     finish(first);
     batches.into_iter().for_each(|batch| drop(finish(batch)));
-    assert_eq!(*played.lock().unwrap(), ["first", "lower", "a1", "b1", "c1", "a2", "c2", "a3", "a4"]);
+    let order = ["first", "lower", "a1", "b1", "c1", "a2", "b2", "c2", "a3", "a4", "last"];
+    assert_eq!(*played.lock().unwrap(), order);
 }

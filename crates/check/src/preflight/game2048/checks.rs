@@ -23,9 +23,10 @@ pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]
     let (rungs, others) = judged.split_at(RUNGS.len());
     let players =
         RUNGS.iter().zip(rungs).map(|(rung, judged)| ReferencePlayer { name: rung.name, rank: rung.rank, judged });
+    let players: Vec<ReferencePlayer> = players.collect();
+    let cheats = CHEATS.iter().zip(others);
     let cheats =
-        CHEATS.iter().zip(others).map(|(cheat, judged)| JudgedCheat { name: cheat.name, honest: cheat.honest, judged });
-    let (players, cheats) = (players.collect(), cheats.collect());
+        cheats.map(|(cheat, judged)| JudgedCheat { name: cheat.name, honest: players[cheat.honest], judged }).collect();
     let evidence = Evidence {
         ladder: Ladder { config, players, cheats, limits: LIMITS, limit, labels: Labels::Board },
         config,

@@ -4,11 +4,11 @@ mod cheats;
 #[cfg(test)]
 mod tests;
 
-use self::cheats::{BROKEN_PLAYERS, CHEATS, NO_ACTION, STRAY};
+use self::cheats::{BROKEN_PLAYERS, CHEATS, HONEST, NO_ACTION, STRAY};
 use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{JudgedCheat, Ladder, ReferencePlayer};
 use super::report::{Report, Standing, percent};
-use super::trial::{AGAIN, BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
+use super::trial::{BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
@@ -17,7 +17,8 @@ use crate::plural::counted;
 
 /// Games of each reference player; its cheats play the same games.
 const GAMES: usize = 12;
-/// Games that are played again.
+/// Games that are played again, by the same text, which seeds what a player draws: fewer than its other games, so that no
+/// verdict is reused.
 const REPEATED: usize = 2;
 /// Settings that end games early; the number of moves is set by the game's own file.
 const LIMITS: &[&str] = &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib"];
@@ -45,16 +46,16 @@ pub(super) fn examine(
     Ok(Report { players, tasks: None, findings, labels: Labels::Game })
 }
 
-/// The broken players, then the reference players; if there are any, also the cheats of the weakest one, the player whose
-/// answer is no action, and the strongest one again.
+/// The broken players, then the reference players; if there are any, also the cheats of the weakest one, their honest twin, the
+/// player whose answer is no action, and the strongest one again.
 fn trials(game: &ScriptGame) -> Vec<Trial> {
     let broken = BROKEN_PLAYERS.iter().map(|(_, body)| Trial::new(&cheats::broken(game, body), seeds(1)));
     let references = game.references().iter().map(|reference| Trial::new(&reference.source, seeds(GAMES)));
     let cheats = game.references().first().map(|weakest| {
-        CHEATS.iter().map(|cheat| Trial::new(&cheats::wrapped(game, &weakest.source, cheat.source), seeds(GAMES)))
+        let sources = CHEATS.iter().map(|cheat| cheat.source).chain([HONEST]);
+        sources.map(|source| Trial::new(&cheats::wrapped(game, &weakest.source, source), seeds(GAMES)))
     });
-    let again =
-        game.references().last().map(|strongest| Trial::new(&format!("{AGAIN}{}", strongest.source), seeds(REPEATED)));
+    let again = game.references().last().map(|strongest| Trial::new(&strongest.source, seeds(REPEATED)));
     // Without references a `step` that is not prepared for it would be the game's mistake, and stop the check.
     let stray = again.is_some().then(|| Trial::new(&cheats::broken(game, STRAY), seeds(1)));
     broken.chain(references).chain(cheats.into_iter().flatten()).chain(stray).chain(again).collect()
@@ -99,19 +100,14 @@ impl Evidence<'_> {
             return vec![CheckFinding::warning(Check::References, text).mend(remedy)];
         };
         let others = &self.judged[players.len()..];
+        let twin = ReferencePlayer { judged: &others[CHEATS.len()], ..players[simplest] };
         let cheats = CHEATS.iter().zip(others).map(|(cheat, judged)| {
             // A cheat whose answer is no action must earn no more than a player without actions.
-            let honest = if cheat.is_no_action { NO_ACTION } else { simplest };
+            let honest = if cheat.is_no_action { players[NO_ACTION] } else { twin };
             JudgedCheat { name: cheat.name, honest, judged }
         });
-        let ladder = Ladder {
-            config: self.config,
-            players,
-            cheats: cheats.collect(),
-            limits: LIMITS,
-            limit,
-            labels: Labels::Game,
-        };
+        let cheats = cheats.collect();
+        let ladder = Ladder { config: self.config, players, cheats, limits: LIMITS, limit, labels: Labels::Game };
         let mut findings = vec![ladder.failures()];
         match weakest == strongest {
             true => {
@@ -127,7 +123,8 @@ impl Evidence<'_> {
 
     /// Whether `step` takes a value for an action that is surely none.
     fn stray(&self) -> Option<CheckFinding> {
-        let stray = &self.judged[BROKEN_PLAYERS.len() + self.game.references().len() + CHEATS.len()];
+        // The last is the strongest player again.
+        let [.., stray, _] = self.judged else { return None };
         let game = stray.evaluation.games.first().filter(|game| limit(game).is_none())?;
         let text = format!("`step` takes every value for an action: also what `{STRAY}` answers with");
         let finding = CheckFinding::warning(Check::Rules, text);

@@ -89,7 +89,7 @@ fn a_game_in_order_is_not_accused() {
     assert_eq!(names, ["syntax error", "crash", "no action", "rank 1", "rank 2", "rank 3"]);
     // Ten rewards of ten.
     assert_eq!((report.players[5].games, report.players[5].mean_score), (GAMES, 100.0));
-    assert!(found(&report, Check::Cheats).1.starts_with("6 cheats earn nothing"));
+    assert!(found(&report, Check::Cheats).1.starts_with("7 cheats earn nothing"));
 }
 
 #[test]
@@ -147,6 +147,17 @@ fn a_game_that_takes_many_actions_for_one_is_found() {
 }
 
 #[test]
+fn a_game_whose_bounds_let_a_number_through_that_is_none_is_found() {
+    let floats = GUESS.replace("type(action) is not int", "type(action) not in (int, float)");
+    let bounded = floats.replace("10 - abs(number - action)", "max(0, min(10, 10 - abs(number - action)))");
+    let (level, text) = found(&checked(&bounded), Check::Cheats);
+    assert_eq!(level, Level::Problem);
+    assert!(text.contains("a number that is none earns "), "{text}");
+    let strict = bounded.replace("not in (int, float)", "not in (int, float) or action != action");
+    assert_eq!(found(&checked(&strict), Check::Cheats).0, Level::Ok);
+}
+
+#[test]
 fn a_step_that_takes_every_value_for_an_action_is_warned_of_though_rubbish_pays_nothing() {
     let any = GUESS.replace("raise ValueError(\"no number\")", "action = 99");
     let report = checked(&any);
@@ -167,6 +178,18 @@ fn a_game_that_fails_is_named_with_what_it_did() {
 }
 
 #[test]
+fn a_game_that_fails_is_found_where_its_players_make_other_moves_in_each_game() {
+    let wide = GUESS
+        .replace("return 0\"", "return number - 4\"")
+        .replace("return 5\"", "return number - 2\"")
+        .replace("randrange(11)", "randrange(10 ** 6)");
+    assert_eq!(checked(&wide).level(), Level::Ok);
+    let (level, text) = found(&checked(&wide.replace("turn == 10", "turn == 10 // (number % 5)")), Check::Rules);
+    assert_eq!(level, Level::Problem);
+    assert!(text.contains("ZeroDivisionError"), "{text}");
+}
+
+#[test]
 fn a_player_that_has_too_little_time_is_found() {
     let slow = GUESS.replace("return number\",", "\\n    while True: pass\",");
     let (level, text) = found(&checked(&slow), Check::Budget);
@@ -175,9 +198,23 @@ fn a_player_that_has_too_little_time_is_found() {
 }
 
 #[test]
+fn players_that_draw_are_not_accused_of_what_chance_brings_them() {
+    let drawing = GUESS
+        .replace("return 0\"", "return random.randrange(11)\"")
+        .replace("return number\"", "return number + random.randrange(2)\"")
+        .replace(": \"def", ": \"import random\\nfirst = random.random()\\ndef");
+    let report = checked(&drawing);
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+    let future = drawing.replace(": \"import random", ": \"from __future__ import annotations\\nimport random");
+    // What pays, pays them too.
+    let sloppy = future.replace("raise ValueError(\"no number\")", "action = number");
+    assert_eq!(found(&checked(&sloppy), Check::Cheats).0, Level::Problem);
+}
+
+#[test]
 fn a_game_that_does_not_repeat_is_found() {
     let report = planted(opened(GUESS), |trial, judged| {
-        if trial.text.contains(AGAIN) {
+        if trial.cases.len() == REPEATED {
             judged.evaluation.games[0].score += 1.0;
         }
     });

@@ -94,7 +94,7 @@ pub fn audit(tasks: &Tasks, grader: &Grader, told: Told<'_>) -> Result<Audit, Un
     let nothing = nothing(&tried);
     let earned: Vec<Earned> = tried.iter().map(|tried| earned(tried, &nothing)).collect();
     let mut findings = of_references(tasks, &references, full, &nothing);
-    findings.push(of_numbers(&tried, all + references.len()));
+    findings.push(of_numbers(&tried, &references));
     findings.extend(of_stubs(&earned, full, &nothing));
     findings.push(of_cheats(&earned));
     findings.extend(of_losses(&earned));
@@ -208,13 +208,13 @@ fn of_references(
     full: Option<f64>,
     nothing: &BTreeMap<usize, f64>,
 ) -> Vec<CheckFinding> {
-    let Some(full) = full else {
-        let text = "no reference has a reward, so that nobody knows the full one";
+    if references.is_empty() {
+        let text = "no task has a reference, so that nobody knows the full reward";
         return vec![CheckFinding::warning(Check::References, text).mend("give tasks a \"reference\"")];
-    };
+    }
     // A grader that pays nothing to anybody is clean of cheats, and says nothing of them.
     let most = nothing.values().copied().fold(f64::NEG_INFINITY, f64::max);
-    if full <= most + ROUNDING {
+    if let Some(full) = full.filter(|full| *full <= most + ROUNDING) {
         let (full, most) = (told_reward(full), told_reward(most));
         let text = format!("references earn {full} at most, doing nothing {most}: that says nothing of cheats");
         return vec![
@@ -226,39 +226,40 @@ fn of_references(
         let text = match grade {
             Grade::Lost(why) => format!("no reward for the reference: {why}"),
             Grade::Abstained => "no reward for the reference, on purpose".to_owned(),
-            Grade::Reward(reward) if *reward >= full - ROUNDING => return None,
-            Grade::Reward(reward) => {
-                format!("the reference earns {}, others {}", told_reward(*reward), told_reward(full))
-            }
+            Grade::Reward(reward) if !reward.is_finite() => format!("the reference earns {reward}, which is no number"),
+            Grade::Reward(reward) => match full? {
+                full if *reward >= full - ROUNDING => return None,
+                full => format!("the reference earns {}, others {}", told_reward(*reward), told_reward(full)),
+            },
         };
         let finding = CheckFinding::problem(Check::References, text).at(place(tasks, *task));
         Some(finding.mend("look at what the grader does with this task: right programs are not paid"))
     };
     let problems: Vec<CheckFinding> = references.iter().filter_map(problem).collect();
-    match problems.is_empty() {
-        false => problems,
-        true => {
+    match full.filter(|_| problems.is_empty()) {
+        None => problems,
+        Some(full) => {
             let text = format!("{}, each of which earns {}", counted(references.len(), "reference"), told_reward(full));
             vec![CheckFinding::ok(Check::References, text)]
         }
     }
 }
 
-/// Rewards that are no numbers.
-fn of_numbers(tried: &[Tried], completions: usize) -> CheckFinding {
-    let rewards = || {
-        tried.iter().flat_map(|tried| tried.grades.iter().map(move |grade| (tried.name, grade))).filter_map(
-            |(name, grade)| match grade {
-                Grade::Reward(reward) if !reward.is_finite() => Some((name, *reward)),
-                _ => None,
-            },
-        )
-    };
-    let Some((name, reward)) = rewards().next() else {
-        return CheckFinding::ok(Check::Numbers, format!("no reward of {completions} is nan or infinite"));
-    };
-    let text = format!("{name} earns {reward}, as in {} of {completions} completions", rewards().count());
-    CheckFinding::problem(Check::Numbers, text).mend("a mean with such a reward is none either: give a number")
+/// Rewards that are no numbers, those of references too.
+fn of_numbers(tried: &[Tried], references: &[(usize, Grade)]) -> CheckFinding {
+    let of_tried = tried.iter().flat_map(|tried| tried.grades.iter().map(move |grade| (tried.name, grade)));
+    let of_references = references.iter().map(|(_, grade)| ("a reference", grade));
+    let grades: Vec<(&str, &Grade)> = of_tried.chain(of_references).collect();
+    let is_none = |grade: &Grade| matches!(grade, Grade::Reward(reward) if !reward.is_finite());
+    let completions = grades.len();
+    let found = grades.iter().filter(|(_, grade)| is_none(grade)).count();
+    match grades.iter().find(|(_, grade)| is_none(grade)) {
+        Some((name, Grade::Reward(reward))) => {
+            let text = format!("{name} earns {reward}, as in {found} of {completions} completions");
+            CheckFinding::problem(Check::Numbers, text).mend("a mean with such a reward is none either: give a number")
+        }
+        _ => CheckFinding::ok(Check::Numbers, format!("no reward of {completions} is nan or infinite")),
+    }
 }
 
 fn of_stubs(earned: &[Earned], full: Option<f64>, nothing: &BTreeMap<usize, f64>) -> Option<CheckFinding> {
