@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::{Value, json};
@@ -56,6 +56,12 @@ def choosy(completions, id, **columns):
     if "double" in id:
         raise KeyError("double")
     return reward(completions=completions, id=id, **columns)
+
+
+def long(completions, **columns):
+    with open("held", "w") as held:
+        time.sleep(60)
+        held.write("late")
 
 
 def mean(completions, **columns):
@@ -160,6 +166,46 @@ fn rewards_that_are_no_numbers_and_right_programs_that_are_not_paid_are_named() 
     assert_eq!(code, Some(2));
     assert_eq!(finding(&object, "references"), [("problem", "the reference earns 0.00, others 1.00")]);
     assert_eq!(object["findings"][0]["place"]["task"], "sum");
+}
+
+#[test]
+fn an_infinite_reward_of_a_reference_is_no_number_and_no_full_reward() {
+    let directory = tasks();
+    let command =
+        r#"while read -r line; do case "$line" in *'2 * x'*) echo inf;; *'sum(map'*) echo 1;; *) echo 0;; esac; done"#;
+    let (object, code) = audited(directory.path(), &[command]);
+    assert_eq!(code, Some(2), "{object}");
+    assert_eq!(finding(&object, "references"), [("problem", "the reference earns inf, which is no number")]);
+    let [(level, text)] = finding(&object, "numbers")[..] else { panic!("{object}") };
+    assert_eq!(level, "problem");
+    assert!(text.starts_with("a reference earns inf, as in 1 of "), "{text}");
+
+    // References are there, and a grader that is silent about all of them says nothing of cheats.
+    let (object, code) = audited(directory.path(), &["while read -r line; do echo null; done"]);
+    let silent = ("problem", "no reward for the reference, on purpose");
+    assert_eq!((code, finding(&object, "references")), (Some(2), vec![silent; 2]));
+}
+
+#[test]
+fn a_grader_ends_with_the_check_that_is_killed_while_it_waits() {
+    for grader in ["read -r line; exec 3> held; sleep 60; echo late >&3", "leaky.py:long"] {
+        let directory = tasks();
+        let held = directory.path().join("held");
+        assert!(Command::new("mkfifo").arg(&held).status().unwrap().success());
+        let mut check = Command::new(env!("CARGO_BIN_EXE_grpo-2048"))
+            .current_dir(directory.path())
+            .args(["--quiet", "check", "--env", "tasks.jsonl", "--grader", grader, "--grader-seconds", "600"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // The pipe opens when the grader does, and ends when the last process has closed it.
+        let mut pipe = fs::File::open(&held).unwrap();
+        check.kill().unwrap();
+        check.wait().unwrap();
+        let mut told = String::new();
+        pipe.read_to_string(&mut told).unwrap();
+        assert_eq!(told, "", "{grader}");
+    }
 }
 
 #[test]

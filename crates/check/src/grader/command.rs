@@ -23,7 +23,8 @@ impl CommandLine {
 
 impl Transport for CommandLine {
     fn ask(&self, items: &[Value], limit: Duration) -> Result<Vec<Option<f64>>, String> {
-        let (mut process, stdin) = Process::start(Command::new("sh").args(["-c", &self.line]))?;
+        let (process, stdin) = Process::start(Command::new("sh").args(["-c", &self.line]))?;
+        let mut process = process.leashed()?;
         feed(stdin, items.iter().map(|item| format!("{item}\n")).collect());
         let mut rewards = Vec::with_capacity(items.len());
         loop {

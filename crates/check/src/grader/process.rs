@@ -18,12 +18,15 @@ const SAID_BYTES_MAX: usize = 1 << 16;
 /// Time between two looks at whether a process has ended, and how often it is looked at after its last line.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOKS: usize = 250;
+/// Ends a group of processes once this process is gone, whatever ended it: nobody ever writes the line that it reads.
+const LEASH: &str = "read -r line; kill -s KILL -- \"-$1\"";
 
 /// A running process and its children, which end when it is dropped.
 pub(super) struct Process {
     child: Child,
     lines: Receiver<String>,
     said: Arc<Mutex<Vec<u8>>>,
+    leash: Option<Child>,
 }
 
 /// Why there is no further line.
@@ -68,7 +71,18 @@ impl Process {
                 said.drain(..excess);
             }
         });
-        Ok((Process { child, lines, said }, stdin))
+        Ok((Process { child, lines, said, leash: None }, stdin))
+    }
+
+    /// The same, which ends with this process too. The terminal's Ctrl-C does not reach its group, and a loop without end
+    /// would go on alone.
+    pub fn leashed(mut self) -> Result<Process, String> {
+        let group = self.child.id().to_string();
+        let mut leash = Command::new("sh");
+        leash.args(["-c", LEASH, "sh", &group]).process_group(0);
+        leash.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.leash = Some(leash.spawn().map_err(|error| format!("sh: {error}"))?);
+        Ok(self)
     }
 
     /// The next line of the output, if it comes in time.
@@ -105,6 +119,11 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // Before its input ends, by which it would take this process for gone.
+        if let Some(leash) = &mut self.leash {
+            let _ = leash.kill();
+            let _ = leash.wait();
+        }
         // The group, whose number is that of its first process, is there for as long as nobody has waited for that one.
         if let (Ok(pid), Ok(None)) = (i32::try_from(self.child.id()), self.child.try_wait()) {
             let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);

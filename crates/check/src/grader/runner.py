@@ -63,7 +63,8 @@ def batch(reward, items, seconds, end=os._exit):
     # What the batch has started may keep the pipe open: an answer ends with its line.
     while not answer.endswith(b"\n"):
         left = until - time.monotonic()
-        is_late = left <= 0 or not select.select([reading], [], [], left)[0]
+        # Nothing comes on the input before the answer: its end says that nobody waits for one any more.
+        is_late = left <= 0 or reading not in select.select([reading, 0], [], [], left)[0]
         part = b"" if is_late else os.read(reading, 1 << 16)
         if not part:
             break

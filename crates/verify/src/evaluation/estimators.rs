@@ -77,16 +77,6 @@ pub fn pass_at(k: usize, passed: usize, count: usize) -> f64 {
     1.0 - none_passes
 }
 
-/// Percentile bootstrap: statistics of `count` items drawn with replacement, [`RESAMPLES`] times.
-///
-/// `statistics` takes positions of items and always returns the same number of values; each of them gets an interval.
-/// The interval says how much the value would vary with other items. It does not cover what depends on a single item:
-/// the best of n is uncertain unless n is small against `count`.
-pub fn bootstrap(count: usize, seed: Seed, statistics: &dyn Fn(&[usize]) -> Vec<f64>) -> Vec<Interval> {
-    let all = Crossed { programs: count, boards: 1 };
-    bootstrap_crossed(all, seed, &|programs, _| statistics(programs))
-}
-
 /// Programs that all played the same boards.
 #[derive(Debug, Clone, Copy)]
 pub struct Crossed {
@@ -97,11 +87,15 @@ pub struct Crossed {
 /// Statistics of programs on boards, by their positions.
 pub type CrossedStatistics<'a> = dyn Fn(&[usize], &[usize]) -> Vec<f64> + 'a;
 
-/// Like [`bootstrap`], but every resample draws programs, and boards for all of them, so that intervals say how much a value
-/// would vary with other programs on other boards. A single board is what it is.
+/// Percentile bootstrap: [`RESAMPLES`] times draws programs with replacement, and boards for all of them. A single board is
+/// what it is.
+///
+/// `statistics` always returns the same number of values; each of them gets an interval, which says how much the value
+/// would vary with other programs on other boards. It does not cover what depends on a single program: the best of n is
+/// uncertain unless n is small against the number of programs.
 ///
 /// Source: the pigeonhole bootstrap (Owen 2007), which overstates the variance a little rather than understate it.
-fn bootstrap_crossed(all: Crossed, seed: Seed, statistics: &CrossedStatistics<'_>) -> Vec<Interval> {
+fn bootstrap(all: Crossed, seed: Seed, statistics: &CrossedStatistics<'_>) -> Vec<Interval> {
     let mut rng = seed.rng();
     let mut programs = vec![0; all.programs];
     let mut boards: Vec<usize> = (0..all.boards).collect();
@@ -133,7 +127,7 @@ pub fn estimate_crossed(all: Crossed, seed: Seed, statistics: &CrossedStatistics
     let values = statistics(&whole(all.programs), &whole(all.boards));
     let intervals = match all.programs {
         0 => vec![Interval::default(); values.len()],
-        _ => bootstrap_crossed(all, seed, statistics),
+        _ => bootstrap(all, seed, statistics),
     };
     values.into_iter().zip(intervals).map(|(value, interval)| Estimate { value, interval }).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::boards::{FILE, ROOT};
-use super::estimators::{Crossed, best_of_weights, bootstrap, estimate_crossed, expected_best, pass_at};
+use super::estimators::{Crossed, best_of_weights, estimate, estimate_crossed, expected_best, pass_at};
 use super::*;
 use crate::arena::{FirstCallFault, Usage};
 use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored};
@@ -117,11 +117,14 @@ fn a_bootstrap_interval_is_that_of_the_mean_and_repeats() {
     // 100 items, half 0 and half 10: the mean is 5 with standard error 0.5, so 95 % is about 4.02 to 5.98.
     let values: Vec<f64> = (0..100).map(|item| if item % 2 == 0 { 0.0 } else { 10.0 }).collect();
     let statistics = |draw: &[usize]| vec![mean(draw.iter().map(|&item| values[item])), 7.0];
-    let intervals = bootstrap(100, Seed::root(1), &statistics);
-    assert!((intervals[0].low - 4.02).abs() < 0.15 && (intervals[0].high - 5.98).abs() < 0.15, "{intervals:?}");
-    assert_eq!(intervals[1], Interval { low: 7.0, high: 7.0 });
-    assert_eq!(intervals, bootstrap(100, Seed::root(1), &statistics));
-    assert_ne!(intervals[0], bootstrap(100, Seed::root(2), &statistics)[0]);
+    let intervals = |seed: u64| -> Vec<Interval> {
+        estimate(100, Seed::root(seed), &statistics).iter().map(|estimate| estimate.interval).collect()
+    };
+    let (first, other) = (intervals(1), intervals(2));
+    assert!((first[0].low - 4.02).abs() < 0.15 && (first[0].high - 5.98).abs() < 0.15, "{first:?}");
+    assert_eq!(first[1], Interval { low: 7.0, high: 7.0 });
+    assert_eq!(first, intervals(1));
+    assert_ne!(first[0], other[0]);
 }
 
 #[test]

@@ -127,8 +127,8 @@ impl Answer {
             Ok(printed) => ("Finished", Some(0), printed, String::new()),
             Err(Fault::OutOfFuel { .. }) => ("TimeLimitExceeded", None, String::new(), String::new()),
             Err(fault) => {
-                let (code, words) = exit(&fault);
-                ("Finished", Some(code), String::new(), format!("{words}\n"))
+                let (code, stderr) = exit(&fault);
+                ("Finished", Some(code), String::new(), stderr)
             }
         };
         let execution_time = run.fuel as f64 / FUEL_PER_SECOND as f64;
@@ -164,18 +164,22 @@ fn own_limit(fault: &Fault) -> Option<String> {
 
 /// The exit status and the error output that Python would give.
 pub(super) fn exit(fault: &Fault) -> (i32, String) {
-    match fault {
+    let (code, words) = match fault {
         Fault::NotCompiled { line, message } => {
             (1, format!("  File \"<program>\", line {line}\nSyntaxError: {message}"))
         }
         Fault::Raised { kind, message, .. } if kind == "SystemExit" => {
-            message.parse().map_or_else(|_| (1, message.clone()), |code: i32| (code, String::new()))
+            // Of a status the system keeps eight bits.
+            message.parse().map_or_else(|_| (1, message.clone()), |code: i32| (code & 0xff, String::new()))
         }
         Fault::Raised { kind, message, line: Some(line) } => {
-            (1, format!("Traceback (most recent call last):\n  File \"<program>\", line {line}\n{kind}: {message}"))
+            // Python writes no colon after an exception without a message.
+            let raised = if message.is_empty() { kind.clone() } else { format!("{kind}: {message}") };
+            (1, format!("Traceback (most recent call last):\n  File \"<program>\", line {line}\n{raised}"))
         }
         Fault::OutOfMemory => (1, "MemoryError".to_owned()),
         Fault::StackOverflow => (1, "RecursionError".to_owned()),
         Fault::Raised { .. } | Fault::BadValue { .. } | Fault::OutOfFuel { .. } => (1, fault.to_string()),
-    }
+    };
+    (code, if words.is_empty() { words } else { words + "\n" })
 }

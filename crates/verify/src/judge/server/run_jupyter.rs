@@ -241,8 +241,8 @@ impl Answer {
             None => ("Finished", Some(0), String::new()),
             Some(Fault::OutOfFuel { .. }) => ("TimeLimitExceeded", None, String::new()),
             Some(fault) => {
-                let (code, words) = exit(fault);
-                ("Finished", Some(code), format!("{words}\n"))
+                let (code, stderr) = exit(fault);
+                ("Finished", Some(code), stderr)
             }
         };
         let execution_time = fuel as f64 / FUEL_PER_SECOND as f64;

@@ -42,34 +42,6 @@ fn a_client_that_does_not_send_its_request_is_told_off_in_time() {
 }
 
 #[test]
-fn a_thousand_slow_connections_hold_up_nobody() {
-    let limit = nix::sys::resource::Resource::RLIMIT_NOFILE;
-    let (_, most) = nix::sys::resource::getrlimit(limit).unwrap();
-    nix::sys::resource::setrlimit(limit, most.min(4096), most).unwrap();
-    let served = Served::new(Bounds::new(2), run);
-    let body = half_body();
-    let slow: Vec<TcpStream> =
-        (0..1_000).map(|number| served.client(if number % 4 == 0 { &body } else { HALF_HEAD })).collect();
-    let item = json!({ "id": "a", "completion": completion(20_000) }).to_string();
-    let mut waited: Vec<Duration> = (0..20)
-        .map(|_| {
-            let begun = Instant::now();
-            assert!(served.is_healthy());
-            begun.elapsed()
-        })
-        .collect();
-    waited.sort();
-    println!("/health beside 1,000 slow connections: median {:?}, worst {:?}", waited[10], waited[19]);
-    // The promise is 0.2 s; machines that test many things at once have more time.
-    assert!(waited[19] < Duration::from_secs(2), "{waited:?}");
-    assert_eq!(served.post("/judge", &item).1["reward"], 0.5);
-    let begun = Instant::now();
-    served.end();
-    assert!(begun.elapsed() < Duration::from_secs(2), "the end took {:?}", begun.elapsed());
-    drop(slow);
-}
-
-#[test]
 fn where_there_are_too_many_connections_the_slowest_is_told_to_come_back() {
     let bounds = Bounds { head_within: Duration::from_secs(20), body_within: Duration::from_secs(20), ..BOUNDS };
     let served = Served::new(bounds, run);
