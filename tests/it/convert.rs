@@ -76,3 +76,23 @@ fn of_converted_asserts_a_wrong_answer_is_told_from_an_exception_of_the_program(
         assert_eq!((&found["verdict"], &found["reward"]), (&verdict.into(), &reward.into()), "{body}: {found}");
     }
 }
+
+#[test]
+fn tests_of_human_eval_have_what_stands_beside_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = serde_json::json!({
+        "task_id": "half", "entry_point": "half", "prompt": "def half(n):\n    \"\"\" Half of n. \"\"\"\n",
+        "canonical_solution": "    return n / 2\n",
+        "test": "import math\n\ndef assertion(out, exp):\n    assert math.isclose(out, exp)\n\ndef check(candidate):\n    for n in range(1, 4):\n        assertion(candidate(n), n / 2)\n"
+    });
+    fs::write(dir.path().join("rows.jsonl"), row.to_string()).unwrap();
+    done(dir.path(), &["tasks", "convert", "rows.jsonl", "--output", "tasks.jsonl"]);
+    let item = |body: &str| serde_json::json!({"id": "half", "completion": format!("def half(n):\n    return {body}")});
+    let items = format!("{}\n{}\n", item("n / 2"), item("n"));
+    let output = program(dir.path()).args(["judge", "--env", "tasks.jsonl"]).write_stdin(items).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let judged = String::from_utf8(output.stdout).unwrap();
+    let judged: Vec<Value> = judged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let verdicts: Vec<&str> = judged.iter().map(|found| found["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["succeeded", "wrong_answer"]);
+}

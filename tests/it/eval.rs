@@ -135,3 +135,26 @@ fn what_is_refused_is_refused_before_boards_are_told_and_before_a_model_is_evalu
     let said = refused(dir.path(), &["score", "player.py", "--env", "broken.py"]);
     assert!(said.contains("broken.py") && !said.contains("boards: "), "{said}");
 }
+
+#[test]
+fn eval_has_intervals_over_five_tasks_and_none_over_fewer() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = |tasks: usize| {
+        let task = r#""prompt": "Move.", "entry_point": "strategy", "inputs": ["([[0, 2, 0, 0]] * 4,)"], "reference": "def strategy(board):\n    return 'A'""#;
+        let lines: String = (0..tasks).map(|number| format!("{{\"id\": \"t{number}\", {task}}}\n")).collect();
+        fs::write(dir.path().join("tasks.jsonl"), lines).unwrap();
+        let quick = ["--samples", "2", "--set", "rollout.max_completion_length=24"];
+        let output = program(dir.path()).args(["eval", "--env", "tasks.jsonl", "--json"]).args(quick).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["models"][0].clone()
+    };
+    for (tasks, has_interval) in [(4, false), (5, true)] {
+        let model = model(tasks);
+        for found in [&model["pass_at"]["1"], &model["pass_at"]["2"], &model["tests"], &model["parses"]] {
+            assert!(found["value"].is_number(), "{model}");
+            let ends = ["low", "high"].map(|end| found.get(end).map(Value::is_number));
+            assert_eq!(ends, [Some(has_interval); 2], "{tasks}: {model}");
+        }
+    }
+}

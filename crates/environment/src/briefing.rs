@@ -19,7 +19,7 @@ pub struct Example {
 }
 
 /// One request for a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// Name of its groups: a style of play, or the name of a task.
     pub style: String,

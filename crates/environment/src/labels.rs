@@ -20,60 +20,47 @@ pub enum Labels {
 }
 
 impl Labels {
+    /// The word for games, or the one for tasks.
+    fn either(self, of_games: &'static str, of_tasks: &'static str) -> &'static str {
+        match self {
+            Labels::Board | Labels::Game => of_games,
+            Labels::Tests => of_tasks,
+        }
+    }
+
     /// Verb for a successful program: it `plays`, or `passes` all tests.
     pub fn succeeds(self) -> &'static str {
-        match self {
-            Labels::Board | Labels::Game => "plays",
-            Labels::Tests => "passes",
-        }
+        self.either("plays", "passes")
     }
 
     /// The plural of [`Labels::succeeds`].
     pub fn succeed(self) -> &'static str {
-        match self {
-            Labels::Board | Labels::Game => "play",
-            Labels::Tests => "pass",
-        }
+        self.either("play", "pass")
     }
 
     /// Participle for a program's trial: it is `played`, or `tested`.
     pub fn tried(self) -> &'static str {
-        match self {
-            Labels::Board | Labels::Game => "played",
-            Labels::Tests => "tested",
-        }
+        self.either("played", "tested")
     }
 
     /// Name of a score.
     pub fn score(self) -> &'static str {
-        match self {
-            Labels::Board | Labels::Game => "score",
-            Labels::Tests => "tests passed",
-        }
+        self.either("score", "tests passed")
     }
 
     /// Name of a mean score.
     pub fn mean_score(self) -> &'static str {
-        match self {
-            Labels::Board | Labels::Game => "mean score",
-            Labels::Tests => "tests passed",
-        }
+        self.either("mean score", "tests passed")
     }
 
     /// Name of held-out cases.
     pub fn cases(self) -> &'static str {
-        match self {
-            Labels::Board | Labels::Game => "games",
-            Labels::Tests => "tasks",
-        }
+        self.either("games", "tasks")
     }
 
     /// Name of what distinguishes requests.
     pub fn group(self) -> &'static str {
-        match self {
-            Labels::Board | Labels::Game => "style",
-            Labels::Tests => "task",
-        }
+        self.either("style", "task")
     }
 
     /// Formats a score.

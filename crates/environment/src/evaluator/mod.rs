@@ -103,15 +103,7 @@ impl Evaluator {
              nothing else."
         );
         let example = initial.as_ref().map(|initial| Example { request: words.clone(), program: initial.clone() });
-        let request = Request {
-            style: name.clone(),
-            example,
-            words,
-            opening: String::new(),
-            task: None,
-            held_out: false,
-            honeypot: false,
-        };
+        let request = Request { style: name.clone(), example, words, ..Request::default() };
         Briefing { system: rules.clone(), requests: vec![request] }
     }
 

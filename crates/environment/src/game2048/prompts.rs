@@ -43,9 +43,7 @@ pub fn briefing() -> Result<Briefing, PromptFileError> {
         example: Some(example.clone()),
         words: prompt.body,
         opening: opening.clone(),
-        task: None,
-        held_out: false,
-        honeypot: false,
+        ..Request::default()
     };
     Ok(Briefing { system: system()?, requests: prompts()?.into_iter().map(request).collect() })
 }

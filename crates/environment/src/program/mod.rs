@@ -24,7 +24,7 @@ pub use mutants::mutants;
 
 use rejection::line_count;
 pub use rejection::{Rejection, SOURCE_BYTES_MAX};
-pub(crate) use syntax::{first_error, parse};
+pub(crate) use syntax::{first_error, parse, takes};
 
 /// Stack that one level of a syntax tree may need while it is walked or dropped, estimated generously. A level takes at
 /// least one character of source: `----1` has four.

@@ -474,35 +474,9 @@ fn names_bound_by_other_means_are_told_apart() {
 /// Pieces that completions are made of, in any order.
 fn completion() -> impl Strategy<Value = String> {
     const PIECES: [&str; 29] = [
-        "```python\n",
-        "~~~\n",
-        "````",
-        "\"\"\"",
-        "```",
-        "\n",
-        "def strategy(board):\n",
-        "    return 'W'\n",
-        "def strategy",
-        "(",
-        ")",
-        "    ",
-        "\t",
-        "Explanation\n",
-        "\r\n",
-        "'''",
-        "\u{feff}",
-        "\0",
-        "x = [",
-        "]\n",
-        "# a comment\n",
-        "\\\n",
-        "async ",
-        "@cache\n",
-        "\u{202e}",
-        "é",
-        "\u{2028}",
-        "\x0c",
-        "*, ",
+        "```python\n", "~~~\n", "````", "\"\"\"", "```", "\n", "def strategy(board):\n", "    return 'W'\n",
+        "def strategy", "(", ")", "    ", "\t", "Explanation\n", "\r\n", "'''", "\u{feff}", "\0", "x = [", "]\n",
+        "# a comment\n", "\\\n", "async ", "@cache\n", "\u{202e}", "é", "\u{2028}", "\x0c", "*, ",
     ];
     let pieces = prop::collection::vec(prop::sample::select(&PIECES[..]), 0..30);
     prop_oneof![1 => any::<String>(), 4 => pieces.prop_map(|pieces| pieces.concat())]

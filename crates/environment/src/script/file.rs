@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ruff_python_ast::{Expr, ModModule, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextSize};
 
-use crate::program::{SOURCE_BYTES_MAX, first_error, parse};
+use crate::program::{SOURCE_BYTES_MAX, first_error, parse, takes};
 use crate::value::Value;
 
 /// Characters of a value that are shown in a message.
@@ -210,13 +210,4 @@ fn assign<'a>(target: &'a Expr, value: &'a Expr, assigned: &mut BTreeMap<&'a str
         }
         _ => {}
     }
-}
-
-/// Whether the function can be called with so many positional arguments.
-fn takes(function: &StmtFunctionDef, arguments: usize) -> bool {
-    let parameters = &function.parameters;
-    let by_position = || parameters.posonlyargs.iter().chain(&parameters.args);
-    let needed = by_position().filter(|parameter| parameter.default.is_none()).count();
-    let fits = needed <= arguments && (arguments <= by_position().count() || parameters.vararg.is_some());
-    fits && parameters.kwonlyargs.iter().all(|parameter| parameter.default.is_some())
 }

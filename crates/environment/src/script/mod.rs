@@ -114,8 +114,7 @@ impl ScriptGame {
         let signature = opening.trim_start_matches("def ").trim_end_matches(':');
         let words = format!("Write `{signature}` that scores as high as it can at {name}.");
         let (style, example) = (name.clone(), example.clone());
-        let request =
-            Request { style, example, words, opening: opening.clone(), task: None, held_out: false, honeypot: false };
+        let request = Request { style, example, words, opening: opening.clone(), ..Request::default() };
         Briefing { system: rules.clone(), requests: vec![request] }
     }
 
@@ -195,13 +194,8 @@ fn name(module: &Module, path: &Path) -> Result<String, ScriptError> {
 }
 
 pub(super) fn positive(constant: &Constant) -> Result<f64, ScriptError> {
-    let number = match &constant.value {
-        Value::Int(int) => int.to_f64(),
-        Value::Float(float) => *float,
-        _ => f64::NAN,
-    };
-    let is_scale = number.is_finite() && number > 0.0;
-    is_scale.then_some(number).ok_or_else(|| constant.wrong("expected a number above 0, in points of the game"))
+    let scale = constant.value.real().filter(|number| number.is_finite() && *number > 0.0);
+    scale.ok_or_else(|| constant.wrong("expected a number above 0, in points of the game"))
 }
 
 fn moves_max(module: &Module) -> Result<u32, ScriptError> {
@@ -244,10 +238,11 @@ fn references(module: &Module, entry: &Entry) -> Result<Vec<Reference>, ScriptEr
 
 fn example(module: &Module, entry: &Entry) -> Result<Option<Example>, ScriptError> {
     let Some(constant) = module.constant("EXAMPLE")? else { return Ok(None) };
-    let (Value::Tuple(pair) | Value::List(pair)) = &constant.value else {
-        return Err(constant.wrong("expected a pair of texts, (\"request\", \"program\")"));
+    let pair = match &constant.value {
+        Value::Tuple(pair) | Value::List(pair) => pair.as_slice(),
+        _ => &[],
     };
-    let [Value::Str(request), Value::Str(source)] = pair.as_slice() else {
+    let [Value::Str(request), Value::Str(source)] = pair else {
         return Err(constant.wrong("expected a pair of texts, (\"request\", \"program\")"));
     };
     let source = program(&constant, "the program", source, entry)?;

@@ -75,13 +75,7 @@ const BELOW: [(&str, &str); 46] = [
 ];
 /// What the sandbox calls its limits and traps, and exceptions that end a program: none is an answer.
 const NO_ANSWER: [&str; 8] = [
-    "RecursionError",
-    "MemoryError",
-    "Trap",
-    "Spent",
-    "BaseException",
-    "SystemExit",
-    "KeyboardInterrupt",
+    "RecursionError", "MemoryError", "Trap", "Spent", "BaseException", "SystemExit", "KeyboardInterrupt",
     "GeneratorExit",
 ];
 /// Those of them that are not under `Exception`.

@@ -111,12 +111,7 @@ impl Row<'_> {
 
     fn number(&mut self, key: &str, expected: &str, allowed: impl Fn(f64) -> bool) -> Option<f64> {
         let value = self.get(key)?;
-        let number = match value {
-            Value::Int(int) => Some(int.to_f64()),
-            Value::Float(float) => Some(*float),
-            _ => None,
-        };
-        let number = number.filter(|&number| allowed(number));
+        let number = value.real().filter(|&number| allowed(number));
         if number.is_none() {
             let found = named(value);
             self.fault(key, format!("found {found}; expected {expected}"));

@@ -46,6 +46,16 @@ pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Signature,
     })?
 }
 
+/// The annotation of what the function `entry_point` returns, if it has one. `beginning` may end where the function's body begins.
+pub(super) fn returned_by(beginning: &str, entry_point: &str) -> Option<String> {
+    let whole = format!("{beginning}pass");
+    let annotation = with_module(&whole, |module| {
+        let returned = definition(&module.body, entry_point)?.returns.as_ref()?;
+        Some(whole[returned.range().to_std_range()].to_owned())
+    });
+    annotation.ok().flatten()
+}
+
 /// The source up to the body of the function `name`, with the imports and the functions before it; `None` if it does not
 /// define the function.
 pub(super) fn header_of(source: &str, name: &str) -> Option<String> {

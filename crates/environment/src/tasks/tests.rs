@@ -55,6 +55,17 @@ fn a_function_task_says_what_is_called_with_what_and_compared_with_what() {
 }
 
 #[test]
+fn the_built_in_model_writes_for_tasks_whose_arguments_nobody_has_named() {
+    let suits = |function: &str, args: &str| {
+        let line =
+            ADD.replace(r#""entry_point":"add""#, &format!(r#""entry_point":"{function}""#)).replace("(1, 2)", args);
+        crate::Environment::Tasks(open(line).unwrap()).suits_builtin_model()
+    };
+    assert!(suits("strategy", "([],)"));
+    assert!(!suits("strategy", "([], 2)") && !suits("other", "([],)"));
+}
+
+#[test]
 fn arguments_and_answers_are_python_in_text_or_json_as_it_is() {
     let line = r#"{"id":1,"prompt":"p","entry_point":"f","tests":[
         {"args":"[(1, {2: 'x'}), {3}]","expected":"'abc'"},

@@ -100,6 +100,15 @@ impl Value {
         Ok(Value::Dict(Dict(pairs.into_iter().flatten().collect())))
     }
 
+    /// An int or a float, as a float.
+    pub(crate) fn real(&self) -> Option<f64> {
+        match self {
+            Value::Int(int) => Some(int.to_f64()),
+            Value::Float(float) => Some(*float),
+            _ => None,
+        }
+    }
+
     /// Lists, tuples, sets and dicts within one another, at most.
     pub fn depth(&self) -> usize {
         let deepest = |depths: &mut dyn Iterator<Item = usize>| 1 + depths.max().unwrap_or(0);

@@ -113,7 +113,7 @@ impl Reader<'_> {
         };
         let (left, right) = (&*difference.left, &*difference.right);
         let (call, answer) = if self.is_ours(right) { (right, left) } else { (left, right) };
-        let (answer, absolute) = (self.literal(answer)?, float(&self.literal(tolerance)?)?);
+        let (answer, absolute) = (self.literal(answer)?, self.literal(tolerance)?.real()?);
         if difference.op != Operator::Sub || absolute <= 0.0 {
             return None;
         }
@@ -127,7 +127,7 @@ impl Reader<'_> {
         // Those of Python where none is named.
         let (mut relative, mut absolute) = (1e-9, 0.0);
         for keyword in &call.arguments.keywords {
-            let value = float(&self.literal(&keyword.value)?)?;
+            let value = self.literal(&keyword.value)?.real()?;
             match keyword.arg.as_ref()?.as_str() {
                 "rel_tol" => relative = value,
                 "abs_tol" => absolute = value,
@@ -170,18 +170,10 @@ impl Reader<'_> {
     }
 }
 
-fn float(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(int) => Some(int.to_f64()),
-        Value::Float(float) => Some(*float),
-        _ => None,
-    }
-}
-
 /// The tolerance of a task that takes the answers which are as near to the expected number as an assert wants them; none where there
 /// is no such tolerance, which counts in units of max(1, |expected|) and, between two integers, not at all.
 fn tolerance_of(expected: &Value, relative: f64, absolute: f64) -> Option<f64> {
-    let size = float(expected)?.abs();
+    let size = expected.real()?.abs();
     let tolerance = match absolute <= relative {
         true if size >= 1.0 => relative,
         false if size <= 1.0 => absolute,

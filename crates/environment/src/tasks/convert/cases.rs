@@ -95,19 +95,21 @@ impl Cases<'_> {
         let entry_point = if is_method { method } else { name.clone() };
         let mut fitting = solutions.filter(|code| source::signature_of(code, &entry_point).is_ok());
         draft.reference = fitting.next().map(str::to_owned);
-        draft.tests = self.calls()?;
+        let returned = self.starter.and_then(|code| source::returned_by(code, &entry_point));
+        draft.tests = self.calls(returned.map_or(0, |annotation| lists_in(&annotation)))?;
         draft.entry_point = Some(entry_point);
         // JSON has no tuples, so an answer that is a tuple was stored as a list.
         draft.tuples_are_lists = true;
         Ok(draft)
     }
 
-    /// Arguments and answers as Python literals.
-    fn calls(&self) -> Result<Vec<(String, String)>, String> {
+    /// Arguments and answers as Python literals. An answer is known to be of so many `lists` within one another; 0 where nothing is known.
+    fn calls(&self, lists: usize) -> Result<Vec<(String, String)>, String> {
         let is_wrapped = |output: &Value| matches!(output, Value::List(items) if items.len() == 1);
         // Some data sets put every answer into a list of its own.
-        let unwrap =
-            self.outputs.iter().all(is_wrapped) && self.inputs.iter().all(|input| matches!(input, Value::List(_)));
+        let unwrap = self.outputs.iter().all(is_wrapped)
+            && self.inputs.iter().all(|input| matches!(input, Value::List(_)))
+            && self.outputs.iter().any(|output| output.depth() > lists);
         let mut tests = Vec::new();
         for (input, output) in self.inputs.iter().zip(&self.outputs) {
             let (arguments, answer) = match (input, output) {
@@ -124,6 +126,15 @@ impl Cases<'_> {
         }
         Ok(tests)
     }
+}
+
+/// How many lists are within one another in what an annotation such as `List[List[int]]` stands for.
+fn lists_in(annotation: &str) -> usize {
+    let (mut rest, mut lists) = (annotation, 0);
+    while let Some(items) = ["List[", "list["].into_iter().find_map(|list| rest.trim_start().strip_prefix(list)) {
+        (rest, lists) = (items, lists + 1);
+    }
+    lists
 }
 
 /// The name of the function in a dict or its metadata.

@@ -9,8 +9,16 @@ use ruff_text_size::Ranged;
 /// Why asserts in which no call is found are no checker.
 const NO_CALL: &str = "tests that do not call the function";
 
+/// Why a row is refused whose tests would ask the reference in place of the program.
+const NOT_CALLED: &str = "tests that use the function otherwise than by calling it";
+/// Why a row is refused whose `check` has others call the function for it.
+const ELSEWHERE: &str = "tests that call the function in a function of their own";
+
 /// Name of the generator that contains the asserts.
 const ASSERTS: &str = "_asserts";
+/// The function in which tests are, and what HumanEval says of their author beside it.
+const CHECK: &str = "check";
+const AUTHOR: &str = "METADATA";
 
 /// Types that tests pass to a function.
 const TYPES: [&str; 9] = ["bool", "bytes", "dict", "float", "int", "list", "set", "str", "tuple"];
@@ -52,6 +60,34 @@ pub(super) fn from_statements(statements: &[Stmt], source: &str, target: Target)
         asserts.push_str(&format!("\n    {text}"));
     }
     if calls == 0 { Err(NO_CALL.into()) } else { Ok(assemble(target.prelude, &asserts)) }
+}
+
+/// What the tests of a `source` have beside their `check`, which may need it: imports, functions, classes and constants. What calls `check`,
+/// and what gets the function from elsewhere, is left out.
+pub(super) fn beside(statements: &[Stmt], source: &str, target: Target) -> Result<String, String> {
+    let is_function = |name: &str| name == target.called;
+    let mut kept = String::new();
+    for statement in statements {
+        let is_needed = match statement {
+            Stmt::FunctionDef(function) => function.name.as_str() != CHECK,
+            Stmt::ImportFrom(import) => !import.names.iter().any(|alias| is_function(alias.name.as_str())),
+            Stmt::Assign(assign) => match (assign.targets.as_slice(), assign.value.as_ref()) {
+                (_, Expr::Name(other)) => !is_function(other.id.as_str()),
+                ([Expr::Name(name)], _) => name.id.as_str() != AUTHOR,
+                _ => true,
+            },
+            Stmt::Import(_) | Stmt::AnnAssign(_) | Stmt::ClassDef(_) => true,
+            _ => false,
+        };
+        if is_needed {
+            // Here a call would be one of the reference, whatever the program does.
+            if !edits(std::slice::from_ref(statement), source, target)?.is_empty() {
+                return Err(ELSEWHERE.into());
+            }
+            kept.push_str(&format!("{}\n", &source[statement.range().to_std_range()]));
+        }
+    }
+    Ok(kept)
 }
 
 fn assemble(prelude: &str, asserts: &str) -> String {
@@ -113,12 +149,14 @@ impl Calls<'_> {
 impl<'a> Visitor<'a> for Calls<'_> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         let before = self.edits.len();
-        if let Expr::Call(call) = expression
-            && self.is_ours(call)
-        {
-            self.replace(call);
+        match expression {
+            Expr::Call(call) if self.is_ours(call) => {
+                self.replace(call);
+                self.visit_arguments(&call.arguments);
+            }
+            Expr::Name(name) if name.id.as_str() == self.target.called => self.fault = Some(NOT_CALLED),
+            _ => visitor::walk_expr(self, expression),
         }
-        visitor::walk_expr(self, expression);
         let is_scope = matches!(
             expression,
             Expr::Lambda(_) | Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_)
@@ -132,7 +170,7 @@ impl<'a> Visitor<'a> for Calls<'_> {
         let before = self.edits.len();
         visitor::walk_stmt(self, statement);
         if matches!(statement, Stmt::FunctionDef(_) | Stmt::ClassDef(_)) && self.edits.len() > before {
-            self.fault = Some("tests that call the function in a function of their own");
+            self.fault = Some(ELSEWHERE);
         }
     }
 }

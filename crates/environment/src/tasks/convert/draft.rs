@@ -105,7 +105,17 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The same where there may be nothing: no field, or an empty text.
+    /// A value, which may be stored as the text of JSON, or as what Python's `str` makes of it.
+    pub fn json_or_literal(self, key: &str) -> Result<Value, String> {
+        match self.get(key) {
+            Some(Value::Str(text)) => Value::from_plain_json(text)
+                .or_else(|_| Value::from_literal(text))
+                .map_err(|_| format!("`{key}` holds text that is neither JSON nor a Python literal")),
+            _ => self.json(key),
+        }
+    }
+
+    /// The same as `json` where there may be nothing: no field, or an empty text.
     pub fn json_if_any(self, key: &str) -> Result<Option<Value>, String> {
         match self.get(key) {
             None => Ok(None),

@@ -92,17 +92,23 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
     source::with_module(test, |module| {
         let check = source::functions(&module.body).find(|function| function.name.as_str() == "check");
         let check = check.ok_or("no `check(candidate)` in `test`")?;
-        let (called, prelude) = match asserts::reduce(&check.body, test, &["candidate", name], Truths::AsPython) {
+        // Some copies of the set call it by the function's own name.
+        let candidate = check.parameters.args.first().map_or("candidate", |parameter| parameter.name().as_str());
+        let (called, prelude) = match asserts::reduce(&check.body, test, &[candidate, name], Truths::AsPython) {
             Ok(reduced) => {
                 let called = reduced.called.clone();
                 if draft.take(reduced) {
                     return Ok(draft);
                 }
-                (called, asserts::NAMES)
+                (called, asserts::NAMES.to_owned())
             }
-            Err(_) => ("candidate".to_owned(), reference.as_str()),
+            Err(_) => {
+                let function = Target { called: name, entry_point: name, prelude: "" };
+                let beside = checker::beside(&module.body, test, function)?;
+                (candidate.to_owned(), format!("{}\n\n\n{beside}", reference.trim_end()))
+            }
         };
-        let target = Target { called: &called, entry_point: name, prelude };
+        let target = Target { called: &called, entry_point: name, prelude: &prelude };
         draft.checker = Some(checker::from_function(check, test, target)?);
         Ok(draft)
     })?
@@ -248,14 +254,14 @@ fn synthetic(row: &Row) -> Result<Draft, String> {
     if let Some(kind) = row.text("task_type").filter(|kind| *kind != "verifiable_code") {
         return Err(format!("a task of the type `{kind}`; only `verifiable_code` has tests"));
     }
-    let Value::Dict(info) = row.json("verification_info")? else {
+    let Value::Dict(info) = row.json_or_literal("verification_info")? else {
         return Err("no object in `verification_info`".into());
     };
     let info = Row(&info);
     if let Some(language) = info.text("language").filter(|language| *language != "python") {
         return Err(format!("written in {language}"));
     }
-    let mut cases = Cases::read(&info.json("test_cases")?)?;
+    let mut cases = Cases::read(&info.json_or_literal("test_cases")?)?;
     cases.solutions = row.text("gold_standard_solution").map(str::to_owned).into_iter().collect();
     cases.draft(row.need("prompt")?)
 }

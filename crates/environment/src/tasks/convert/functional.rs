@@ -5,6 +5,7 @@ use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef};
 use super::asserts::{self, Reduced, Truths};
 use super::checker::{self, Target};
 use super::draft::Draft;
+use crate::program::takes;
 use crate::tasks::source;
 use crate::value::Value;
 
@@ -54,13 +55,4 @@ fn selves(method: &StmtFunctionDef) -> usize {
     let is_static =
         |decorator: &Decorator| matches!(&decorator.expression, Expr::Name(name) if name.id.as_str() == "staticmethod");
     usize::from(!decorators.any(is_static))
-}
-
-/// Whether a function can be called with this many arguments by their places.
-fn takes(function: &StmtFunctionDef, count: usize) -> bool {
-    let parameters = &function.parameters;
-    let by_place: Vec<_> = parameters.posonlyargs.iter().chain(&parameters.args).collect();
-    let needed = by_place.iter().filter(|parameter| parameter.default.is_none()).count();
-    let needs_names = parameters.kwonlyargs.iter().any(|parameter| parameter.default.is_none());
-    needed <= count && !needs_names && (parameters.vararg.is_some() || count <= by_place.len())
 }

@@ -1,5 +1,7 @@
 //! Rows as the sets store them, with tasks of our own.
 
+mod copies;
+
 use serde_json::json;
 
 use super::*;
