@@ -137,13 +137,14 @@ fn head(subject: &CardSubject, training: Option<&Training>) -> String {
     line("tags", json!(tags));
     if let Some((training, last)) = training.and_then(|training| Some((training, training.last.as_ref()?))) {
         let name = training.environment();
+        let data = if last.held_out == Some(0) { name.clone() } else { format!("{name}, held out") };
         let metrics: Vec<Value> =
             figures(last).iter().map(|one| json!({"type": one.id, "name": one.name, "value": one.value})).collect();
         line(
             "model-index",
             json!([{"name": subject.name, "results": [{
             "task": {"type": "text-generation"},
-            "dataset": {"name": format!("{name}, held out"), "type": name},
+            "dataset": {"name": data, "type": name},
             "metrics": metrics}]}]),
         );
     }
@@ -190,6 +191,7 @@ fn figures(record: &EvaluationRecord) -> Vec<Figure> {
 fn results(training: &Training) -> String {
     let Some(last) = &training.last else { return String::new() };
     let what = match (last.games, last.tasks) {
+        (_, Some(tasks)) if last.held_out == Some(0) => format!("{} that were trained on", counted(tasks, "task")),
         (_, Some(tasks)) => format!("{} that were not trained on", counted(tasks, "task")),
         (Some(games), _) => format!("{} each that were not trained on", counted(games, "game")),
         _ => "what was not trained on".into(),
@@ -316,6 +318,18 @@ mod tests {
         assert!(later.contains("10 steps more than the one evaluated"), "{later}");
         let untrained = card(&subject(), None);
         assert!(!untrained.contains("## Results") && !untrained.contains("reinforcement"), "{untrained}");
+    }
+
+    #[test]
+    fn tasks_that_were_trained_on_are_not_called_held_out() {
+        let training = |held_out| Training {
+            last: Some(EvaluationRecord { step: 20, tasks: Some(2), held_out, ..EvaluationRecord::default() }),
+            ..Training::default()
+        };
+        let text = card(&subject(), Some(&training(Some(0))));
+        assert!(text.contains("tried on 2 tasks that were trained on;") && !text.contains("held out"), "{text}");
+        let text = card(&subject(), Some(&training(Some(2))));
+        assert!(text.contains("tried on 2 tasks that were not trained on;") && text.contains(", held out"), "{text}");
     }
 
     #[test]

@@ -191,7 +191,7 @@ pub struct StepSummary {
     pub completions: usize,
     /// Those that succeed: that play, or pass all tests.
     pub succeeded: usize,
-    /// The 0.1, 0.25, 0.5, 0.75 and 0.9 quantiles of the completions' mean scores.
+    /// The 0.1, 0.25, 0.5, 0.75 and 0.9 quantiles of the completions' mean scores, linear between neighbours.
     pub quantiles: [f64; 5],
     /// The best mean score.
     pub best: f64,
@@ -313,12 +313,12 @@ pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepS
         logged.iter().filter(|_| is_tasks).take(EACH_MAX).map(|logged| ShownSample::of(logged, "each")).collect();
     let key = |logged: &LoggedCompletion| (logged.evaluation.mean_score(), logged.reward);
     logged.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
-    let last = logged.len().checked_sub(1)?;
-    // The completions are sorted best first, so the quantile of a share is at the position of its complement.
-    let at = |share: f64| logged[((1.0 - share) * last as f64).round() as usize].evaluation.mean_score();
-    let quantiles = QUANTILES.map(|share| rounded(at(share)));
+    let best = rounded(logged.first()?.evaluation.mean_score());
+    let mut scores: Vec<f64> = logged.iter().map(|logged| logged.evaluation.mean_score()).collect();
+    scores.sort_by(f64::total_cmp);
+    // As `eval_game/median_score` has it: of an even number, the median is the mean of the two in the middle.
+    let quantiles = QUANTILES.map(|share| rounded(stats::quantile(&scores, share)));
     let samples = if is_tasks { each } else { chosen(&logged) };
-    let best = rounded(logged[0].evaluation.mean_score());
     Some(StepSummary { step, completions, succeeded, quantiles, best, samples })
 }
 

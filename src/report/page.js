@@ -77,8 +77,8 @@ function tilesOfTasks(run) {
   const evaluated = (key) => { const there = known(evaluation(run, key)); return there.length > 1 ? [there[0], there[there.length - 1]] : [there[0] ?? null]; };
   const asked = known(evaluation(run, "eval_tasks/count")).pop();
   return el("div", { class: "tiles" },
-    tile(evaluated("eval_tasks/frac_passed"), `held-out tasks solved${asked ? `: pass@1 of ${whole(asked)} task${asked === 1 ? "" : "s"}` : ""}`),
-    tile(evaluated("eval_tasks/frac_tests"), "held-out tests passed"),
+    tile(evaluated("eval_tasks/frac_passed"), `${evaluatedOn([run], "held-out tasks solved")}${asked ? `: pass@1 of ${whole(asked)} task${asked === 1 ? "" : "s"}` : ""}`),
+    tile(evaluated("eval_tasks/frac_tests"), evaluatedOn([run], "held-out tests passed")),
     tile(ends(column(run, "tasks/frac_passed")), "training tasks solved, first and last steps"),
     tile(ends(column(run, "tasks/frac_tests")), "training tests passed"),
     known(column(run, "step_time")).length ? el("div", { class: "tile" }, el("strong", {}, seconds(mean(column(run, "step_time")))), el("span", {}, "a step")) : null);

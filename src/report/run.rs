@@ -16,7 +16,7 @@ use super::tasks::AskedTasks;
 use super::{ReportError, configuration};
 use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
 use crate::plural::counted;
-use crate::train::hall_of_fame::{Member, SIZE};
+use crate::train::hall_of_fame::{HallOfFame, Member, SIZE};
 use crate::train::{advice, run_dir};
 
 /// Most parts of a path by which runs are told apart; the same run twice never is.
@@ -69,8 +69,12 @@ pub struct RunView {
 /// A member of the hall of fame with the games of the step that sampled it.
 #[derive(Debug, Serialize)]
 pub struct Famous {
+    /// Without its number of training games, whose key is that of the games here.
     #[serde(flatten)]
     member: Member,
+    /// Number of training games that its mean score is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    training_games: Option<u64>,
     games: Vec<Frames>,
 }
 
@@ -158,9 +162,13 @@ impl RunReader {
         if summaries.is_empty() && !records.steps.is_empty() {
             notes.push("No completions were logged: there are no programs and games to show.".to_owned());
         }
-        let (members, note) = self.members()?;
+        let launches = self.launches()?;
+        let (members, note) = self.members(&launches)?;
         notes.extend(note);
         let samples = samples(&summaries);
+        if records.evaluations.get("eval_tasks/held_out").is_some_and(|counts| counts.contains(&Some(0.0))) {
+            notes.push("No task is held out: evaluations ask tasks that the run trains on.".to_owned());
+        }
         Ok(RunView {
             name: self.name.clone(),
             path: self.path.display().to_string(),
@@ -170,7 +178,7 @@ impl RunReader {
             hall_of_fame: members.into_iter().map(|member| self.famous(member)).collect(),
             failures: Failures::of(&self.entries()),
             completions: None,
-            launches: self.launches()?,
+            launches,
             configuration: configuration.unwrap_or_default(),
             steps: records.steps,
             evaluations: records.evaluations,
@@ -237,20 +245,21 @@ impl RunReader {
 
     /// The members of the hall of fame, from its file at the end of a run, or else from the newest checkpoint; and a
     /// note for the reader if there are none.
-    fn members(&self) -> Result<(Vec<Member>, Option<String>), ReportError> {
+    fn members(&self, launches: &[LaunchRecord]) -> Result<(Vec<Member>, Option<String>), ReportError> {
         let unreadable = |name: &str| Some(format!("{name}: the hall of fame cannot be read and is left out."));
         if let Some(text) = self.text("hall_of_fame.json")? {
+            // Of a run that goes on, the file is from an earlier end.
+            if let Some(members) = self.members_since(launches.last()) {
+                return Ok((members, None));
+            }
             return Ok(match serde_json::from_str(&text) {
                 Ok(members) => (members, None),
                 Err(_) => (Vec::new(), unreadable("hall_of_fame.json")),
             });
         }
-        let Some(state) = run_dir::latest_checkpoint(&self.path).map(|path| path.join("trainer_state.json")) else {
+        let Some(state) = self.newest_state() else {
             return Ok((Vec::new(), Some("The hall of fame appears with the first checkpoint.".to_owned())));
         };
-        // A run that is still training may remove the checkpoint while it is read.
-        let state: Value =
-            fs::read(&state).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         Ok(match Vec::<Member>::deserialize(&state["hall_of_fame"]) {
             // The others are candidates.
             Ok(members) => (members.into_iter().take(SIZE).collect(), None),
@@ -258,12 +267,32 @@ impl RunReader {
         })
     }
 
-    fn famous(&self, member: Member) -> Famous {
+    /// The members of a run that goes on, if it has a checkpoint of its newest launch: those of the checkpoint, and
+    /// those that were settled at an earlier end, ranked as at the end of the run.
+    fn members_since(&self, newest: Option<&LaunchRecord>) -> Option<Vec<Member>> {
+        let Some(LaunchRecord::Begun { step, .. }) = newest else { return None };
+        let state = self.newest_state()?;
+        let is_newer = state["global_step"].as_u64().is_some_and(|saved| saved > *step as u64);
+        let mut hall = HallOfFame::deserialize(&state["hall_of_fame"]).ok().filter(|_| is_newer)?;
+        hall.readmit(&self.path);
+        hall.rank();
+        Some(hall.members().to_vec())
+    }
+
+    /// The state in the newest checkpoint; null if it cannot be read, as a run that is still training may remove the
+    /// checkpoint meanwhile.
+    fn newest_state(&self) -> Option<Value> {
+        let path = run_dir::latest_checkpoint(&self.path)?.join("trainer_state.json");
+        Some(fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
+    }
+
+    fn famous(&self, mut member: Member) -> Famous {
         let path = self.path.join(format!("completions/step_{:05}.jsonl", member.step));
         let logged = completions::read_completions(&path).map(|(logged, _)| logged).unwrap_or_default();
         let seen = logged.iter().find(|logged| logged.program.as_deref() == Some(&member.program));
         let games = seen.map(|logged| logged.evaluation.games.iter().filter_map(Frames::of).collect());
-        Famous { member, games: games.unwrap_or_default() }
+        let training_games = member.games.take();
+        Famous { member, training_games, games: games.unwrap_or_default() }
     }
 }
 

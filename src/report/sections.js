@@ -47,6 +47,9 @@ function rewardSpread(run) {
 const heldOut = (key) => (run, index) => ({ name: run.name, ...look(index), xs: evaluationsOf(run), ys: evaluation(run, key), dots: true,
   lows: evaluation(run, `${key}_low`), highs: evaluation(run, `${key}_high`) });
 
+// How evaluations on tasks are called: of a file that holds none out, they ask those that are trained on.
+const evaluatedOn = (runs, words) => (runs.some((run) => evaluation(run, "eval_tasks/held_out").includes(0)) ? words.replace("Held-out", "Evaluated").replace("held-out", "evaluated") : words);
+
 const SHARE = { floor: 0, ceiling: 1, show: percent };
 const HELD_OUT = [
   ["eval_game/mean_score", "Held-out score", "points a game, 95 % interval", { floor: 0, show: whole }],
@@ -76,8 +79,9 @@ const CURVES = [
 
 function curves(runs) {
   // Scores of a game of one's own may be small, or below zero.
-  const fitting = (key, options) => (key.endsWith("game/mean_score") && runs.every(ofGame) ? {} : options);
-  const found = HELD_OUT.map(([key, title, note, options]) => lines({ title, note, series: runs.map(heldOut(key)), ...fitting(key, options) }));
+  const fitting = (key, options) => (key.endsWith("game/mean_score") && runs.some(ofGame) ? {} : options);
+  const called = (key, title) => (key.startsWith("eval_tasks/") ? evaluatedOn(runs, title) : title);
+  const found = HELD_OUT.map(([key, title, note, options]) => lines({ title: called(key, title), note, series: runs.map(heldOut(key)), ...fitting(key, options) }));
   for (const [key, title, note, general] of CURVES) {
     const options = fitting(key, general);
     const there = (name) => runs.some((run) => known(run.steps[name]).length);
@@ -140,7 +144,7 @@ function styles(run) {
     const ys = run.evaluations[key], first = ys[0], end = ys[last];
     return xs.length < 2 ? [key.slice(STYLE.length), show(first)] : [key.slice(STYLE.length), show(first), show(end), first > 0 && end !== null ? `× ${number(end / first, 2)}` : "–"];
   });
-  const [title, what] = ofTasks(run) ? ["Held-out tests passed by task", "task"] : ["Held-out score by style of the prompt", "style"];
+  const [title, what] = ofTasks(run) ? [evaluatedOn([run], "Held-out tests passed by task"), "task"] : ["Held-out score by style of the prompt", "style"];
   return el("div", { class: "card tall" }, el("h3", {}, title),
     table([what, `step ${xs[0]}`, ...(xs.length > 1 ? [`step ${xs[last]}`, "ratio"] : [])], rows));
 }
@@ -156,11 +160,11 @@ function comparison(runs) {
   const add = (name, show, pairs) => { if (pairs.some((pair) => pair[0] !== null)) rows.push([name, ...pairs.flatMap((pair) => (pair[0] === null ? ["–", "–"] : arrow(pair, show)))]); };
   const firstLast = (ys) => { const there = known(ys); return there.length ? [there[0], there.length > 1 ? there[there.length - 1] : null] : [null, null]; };
   rows.push(["steps", ...runs.flatMap((run) => [whole(stepsOf(run)[0] ?? null), whole(stepsOf(run)[stepsOf(run).length - 1] ?? null)])]);
-  const score = runs.every(ofGame) ? number : whole;
+  const score = runs.some(ofGame) ? number : whole;
   add("held-out score", score, runs.map((run) => firstLast(evaluation(run, "eval_game/mean_score"))));
   add("held-out programs that play", percent, runs.map((run) => firstLast(evaluation(run, "eval_game/frac_played"))));
-  add("held-out tasks solved", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_passed"))));
-  add("held-out tests passed", percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_tests"))));
+  add(evaluatedOn(runs, "held-out tasks solved"), percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_passed"))));
+  add(evaluatedOn(runs, "held-out tests passed"), percent, runs.map((run) => firstLast(evaluation(run, "eval_tasks/frac_tests"))));
   add("mean reward", (value) => number(value, 3), runs.map((run) => ends(column(run, "reward"))));
   add("training score", score, runs.map((run) => ends(column(run, "game/mean_score"))));
   add("programs that play to the end", percent, runs.map((run) => ends(column(run, "game/frac_played"))));
@@ -204,7 +208,7 @@ function hall(run, watch) {
     const elsewhere = reported === undefined ? "" : `; ${of(reported, member.report_games, "others that it was not chosen on", interval).join("")}`;
     // All places have the score by which they are ranked; the first has another that no choice has favoured.
     if (member.held_out_mean_score !== undefined) return of(member.held_out_mean_score, member.held_out_games, `held-out ${held} that it was chosen on${elsewhere}`);
-    return member.games > 1 ? of(member.mean_score, member.games, "training games") : ["not settled yet", ", seen in one training game"];
+    return member.training_games > 1 ? of(member.mean_score, member.training_games, "training games") : ["not settled yet", ", seen in one training game"];
   };
   return el("div", { class: "hall" }, run.hall_of_fame.map((member, index) => {
     const [score, where] = told(member);

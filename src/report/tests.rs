@@ -10,6 +10,7 @@ use crate::environment::game2048::{Board, Choice, GameLimits, Move, Strategy, pl
 use crate::seed::Seed;
 
 mod document;
+mod hall_of_fame;
 mod tasks_of_runs;
 
 /// A player that chooses the four moves in turn.

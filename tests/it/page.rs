@@ -254,3 +254,33 @@ fn a_run_of_many_steps_and_more_runs_than_colours_are_drawn() {
     let told = "9 true var(--s0) null, var(--s0) 6 3";
     assert_eq!(said, [format!("Held-out score {told}"), format!("Mean reward {told}")]);
 }
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
+fn scores_keep_their_digits_beside_2048_and_what_is_trained_on_is_not_called_held_out() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    written(&dir.join("board"), 2);
+    let member = r#"[{"program":"p","source":"pass","step":1,"style":"snake","mean_score":800,"games":5}]"#;
+    std::fs::write(dir.join("board/hall_of_fame.json"), member).unwrap();
+    std::fs::create_dir(dir.join("own")).unwrap();
+    std::fs::write(dir.join("own/metrics.jsonl"), "{\"step\":1,\"game/mean_score\":-0.25}\n").unwrap();
+    done(dir, &["report", "board", "own"]);
+    let said = in_browser(
+        &dir.join("report.html"),
+        "say([...document.querySelectorAll('tr')].find((one) => one.textContent.startsWith('training score')).textContent);
+         say(document.querySelector('.hall summary').textContent);",
+    );
+    let best = "1. mean score 800 in 5 training games, style snake, step 1";
+    assert_eq!(said, ["training score900900-0.250-0.250", best]);
+    std::fs::create_dir(dir.join("tasks")).unwrap();
+    let evaluated = r#"{"step":0,"eval_tasks/held_out":0,"eval_tasks/frac_passed":0.5,"eval_tasks/frac_tests":0.5}"#;
+    let metrics = format!("{evaluated}\n{{\"step\":1,\"tasks/frac_tests\":0.5}}\n");
+    std::fs::write(dir.join("tasks/metrics.jsonl"), metrics).unwrap();
+    done(dir, &["report", "tasks"]);
+    let said = in_browser(
+        &dir.join("tasks/report.html"),
+        "say(document.querySelector('.tile span').textContent, '|', document.querySelector('figure h3').textContent);",
+    );
+    assert_eq!(said, ["evaluated tasks solved | Evaluated tasks solved"]);
+}

@@ -254,6 +254,10 @@ pub struct EvaluationRecord {
     /// Number of tasks. This and the next fields are for tasks only.
     #[serde(rename = "eval_tasks/count", default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
+    /// Number of these that are held out from training: 0 where a file holds none out, so that those of training are asked.
+    /// Records of earlier versions do not have it.
+    #[serde(rename = "eval_tasks/held_out", default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<usize>,
     /// Mean over tasks of the share of completions that pass all tests: pass@1.
     #[serde(rename = "eval_tasks/frac_passed", default, skip_serializing_if = "Option::is_none")]
     pub frac_passed: Option<f64>,

@@ -1,7 +1,7 @@
 //! `tensorboard/events.out.tfevents...`: the metrics of `metrics.jsonl` in TensorBoard's format.
 //!
 //! The file consists of TFRecords, each with an `Event` of TensorBoard's protocol. They are encoded here, because only
-//! five kinds of field are used. Tags are those of Hugging Face's callback: `train/reward`, and `eval/game/mean_score`
+//! four kinds of field are used. Tags are those of Hugging Face's callback: `train/reward`, and `eval/game/mean_score`
 //! for `eval_game/mean_score`.
 
 use std::fs::{self, File};
@@ -42,12 +42,12 @@ impl<'a> TensorBoardSink<'a> {
         let file = File::create(&path).map_err(SinkError::at(&path))?;
         self.open = Some((path, file));
         let mut version = Message::default();
-        version.double(1, begun).text(3, "brain.Event:2");
+        version.double(1, begun).delimited(3, b"brain.Event:2");
         self.record(&version)?;
         let mut session = Message::default();
         session.varint(1, SESSION_START);
         let mut restart = Message::default();
-        restart.double(1, begun).varint(2, resumed_from as u64 + 1).message(7, &session);
+        restart.double(1, begun).varint(2, resumed_from as u64 + 1).delimited(7, &session.bytes);
         if goes_on { self.record(&restart) } else { Ok(()) }
     }
 
@@ -59,11 +59,11 @@ impl<'a> TensorBoardSink<'a> {
         for (key, value) in fields.as_object().into_iter().flatten() {
             let Some(value) = value.as_f64().filter(|_| key != "step") else { continue };
             let mut scalar = Message::default();
-            scalar.text(1, &tag(key)).float(2, value as f32);
-            summary.message(1, &scalar);
+            scalar.delimited(1, tag(key).as_bytes()).float(2, value as f32);
+            summary.delimited(1, &scalar.bytes);
         }
         let mut event = Message::default();
-        event.double(1, (self.clock)()).varint(2, step as u64).message(5, &summary);
+        event.double(1, (self.clock)()).varint(2, step as u64).delimited(5, &summary.bytes);
         self.record(&event)
     }
 
@@ -153,17 +153,11 @@ impl Message {
         self
     }
 
-    fn text(&mut self, field: u64, value: &str) -> &mut Message {
+    /// Text or another message, after its length.
+    fn delimited(&mut self, field: u64, value: &[u8]) -> &mut Message {
         self.key(field, 2);
         self.number(value.len() as u64);
-        self.bytes.extend_from_slice(value.as_bytes());
-        self
-    }
-
-    fn message(&mut self, field: u64, value: &Message) -> &mut Message {
-        self.key(field, 2);
-        self.number(value.bytes.len() as u64);
-        self.bytes.extend_from_slice(&value.bytes);
+        self.bytes.extend_from_slice(value);
         self
     }
 }

@@ -3,7 +3,7 @@
 use console::Style;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::board::{Stream, TileSize, board_lines, numbered};
+use super::board::{Stream, TileSize, board_lines, numbered, visible};
 use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::headline::{duration, headline};
@@ -150,7 +150,8 @@ impl TerminalSink {
             None => String::new(),
         };
         self.console.print(&format!(
-            "held out, after step {}: {} {}{interval}, {} of {} {}{}, reward {:.3}",
+            "{}, after step {}: {} {}{interval}, {} of {} {}{}, reward {:.3}",
+            if record.held_out == Some(0) { "trained on" } else { "held out" },
             record.step,
             self.labels.score(),
             self.labels.written(record.score()),
@@ -301,7 +302,9 @@ pub fn verdict_style(verdict: Verdict, stream: Stream) -> Style {
 fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
     let stream = Stream::Stderr;
     let verdict = verdict_style(completion.verdict, stream).apply_to(completion.verdict.name());
-    let reason = if completion.reason.is_empty() { String::new() } else { format!(" ({})", completion.reason) };
+    // A reason quotes what the program raised.
+    let reason =
+        if completion.reason.is_empty() { String::new() } else { format!(" ({})", visible(&completion.reason)) };
     let parts: Vec<String> = completion.parts.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
     let mut text = format!("completion {}\n{}", completion.index + 1, numbered(&completion.source, stream));
     text.push_str(&format!("  {verdict}{reason}"));
@@ -414,5 +417,8 @@ mod tests {
         {
             assert!(text.contains(expected), "{expected} in {text}");
         }
+        let raised = ScoredCompletion { reason: "ValueError: \u{1b}[2J\u{202e}a".into(), ..frozen() };
+        let text = completion_text(&raised, Labels::Board);
+        assert!(text.contains("(ValueError: \\u{1b}[2J\\u{202e}a)"), "{text}");
     }
 }

@@ -46,8 +46,8 @@ fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
     let names = |list: &TaskList| list.tasks.clone();
     assert_eq!(names(&view.tasks.never), [("add".to_owned(), 2), ("twice".to_owned(), 2)]);
     assert_eq!((view.tasks.count, view.tasks.always.count), (2, 0));
-    // The shares are 0.8, 0.2, 0, and 0 without a program, so the median is one of the last two.
-    assert_eq!((view.scores[0].best, view.scores[0].quantiles[2]), (0.8, 0.0));
+    // The shares are 0.8, 0.2, 0, and 0 without a program: the median is the mean of the two in the middle.
+    assert_eq!((view.scores[0].best, view.scores[0].quantiles), (0.8, [0.0, 0.0, 0.1, 0.35, 0.62]));
 }
 
 #[test]
@@ -61,6 +61,19 @@ fn tasks_that_were_never_or_always_solved_are_listed() {
     fs::write(run.join("completions/step_00002.jsonl"), lines(&[("hard", 4), ("some", 4), ("easy", 5)])).unwrap();
     let AskedTasks { count, never, always, .. } = view(&run).tasks;
     assert_eq!((count, never.tasks, always.tasks), (3, vec![("hard".to_owned(), 2)], vec![("easy".to_owned(), 2)]));
+}
+
+#[test]
+fn evaluations_that_ask_what_is_trained_on_are_not_called_held_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "tasks", ")");
+    let is_noted = |counts: &str| {
+        let metrics = format!("{{\"step\":0{counts},\"eval_tasks/frac_tests\":0.5}}\n{{\"step\":1}}\n");
+        fs::write(run.join("metrics.jsonl"), metrics).unwrap();
+        view(&run).notes.iter().any(|note| note.starts_with("No task is held out: "))
+    };
+    let [trained, held_out] = [0, 2].map(|count| is_noted(&format!(",\"eval_tasks/held_out\":{count}")));
+    assert_eq!((trained, held_out, is_noted("")), (true, false, false));
 }
 
 #[test]

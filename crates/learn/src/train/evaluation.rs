@@ -150,6 +150,7 @@ fn of_tasks(samples: &[Sample], tasks: &Tasks, turns: usize) -> EvaluationRecord
         reward: summary.reward,
         entropy: Some(summary.entropy),
         tasks: Some(summary.tasks.len()),
+        held_out: Some(if tasks.holds_out() { summary.tasks.len() } else { 0 }),
         frac_passed: Some(passed.value),
         frac_passed_low: summary.interval(&passed).map(|interval| interval.low),
         frac_passed_high: summary.interval(&passed).map(|interval| interval.high),
