@@ -4,6 +4,7 @@ import importlib.metadata
 import itertools
 import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
@@ -15,49 +16,43 @@ class Process:
     """Starts the program and waits until it judges. Wrong arguments are a ValueError, all other failures a RuntimeError."""
 
     def __init__(self, arguments):
-        # In a session of its own: Ctrl-C is for the trainer, which may want a last judgement before it ends.
-        self._child = subprocess.Popen(
-            [program(), "--quiet", "judge", "--calls", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            start_new_session=True,
-        )
+        self._child = _started([program(), "--quiet", "judge", "--calls", *arguments])
         self._numbers, self._lock, self._waiting = itertools.count(), threading.Lock(), {}
+        self._asked, self._process = queue.SimpleQueue(), os.getpid()
+        self.end = weakref.finalize(self, _end, self._child, self._asked, self._process)
+        # The threads know nothing of this object, so that it ends with its last use.
+        error, begun = [], threading.Event()
+        # From the start: a judge with much to say would wait until somebody reads it.
+        hearing = _follow(_hand_on, self._child.stderr, error, begun)
         described = self._child.stdout.readline()
         if not described:
-            said = self._child.stderr.read().strip()
-            raise (ValueError if self._child.wait() == 2 else RuntimeError)(said[7:] if said.startswith("error: ") else said)
+            status = self._child.wait()
+            hearing.join()
+            said = "".join(error).strip().removeprefix("error: ")
+            raise (ValueError if status == 2 else RuntimeError)(said or f"the judge has ended with status {status}")
+        begun.set()
         self.has_tests = json.loads(described)["has_tests"]
-        # The threads know nothing of this object, so that it ends with its last use.
-        for follow in [(_hand_on, self._child.stderr), (_answers, self._child, self._waiting, self._lock)]:
-            threading.Thread(target=follow[0], args=follow[1:], daemon=True).start()
-        self._process = os.getpid()
-        self.end = weakref.finalize(self, _end, self._child, self._process)
+        _follow(_send, self._child.stdin, self._asked)
+        _follow(_answers, self._child, self._waiting, self._lock)
 
     def ask(self, **asked):
         """The answer to a call: ``items``, a list to be judged, or ``requests``, which is None."""
         # Before the lock, which another thread may have held at the fork.
         if os.getpid() != self._process:
             raise RuntimeError("this judge was made in another process; make one in each process")
-        answered = threading.Event()
+        answered, given = threading.Event(), []
         with self._lock:
             number = next(self._numbers)
+            line = json.dumps({"call": number, **asked}) + "\n"
             if self._child.poll() is None:
-                self._waiting[number] = [answered, None]
-                try:
-                    self._child.stdin.write(json.dumps({"call": number, **asked}) + "\n")
-                    self._child.stdin.flush()
-                except BrokenPipeError:
-                    answered.set()
+                self._waiting[number] = (answered, given)
+                self._asked.put(line)
             else:
                 answered.set()
         answered.wait()
-        with self._lock:
-            _, answer = self._waiting.pop(number, (None, None))
-        if answer is None:
+        if not given:
             raise RuntimeError(f"the judge has ended with status {self._child.wait()}")
+        [answer] = given
         if "error" in answer:
             raise (ValueError if answer["is_input"] else RuntimeError)(answer["error"])
         return answer
@@ -81,20 +76,61 @@ def program():
     return found
 
 
-def _hand_on(messages):
-    """Warnings of the judge are for whoever reads those of this process."""
+def _started(command):
+    try:
+        # In a session of its own: Ctrl-C is for the trainer, which may want a last judgement before it ends.
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            # The last character of a judge that is killed may be half of one.
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise RuntimeError(f"cannot start the judge: {error}") from error
+
+
+def _follow(what, *arguments):
+    thread = threading.Thread(target=what, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def _hand_on(messages, error, begun):
+    """Warnings of the judge are for whoever reads those of this process. `error` gets what ends it before it has begun."""
     for line in messages:
-        sys.stderr.write(line)
+        if not begun.is_set() and (error or line.startswith("error: ")):
+            error.append(line)
+        else:
+            sys.stderr.write(line)
+
+
+def _send(calls, asked):
+    """Writes calls. The thread that asks does not: after half a line, where Ctrl-C stops it, the judge reads no other."""
+    try:
+        with calls:
+            for line in iter(asked.get, None):
+                calls.write(line)
+                calls.flush()
+    except BrokenPipeError:
+        # The judge has ended, of which those that wait hear by its answers.
+        pass
 
 
 def _answers(child, waiting, lock):
     """Hands each answer to the call that waits for it, and tells those that wait when no more will come."""
     for line in child.stdout:
+        # The last line of a judge that is killed may be half of one.
+        if not line.endswith("\n"):
+            break
         answer = json.loads(line)
         with lock:
-            call = waiting[answer["call"]]
-            call[1] = answer
-        call[0].set()
+            answered, given = waiting.pop(answer["call"])
+        given.append(answer)
+        answered.set()
     child.wait()
     with lock:
         calls = list(waiting.values())
@@ -102,9 +138,10 @@ def _answers(child, waiting, lock):
         answered.set()
 
 
-def _end(child, process):
+def _end(child, asked, process):
     # A fork has a copy of this object, and the judge is not its own.
     if os.getpid() == process:
-        child.terminate()
+        asked.put(None)
+        # SIGTERM is ignored, or blocked, where this process has it so.
+        child.kill()
         child.wait()
-        child.stdin.close()

@@ -3,16 +3,19 @@
 import ast
 import copy
 import inspect
+import io
 import json
 import os
 import pickle
 import shutil
+import signal
+import sys
 import tempfile
 import threading
 import time
 
 from documents import block
-from grpo_sandbox import Conversation, Judge
+from grpo_sandbox import Conversation, Judge, process as judging
 
 RIGHT = "```python\ndef add(a, b):\n    return a + b\n```"
 TASKS = "examples/tasks/micro.jsonl"
@@ -176,6 +179,55 @@ let_go = Judge(env=TASKS)
 process = let_go._judging._child
 del let_go
 assert process.poll() is not None, "a judge that nobody has goes on"
+
+# A judge ends with its object where SIGTERM is ignored, which processes inherit.
+before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+let_go = Judge(env=TASKS)
+process = let_go._judging._child
+del let_go
+assert process.poll() is not None, "a judge that ignores SIGTERM goes on"
+signal.signal(signal.SIGTERM, before)
+
+
+def acted(play):
+    """A judge that does what these lines say: `tell` writes, `hear` reads a line."""
+    path = os.path.join(directory, "acted")
+    with open(path, "w") as file:
+        file.write(f"#!{sys.executable}\nimport json, os, signal, sys\n\n\ndef tell(text):\n    os.write(1, text)\n\n\n")
+        file.write(f"hear, begun = sys.stdin.buffer.readline, b'{{\"has_tests\": true}}\\n'\n{play}")
+    os.chmod(path, 0o755)
+    return Judge()
+
+
+real, directory = judging.program, tempfile.mkdtemp()
+errors, sys.stderr = sys.stderr, io.StringIO()
+judging.program = lambda: os.path.join(directory, "acted")
+assert refusal(RuntimeError, Judge).startswith("cannot start the judge: [Errno 2]")
+assert refusal(RuntimeError, lambda: acted("os.kill(os.getpid(), 9)")) == "the judge has ended with status -9"
+for status, kind in [(1, RuntimeError), (2, ValueError)]:
+    words = f"os.write(2, b'warning: of many\\nerror: wrong\\nhint: right\\n')\nsys.exit({status})"
+    assert refusal(kind, lambda: acted(words)) == "wrong\nhint: right"
+assert sys.stderr.getvalue() == "warning: of many\n" * 2
+# It may have more to say than a pipe holds before it begins, and die in the middle of an answer, or of one of its characters.
+for half in (b'{"call": 0, "judge', b'{"call": 0, "error": "\xc3'):
+    cut = acted(f"os.write(2, b' ' * 200_000)\ntell(begun)\nhear()\ntell({half!r})")
+    assert refusal(RuntimeError, lambda: cut.judge([RIGHT], ["add"])) == "the judge has ended with status 0", half
+# Ctrl-C while a call is written, which a pipe does not hold: the next one is answered.
+play = """tell(begun)
+heard = os.read(0, 1)
+os.kill(os.getppid(), signal.SIGINT)
+for line in iter(hear, b""):
+    call = json.loads(heard + line)
+    heard = b""
+    tell(json.dumps({"call": call["call"], "judgements": [len(item["completion"]) for item in call["items"]]}).encode() + b"\\n")
+"""
+before = signal.signal(signal.SIGINT, signal.default_int_handler)
+stopped = acted(play)
+refusal(KeyboardInterrupt, lambda: stopped.judge(["x" * 1_000_000], ["add"]))
+assert stopped.judge(["x"], ["add"]) == [1]
+signal.signal(signal.SIGINT, before)
+judging.program, sys.stderr = real, errors
+shutil.rmtree(directory)
 
 child = os.fork()
 if child == 0:
