@@ -96,9 +96,10 @@ impl Decoder {
     /// Whether sequences may differ in length and share their beginning. Otherwise [`Decoder::hidden_of`] expects them
     /// padded on the right to one length.
     pub fn shares_beginnings(&self) -> bool {
-        // A dropout mask depends on the place in the row, and a shared beginning is in no single row.
-        let maps = self.layers.first().map_or(&[][..], |layer| &layer.attention.query_key_value);
-        let dropout = maps.iter().any(|map| map.lora.as_ref().is_some_and(|lora| lora.dropout > 0.0));
+        // A dropout mask depends on the place in the row, and a shared beginning is in no single row. Adapters may be on any
+        // of the maps.
+        let mut maps = self.layers.iter().flat_map(Layer::maps);
+        let dropout = maps.any(|map| map.lora.as_ref().is_some_and(|lora| lora.dropout > 0.0));
         let fused = self.config.has_plain_scores(self.config.max_position_embeddings);
         self.kernels() == Kernels::Fused && fused && !dropout
     }

@@ -13,9 +13,7 @@ const CUT_OFF: &[&str] = &["incomplete", "part", "crdownload"];
 
 /// Refuses a directory without the configuration of a model.
 pub(crate) fn check_config(dir: &Path) -> Result<(), PolicyError> {
-    let incomplete = |missing: String, advice: &str| {
-        Err(PolicyError::Incomplete { path: dir.into(), missing, advice: advice.to_owned() })
-    };
+    let incomplete = |missing: String, advice: &str| incomplete(dir, missing, advice);
     let there = |name: &str| dir.join(name).exists();
     if !there("config.json") {
         if there(set::CONFIG) {
@@ -43,16 +41,17 @@ pub(crate) fn check_parts(dir: &Path) -> Result<(), PolicyError> {
             }
             false => "fetch it from where the model came from",
         };
-        let missing = "tokenizer.json is missing".into();
-        return Err(PolicyError::Incomplete { path: dir.into(), missing, advice: advice.into() });
+        return incomplete(dir, "tokenizer.json is missing".into(), advice);
     }
     check_weights(dir)
 }
 
+fn incomplete(dir: &Path, missing: String, advice: &str) -> Result<(), PolicyError> {
+    Err(PolicyError::Incomplete { path: dir.into(), missing, advice: advice.to_owned() })
+}
+
 fn check_weights(dir: &Path) -> Result<(), PolicyError> {
-    let incomplete = |missing: String, advice: &str| {
-        Err(PolicyError::Incomplete { path: dir.into(), missing, advice: advice.to_owned() })
-    };
+    let incomplete = |missing: String, advice: &str| incomplete(dir, missing, advice);
     let expected = weights::files_of(dir)?;
     let absent: Vec<String> =
         expected.iter().filter(|file| !dir.join(file).exists()).map(|file| file.display().to_string()).collect();

@@ -6,6 +6,7 @@
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Result as TensorResult, Tensor};
 
+use crate::adapters::linear::Linear;
 use crate::layers::attention::Attention;
 use crate::layers::feed_forward::FeedForward;
 use crate::layers::half::HalfLayer;
@@ -26,6 +27,13 @@ impl Layer {
         let (attention, feed_forward) =
             (Attention::new(config, source, index)?, FeedForward::new(config, source, index)?);
         Ok(Layer { attention, feed_forward })
+    }
+
+    /// All linear maps of the layer.
+    pub fn maps(&self) -> impl Iterator<Item = &Linear> {
+        let Layer { attention, feed_forward } = self;
+        let of_blocks = feed_forward.blocks.iter().flat_map(|block| block.gate_up.iter().chain([&block.down]));
+        attention.query_key_value.iter().chain([&attention.output]).chain(of_blocks)
     }
 
     /// The layer with the factors of its adapters joined and split, for layers in `format`, where a GPU computes a half as

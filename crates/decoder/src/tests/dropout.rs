@@ -1,6 +1,6 @@
 //! LoRA dropout as PEFT has it. `tests/goldens/dropout.py` wrote the numbers.
 
-use super::peft::{copied, tiny, tiny_with};
+use super::peft::{copied, golden_adapter, tiny, tiny_with};
 use super::*;
 use crate::Dropout;
 use grpo_base::seed::Purpose;
@@ -117,6 +117,26 @@ fn a_layer_at_a_time_drops_the_same() {
     };
     layers.backward(loss(&hidden), &mut compare).unwrap();
     assert_eq!(compared, policy.trainable().len());
+}
+
+#[test]
+fn rows_share_no_beginning_where_any_map_has_dropout_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let shares = |lora_dropout: f64, target: &str| {
+        let lora_target_modules = vec![target.to_owned()];
+        let fresh = ModelConfig { lora_r: 2, lora_dropout, lora_target_modules, ..tiny("llama", dir.path()) };
+        load(&fresh).unwrap().decoder().shares_beginnings()
+    };
+    for target in ["all-linear", "q_proj", "o_proj", "up_proj", "down_proj"] {
+        assert_eq!([shares(0.0, target), shares(0.1, target)], [true, false], "{target}");
+    }
+    // An adapter on the second of two layers.
+    let (dir, adapter) = (tempfile::tempdir().unwrap(), copied(&golden_adapter("qwen3-second-layer")));
+    let shares = |dropout: f64| {
+        change_json(&adapter.path().join("adapter_config.json"), |config| config["lora_dropout"] = dropout.into());
+        load(&tiny_with("qwen3", dir.path(), adapter.path())).unwrap().decoder().shares_beginnings()
+    };
+    assert_eq!([shares(0.0), shares(0.1)], [true, false]);
 }
 
 #[test]

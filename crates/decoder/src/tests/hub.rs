@@ -161,27 +161,22 @@ fn a_file_that_another_program_fetches_is_waited_for_however_long_it_takes() {
 }
 
 #[test]
-fn shards_are_fetched_by_the_index() {
-    let cache = tempfile::tempdir().unwrap();
+fn weights_in_one_file_are_fetched_and_without_it_the_shards_that_the_index_names() {
+    const SHARD: &str = "model-00001-of-00001.safetensors";
     let mut files = model_files();
+    let index = format!("{{\"weight_map\": {{\"model.norm.weight\": \"{SHARD}\"}}}}");
+    files.insert("model.safetensors.index.json".into(), index.into());
+    let has_fetched = |files: &BTreeMap<String, Vec<u8>>, name: &str| {
+        let cache = tempfile::tempdir().unwrap();
+        let shelf = Arc::new(Shelf { files: files.clone(), absent: 404, ..Shelf::default() });
+        fetch(MODEL, "main", &settings(serve(shelf), cache.path())).unwrap().join(name).is_file()
+    };
+    // The shard that the index names is not there.
+    assert!(has_fetched(&files, "model.safetensors"));
     let weights = files.remove("model.safetensors").unwrap();
-    files.insert("model-00001-of-00001.safetensors".into(), weights);
-    let index = r#"{"weight_map": {"model.norm.weight": "model-00001-of-00001.safetensors"}}"#;
-    files.insert("model.safetensors.index.json".into(), index.into());
-    let shelf = Arc::new(Shelf { files, absent: 404, ..Shelf::default() });
-    let dir = fetch(MODEL, "main", &settings(serve(shelf), cache.path())).unwrap();
-    assert!(dir.join("model-00001-of-00001.safetensors").is_file());
-}
-
-#[test]
-fn weights_in_one_file_are_fetched_without_those_that_an_index_names() {
-    let cache = tempfile::tempdir().unwrap();
-    let mut files = model_files();
-    let index = r#"{"weight_map": {"model.norm.weight": "model-00001-of-00001.safetensors"}}"#;
-    files.insert("model.safetensors.index.json".into(), index.into());
-    let shelf = Arc::new(Shelf { files: files.clone(), absent: 404, ..Shelf::default() });
-    let dir = fetch(MODEL, "main", &settings(serve(shelf), cache.path())).unwrap();
-    assert!(dir.join("model.safetensors").is_file());
+    files.insert(SHARD.into(), weights);
+    assert!(has_fetched(&files, SHARD));
+    files.remove(SHARD);
     // Of a model that has neither, the usual file is named.
     files.retain(|name, _| !name.starts_with("model.safetensors"));
     let error = refusal(Shelf { files, absent: 404, model: (200, "", "{}"), ..Shelf::default() }, None);

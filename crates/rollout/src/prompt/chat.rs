@@ -42,6 +42,9 @@ const FUEL: u64 = 1_000_000;
 /// What is asked for to see whether a template writes what is asked for.
 const OTHER_WORDS: &str = "grpo-asked";
 
+/// What opens the thinking of a model.
+const THINKING: &str = "<think>";
+
 /// One turn of a chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
@@ -114,16 +117,26 @@ impl ChatTemplate {
 
     /// Renders `messages` and the opening of the assistant's turn.
     ///
-    /// If a template has no system role, the system's text is put before the first request.
+    /// If a template has no system role, whether it refuses such a turn or passes over it, the system's text is put before
+    /// the first request.
     pub fn render(&self, messages: &[Message]) -> Result<String, PromptError> {
-        match (self.render_as_given(messages, true), messages) {
-            (Err(_), [system, user, rest @ ..]) if system.role == "system" => {
-                let merged = Message::new(user.role, format!("{}\n\n{}", system.content, user.content));
-                let messages: Vec<Message> = [merged].into_iter().chain(rest.iter().cloned()).collect();
-                self.render_as_given(&messages, true)
-            }
-            (rendered, _) => rendered,
+        let given = self.render_as_given(messages, true);
+        let [system, user, rest @ ..] = messages else { return given };
+        if system.role != "system" || given.as_ref().is_ok_and(|text| self.has_system(text, messages)) {
+            return given;
         }
+        let merged = Message::new(user.role, format!("{}\n\n{}", system.content, user.content));
+        let messages: Vec<Message> = [merged].into_iter().chain(rest.iter().cloned()).collect();
+        self.render_as_given(&messages, true).or_else(|error| given.map_err(|_| error))
+    }
+
+    /// Whether `text`, which the template makes of `messages`, depends on the words of the first, the system's.
+    fn has_system(&self, text: &str, messages: &[Message]) -> bool {
+        let [system, rest @ ..] = messages else { return false };
+        // A template may escape or cut words; then others still give another text.
+        let other = Message::new(system.role, OTHER_WORDS);
+        let others: Vec<Message> = [other].into_iter().chain(rest.iter().cloned()).collect();
+        text.contains(system.content.trim()) || self.render_as_given(&others, true).is_ok_and(|other| other != text)
     }
 
     /// Renders exactly these messages; `open`: whether the opening of the assistant's turn follows.
@@ -138,7 +151,12 @@ impl ChatTemplate {
             bos_token => self.bos_token,
             eos_token => self.eos_token,
         };
-        template.render(context).map_err(refused)
+        let text = template.render(context).map_err(refused)?;
+        // Some templates open the thinking whatever they are told, and an answer that is begun within it would be a thought.
+        match text.trim_end().strip_suffix(THINKING) {
+            Some(before) if open => Ok(format!("{before}{THINKING}\n\n</think>\n\n")),
+            _ => Ok(text),
+        }
     }
 }
 

@@ -91,6 +91,31 @@ fn a_template_without_a_system_role_gets_its_words_in_the_first_request() {
 }
 
 #[test]
+fn a_template_that_passes_over_the_system_turn_gets_its_words_in_the_first_request() {
+    // As that of Phi-3 medium.
+    let template = "{% for message in messages %}{% if message['role'] == 'user' %}{{ '<|user|>\n' + message['content'] + '<|end|>\n<|assistant|>\n' }}{% elif message['role'] == 'assistant' %}{{ message['content'] + '<|end|>\n' }}{% endif %}{% endfor %}";
+    let text_of = |template: &str| {
+        let set = PromptSet::load(PromptKind::Chat, &with_template(Some(template)), &words()).unwrap();
+        set.prompts()[0].text.clone()
+    };
+    let text = text_of(template);
+    assert!(text.starts_with("<|user|>\nYou write players"), "{text}");
+    assert_eq!(text.matches(words().system.trim()).count(), 1);
+    // A template that writes the system's words otherwise has them.
+    let loud = text_of("{% for message in messages %}[{{ message.role }}] {{ message.content | upper }} {% endfor %}");
+    assert!(loud.starts_with("[system] YOU WRITE PLAYERS"), "{loud}");
+}
+
+#[test]
+fn thinking_that_a_template_opens_whatever_it_is_told_is_closed_before_the_function() {
+    // As those of DeepSeek's R1 and its distilled models.
+    let template = "{% for message in messages %}[{{ message.role }}] {{ message.content }}{% endfor %}{% if add_generation_prompt %}[assistant]<think>\n{% endif %}";
+    let set = PromptSet::load(PromptKind::Chat, &with_template(Some(template)), &words()).unwrap();
+    let text = &set.prompts()[0].text;
+    assert!(text.ends_with("[assistant]<think>\n\n</think>\n\n```python\ndef strategy(board):"), "{text}");
+}
+
+#[test]
 fn a_template_that_fails_is_named_with_the_way_out() {
     let error = PromptSet::load(PromptKind::Chat, &with_template(Some("{{ raise_exception('never') }}")), &words())
         .unwrap_err();

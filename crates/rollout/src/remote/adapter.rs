@@ -112,7 +112,8 @@ fn sweep(own: &Path) -> Vec<Adapter> {
             continue;
         }
         let (name, path) = match file.strip_suffix(NOTE) {
-            Some(name) => (name.to_owned(), noted(&found)),
+            // A note that cannot be read names nothing.
+            Some(name) => (name.to_owned(), fs::read_to_string(&found).unwrap_or_default().into()),
             None => (file, found.clone()),
         };
         // A note that was changed names what is no adapter of a run.
@@ -125,11 +126,6 @@ fn sweep(own: &Path) -> Vec<Adapter> {
         }
     }
     left
-}
-
-/// The path in a note; empty if it cannot be read.
-fn noted(note: &Path) -> PathBuf {
-    fs::read_to_string(note).unwrap_or_default().into()
 }
 
 /// A temporary directory with the permissions that the umask allows, because a server may run as another user.
