@@ -1,7 +1,7 @@
 //! The GRPO loop: a policy writes completions, their programs are judged, and it learns from their rewards.
 //!
 //! `docs/algorithm.md` has what is computed, and the first page of the program's library the functions of one step in their order.
-//! [`train::Run`] is the loop; [`sft`] is the supervised start; [`evolve`] searches without updates. Does not know the command line or reports.
+//! [`train::Run`] is the loop; [`sft`] is the supervised start; [`evolve`] searches for one program. Does not know the command line or reports.
 
 #![forbid(unsafe_code)]
 

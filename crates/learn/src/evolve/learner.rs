@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
+use crate::config::{Config, GrpoConfig};
 use crate::files::{self, PARTIAL};
 use crate::groups::Groups;
-use crate::grpo::{self, Batch, Division, Optimizer};
+use crate::grpo::{self, Batch, Division, EntropyController, Optimizer};
 use crate::metrics::Event;
 use crate::policy::Policy;
 use crate::prompt::Prompt;
@@ -29,6 +29,8 @@ pub(super) struct Learner {
     reference: Option<Reference>,
     /// How updates are divided. A search that goes on has the same, because another would round differently.
     pub division: Division,
+    /// The weight of the entropy bonus, which follows the entropy where `grpo.entropy_target` asks for it, as in training.
+    pub entropy: EntropyController,
 }
 
 /// The completions of a round, as an update reads them.
@@ -59,7 +61,8 @@ impl Learner {
             plan => plan?,
         };
         let reference = Reference::of(policy, config)?;
-        Ok(Learner { optimizer: optimizer(policy, config)?, reference, division: plan.division })
+        let (optimizer, entropy) = (optimizer(policy, config)?, EntropyController::default());
+        Ok(Learner { optimizer, reference, division: plan.division, entropy })
     }
 
     /// Updates the policy with a round. Returns its entropy before the update, in nats per token; none if no completion was
@@ -76,7 +79,9 @@ impl Learner {
         let learnt = grpo::learnt_from(&rewards.each_ref().map(|turns| turns[0]), &config.grpo);
         let advantages = grpo::advantages(&learnt.clone().map(|place| rewards.items()[place].clone()), &config.grpo);
         let completions = learnt.map(|place| episodes.items()[place].trajectory());
-        let batch = Batch::new(prompts, completions, advantages, &config.rollout, &config.grpo).divided(self.division);
+        let coefficient = self.entropy.coefficient(&config.grpo);
+        let settings = GrpoConfig { entropy_coef: coefficient, ..config.grpo.clone() };
+        let batch = Batch::new(prompts, completions, advantages, &config.rollout, &settings).divided(self.division);
         let batch = match policy.dropout() > 0.0 {
             true => batch.with_dropout(seed.child(Purpose::Dropout, 0)),
             false => batch,
@@ -87,6 +92,7 @@ impl Learner {
         let stats = grpo::update(policy, &mut self.optimizer, &batch, learning_rate, &mut updating)?;
         Ok(stats.map(|stats| {
             self.division = stats.division;
+            self.entropy.observe(stats.entropy, &config.grpo);
             stats.entropy
         }))
     }
@@ -128,4 +134,76 @@ pub(super) fn forget(dir: &Path, round: usize) -> Result<(), EvolveError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::arena::Evaluation;
+    use crate::fixture::{prompts, rollout_config, tiny_policy};
+    use crate::program::Rejection;
+    use crate::reward::Reward;
+    use crate::rollout::{Completion, generate};
+    use crate::train::{Reply, Turn};
+
+    /// A completion that earned this.
+    fn episode(completion: Completion, value: f32, config: &Config) -> Episode {
+        let rejection = Rejection::NoFunction { wanted: "f".into() };
+        let turn = Turn {
+            told: Reply::default(),
+            completion,
+            program: Err(rejection.clone()),
+            evaluation: Evaluation::rejected(rejection),
+            reward: Reward { value, parts: Vec::new() },
+        };
+        Episode::new(vec![turn], 1, &config.reward)
+    }
+
+    /// The entropy of a round, the controller after it, and the weights that it led to. `entropy`: the controller before it.
+    fn learnt(grpo: &GrpoConfig, entropy: EntropyController) -> (f64, EntropyController, BTreeMap<String, Vec<f32>>) {
+        let (policy, prompts) = (tiny_policy(), prompts());
+        let mut config = Config::preset("builtin").unwrap();
+        (config.rollout, config.grpo) = (rollout_config(4, 12), grpo.clone());
+        let completions = generate(&policy, &prompts, &config.rollout, Seed::root(9), &mut |_| ()).unwrap();
+        let episodes = completions.map(|completion| {
+            let value = [0.9, 0.1, 0.3, 0.2][completion.id.index % 4];
+            episode(completion, value, &config)
+        });
+        let written = Written { prompts: &prompts, episodes: &episodes, round: 1, rounds: 2, seed: Seed::root(1) };
+        let mut learner = Learner::new(&policy, &config, 16, None, None).unwrap();
+        learner.entropy = entropy;
+        let of_round = learner.learn(&policy, &config, &written, &mut |_| ()).unwrap().unwrap();
+        let weights = policy.trainable().iter().map(|(name, var)| {
+            let numbers = var.as_tensor().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            (name.clone(), numbers)
+        });
+        (of_round, learner.entropy, weights.collect())
+    }
+
+    #[test]
+    fn the_entropy_bonus_of_a_search_follows_its_entropy_as_in_training() {
+        let grpo = GrpoConfig {
+            entropy_coef: 0.0,
+            entropy_target: 0.5,
+            entropy_coef_step: 0.4,
+            entropy_coef_max: 0.5,
+            learn_from_best: 0,
+            learn_from_worst: 0,
+            ..Config::preset("builtin").unwrap().grpo
+        };
+        let (entropy, first, without) = learnt(&grpo, EntropyController::default());
+        assert_eq!(first.target(&grpo), Some(0.5 * entropy), "half of that of the first round");
+        // Far below the target the bonus has grown by one step, and the next update has it.
+        let mut low = first;
+        low.observe(0.0, &grpo);
+        assert_eq!(low.coefficient(&grpo), 0.4);
+        let (_, after, with) = learnt(&grpo, low);
+        assert!(with != without, "the bonus moves weights");
+        let fixed = GrpoConfig { entropy_coef: 0.4, entropy_target: 0.0, ..grpo.clone() };
+        assert!(learnt(&fixed, EntropyController::default()).2 == with, "as one of that weight");
+        // The entropy of this round is far above the target, so that it falls again.
+        assert_eq!((after.target(&grpo), after.coefficient(&grpo)), (first.target(&grpo), 0.0));
+    }
 }

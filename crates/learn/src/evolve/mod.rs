@@ -112,7 +112,8 @@ impl Search<'_> {
         let known = saved::read(dir, &settings)?;
         let is_new = known.is_none();
         let database = Database::new(self.settings.islands);
-        let mut state = known.unwrap_or(State { settings: settings.named.into(), database, division: None });
+        let new = State { settings: settings.named.into(), database, division: None, entropy: None };
+        let mut state = known.unwrap_or(new);
         let mut learner = self.learner(dir, &mut state)?;
         if is_new {
             if let Some(initial) = self.initial(observer)? {
@@ -128,7 +129,7 @@ impl Search<'_> {
             let round = self.round(&mut state.database, learner.as_mut(), observer)?;
             if let Some(learner) = &learner {
                 learner.save(dir, self.policy, round.number)?;
-                state.division = Some(learner.division);
+                (state.division, state.entropy) = (Some(learner.division), Some(learner.entropy));
             }
             saved::write(dir, &state)?;
             if learner.is_some() {
@@ -188,6 +189,7 @@ impl Search<'_> {
         }
         let (rounds, longest) = (state.database.rounds, self.longest_shown()?);
         let mut learner = Learner::new(self.policy, self.config, longest, self.allowance.as_ref(), state.division)?;
+        learner.entropy = state.entropy.unwrap_or_default();
         if rounds > 0 {
             learner.restore(dir, self.policy, rounds)?;
             // A process that was killed meanwhile has not.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::database::{Candidate, Cell, Database};
 use super::error::EvolveError;
 use crate::files;
-use crate::grpo::Division;
+use crate::grpo::{Division, EntropyController};
 use crate::train::run_dir::{self, BEST, Fingerprint};
 
 const STATE: &str = "evolve.json";
@@ -25,6 +25,9 @@ pub(super) struct State {
     /// How updates are divided into parts, if there are updates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub division: Option<Division>,
+    /// The controller of the entropy bonus, if there are updates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<EntropyController>,
 }
 
 /// Refuses a directory with something in it that no search has written, as `train` does. Leaves nothing behind.

@@ -63,8 +63,9 @@ fn in_group(group: &[f32], of_batch: f64, config: &GrpoConfig) -> Vec<f32> {
 
 /// The largest steepness of weights.
 const STEEPEST: f64 = 1e6;
-/// Halvings of the interval in which the steepness is searched for.
-const HALVINGS: usize = 60;
+/// Halvings of the interval in which the steepness is searched for: down to that of the largest rewards, of 1e30, with all the
+/// digits of an f64.
+const HALVINGS: usize = 200;
 
 /// Advantages for which the best counts: `exp(b r) / mean of exp(b r) over the others - 1`, with `b` so that the weights
 /// `exp(b r)`, made to sum to 1, have a divergence of ln 2 from equal ones; at most [`STEEPEST`], where so many are the
@@ -163,8 +164,11 @@ mod tests {
         check(&[1.0, 0.0, 0.0, 0.0], &[11.848_729, low, low, low]);
         check(&[0.1, 0.2, 0.3, 0.9, 0.4, 0.2], &of_six);
         check(&[1.0, 1.0, 0.0], &[1.0, 1.0, -1.0]);
-        // A shift or another unit of the rewards changes nothing.
+        // A shift or another unit of the rewards changes nothing, up to the largest that there are.
         check(&[3.0, 5.0, 7.0, 19.0, 9.0, 5.0], &of_six);
+        for unit in [1e-3f32, 1e6, 1e12, 1e20, 1e30] {
+            check(&[0.1, 0.2, 0.3, 0.9, 0.4, 0.2].map(|reward: f32| reward * unit), &of_six);
+        }
     }
 
     #[test]

@@ -58,19 +58,8 @@ impl Sums {
             nll,
         } = self;
         [
-            tokens,
-            loss,
-            entropy,
-            kl,
-            low,
-            high,
-            difference,
-            difference_max,
-            sampling_kl,
-            corrected,
-            correction,
-            demonstrated,
-            nll,
+            tokens, loss, entropy, kl, low, high, difference, difference_max, sampling_kl, corrected, correction,
+            demonstrated, nll,
         ]
     }
 

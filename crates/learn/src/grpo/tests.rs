@@ -8,7 +8,7 @@ use candle_core::{Device, Tensor, Var};
 use super::update::score_for_tests;
 use super::*;
 use crate::config::{Config, GrpoConfig, LossType, RolloutConfig, ScaleRewards};
-use crate::fixture::{builtin_sized_policy, prompts, rollout_config, tiny_policy};
+use crate::fixture::{prompts, rollout_config, tiny_policy};
 use crate::groups::Groups;
 use crate::policy::{Activations, Adapters, Policy};
 use crate::prompt::Prompt;
@@ -195,23 +195,6 @@ fn completion(ids: &[u32], finish: FinishReason) -> Completion {
         logprobs: vec![-1.0; ids.len()],
         text: String::new(),
         finish,
-    }
-}
-
-#[test]
-fn the_loss_is_averaged_as_its_type_says() {
-    // At ratio 1 the loss of a token is -A. Two completions have 1 and 3 tokens and advantages 1 and -2; the maximum is
-    // 4.
-    let prompts = &prompts()[..1];
-    let two = vec![completion(&[1], FinishReason::Stop), completion(&[5, 6, 1], FinishReason::Stop)];
-    let completions = Groups::new(2, two);
-    let advantages = Groups::new(2, vec![1.0, -2.0]);
-    let cases = [(LossType::Dapo, 5.0 / 4.0), (LossType::Grpo, 0.5), (LossType::DrGrpo, 5.0 / 8.0)];
-    for (loss_type, expected) in cases {
-        let config = GrpoConfig { loss_type, ..config() };
-        let batch = Batch::new(prompts, completions.each_ref(), advantages.clone(), &rollout_config(2, 4), &config);
-        let (loss, _) = loss_and_gradients(&tiny_policy(), &batch);
-        assert!((loss - expected).abs() < 1e-6, "{loss_type:?}: {loss} is not {expected}");
     }
 }
 
@@ -490,35 +473,4 @@ fn a_rewarded_word_becomes_likely() {
     }
     assert!(share[0] < 0.3, "at first about one in sixteen: {share:?}");
     assert!(share[25..].iter().all(|share| *share > 0.9), "{share:?}");
-}
-
-#[test]
-#[ignore = "a measurement: cargo test --release measure_ -- --ignored --nocapture"]
-fn measure_an_update_of_the_builtin_shape() {
-    let policy = builtin_sized_policy();
-    let prompt = Prompt { ids: (2..10).collect(), ..prompts()[0].clone() };
-    let completion = |index: usize| {
-        let length = 60 + (index * 37) % 80;
-        Completion {
-            id: CompletionId::new(Seed::root(0), 0),
-            ids: (0..length).map(|place| ((place * 31 + index * 7) % 766 + 2) as u32).collect(),
-            logprobs: vec![-6.0; length],
-            text: String::new(),
-            finish: FinishReason::Stop,
-        }
-    };
-    let completions = Groups::new(8, (0..64).map(completion).collect::<Vec<_>>());
-    let advantages = Groups::new(8, (0..64).map(|index| (index % 8) as f32 - 3.5).collect());
-    for micro_batch in [4, 8, 16, 32] {
-        let config = GrpoConfig { micro_batch, entropy_coef: 0.01, ..config() };
-        let prompts = vec![prompt.clone(); 8];
-        let rollout = rollout_config(8, 256);
-        let batch = Batch::new(&prompts, completions.each_ref(), advantages.clone(), &rollout, &config);
-        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
-        for _ in 0..2 {
-            let start = std::time::Instant::now();
-            update(&policy, &mut optimizer, &batch, 1e-4, &mut |_, _| ()).unwrap();
-            println!("64 completions of 99 tokens on average, {micro_batch} at once: {:?}", start.elapsed());
-        }
-    }
 }

@@ -173,7 +173,8 @@ impl Run<'_> {
         self.agree(&progress)?;
         let lines = self.peers.connect(self.policy.decoder().device(), self.config.parallel.reduce)?;
         observer(Event::RunStarted(&self.header(&progress)));
-        let (line, notice) = (progress.plan.to_string(), memory::notice(self.config, progress.plan.division));
+        let (line, kernels) = (progress.plan.to_string(), self.policy.decoder().kernels());
+        let notice = memory::notice(self.config, kernels, progress.plan.division);
         lines.iter().chain([&line]).chain(&notice).for_each(|line| observer(Event::Message(line)));
         if let Some(words) = self.prompts.turns().and_then(TurnFormat::notice) {
             observer(Event::Message(words));

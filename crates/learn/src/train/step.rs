@@ -246,10 +246,13 @@ impl Run<'_> {
         let stats = grpo::update(self.policy, &mut progress.optimizer, &batch, learning_rate, &mut updating)?;
         match &stats {
             Some(stats) => {
-                if let (true, Some(notice)) = (stats.division != division, memory::notice(self.config, stats.division))
-                {
-                    observer(Event::Message(&format!("warning, step {step}: out of memory; {notice}")));
+                if stats.division != division {
+                    // The next step would run out of memory again, and a run that goes on would round differently.
                     progress.state.division = Some(stats.division);
+                    let kernels = self.policy.decoder().kernels();
+                    if let Some(notice) = memory::notice(self.config, kernels, stats.division) {
+                        observer(Event::Message(&format!("warning, step {step}: out of memory; {notice}")));
+                    }
                 }
                 if stats.overflowed > 0 {
                     let scale = progress.optimizer.loss_scale();

@@ -1,7 +1,7 @@
 //! Several turns in one row: what the policy was told is read, and in no loss and no statistics.
 
 use super::*;
-use crate::fixture::small_language_model;
+use crate::fixture::{builtin_sized_policy, small_language_model};
 use crate::rollout::{self, GroupRequest, Trajectory, TurnTokens};
 
 /// What the policy is told between its turns: tokens that it hardly ever samples in a row.

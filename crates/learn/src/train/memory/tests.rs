@@ -141,9 +141,9 @@ fn the_plan_is_told_in_a_line_and_a_cut_in_another() {
     }
     let on_gpu = MemoryPlan::of(&Workload { place: Place::Gpu, ..workload }, plan.division).to_string();
     assert!(on_gpu.contains(", optimiser 39 MB, CUDA 268 MB; sampling weights 538 MB"), "{on_gpu}");
-    assert_eq!(notice(&config, plan.division), None);
+    assert_eq!(notice(&config, workload.kernels, plan.division), None);
     let cut = MemoryPlan::fitting(&workload, Some(1_750_000_000), None).unwrap();
-    let told = notice(&config, cut.division).unwrap();
+    let told = notice(&config, workload.kernels, cut.division).unwrap();
     assert!(told.starts_with("memory: cut to fit: 1 of 12 completions at once;"), "{told}");
 }
 
@@ -196,7 +196,11 @@ fn a_gpu_holds_scores_a_block_at_a_time_and_logits_once() {
     let workload = Workload { kernels: Kernels::OnGpu, place: Place::Gpu, ..workload(&shape, &dropped, 1) };
     let plan = MemoryPlan::fitting(&workload, None, None).unwrap();
     assert_eq!(plan.division.logit_bytes, 512 << 20);
-    assert_eq!(notice(&dropped, plan.division), None);
+    assert_eq!(notice(&dropped, Kernels::OnGpu, plan.division), None);
+    // Chunks of logits that were halved are a cut, though they are larger than those of a processor.
+    let halved = Division { logit_bytes: 256 << 20, ..plan.division };
+    let told = notice(&dropped, Kernels::OnGpu, halved).unwrap();
+    assert!(told.starts_with("memory: cut to fit: logits in chunks of 268 MB;"), "{told}");
 }
 
 #[test]

@@ -6,10 +6,11 @@ use super::size::megabytes;
 use super::{MemoryPlan, Place, largest};
 use crate::config::Config;
 use crate::grpo::Division;
+use grpo_tensor::Kernels;
 
-/// Says how updates are divided, if they are smaller than the configuration asks for.
-pub fn notice(config: &Config, found: Division) -> Option<String> {
-    let wanted = largest(config);
+/// Says how updates are divided, if they are smaller than the configuration asks for and these kernels like best.
+pub fn notice(config: &Config, kernels: Kernels, found: Division) -> Option<String> {
+    let wanted = largest(config).for_kernels(kernels);
     let mut cuts = Vec::new();
     if found.micro_batch < wanted.micro_batch {
         cuts.push(format!("{} of {} completions at once", found.micro_batch, wanted.micro_batch));

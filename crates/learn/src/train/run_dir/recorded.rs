@@ -18,26 +18,10 @@ const FREE_SECTIONS: &[&str] = &["guard", "parallel", "sft"];
 /// Settings that may change when a run continues, because they do not change what a step computes. The exceptions are
 /// `steps_ahead` and `servers`: they decide when and where completions are sampled and have to suit the machine.
 pub(super) const FREE_KEYS: &[&str] = &[
-    "rollout.servers",
-    "rollout.adapter_dir",
-    "rollout.server_requests",
-    "rollout.server_seconds",
-    "train.max_steps",
-    "train.steps_ahead",
-    "train.output_dir",
-    "sandbox.on_difference",
-    "train.preflight",
-    "train.memory_mib",
-    "train.gpu_memory_fraction",
-    "train.cuda_check",
-    "train.tensorboard",
-    "train.save_steps",
-    "train.save_total_limit",
-    "train.eval_steps",
-    "train.eval_samples",
-    "train.eval_games",
-    "train.settle",
-    "arena.parallel_rewards",
+    "rollout.servers", "rollout.adapter_dir", "rollout.server_requests", "rollout.server_seconds", "train.max_steps",
+    "train.steps_ahead", "train.output_dir", "sandbox.on_difference", "train.preflight", "train.memory_mib",
+    "train.gpu_memory_fraction", "train.cuda_check", "train.tensorboard", "train.save_steps", "train.save_total_limit",
+    "train.eval_steps", "train.eval_samples", "train.eval_games", "train.settle", "arena.parallel_rewards",
 ];
 
 /// The text of the configuration that a run recorded. The flags of a resumed run override it.
