@@ -7,17 +7,8 @@ pub const GPU_FILE: &str = "gpu.csv";
 
 /// The columns of one GPU, without their prefix `gpu.N.`.
 const COLUMNS: [&str; 11] = [
-    "gpu",
-    "memory",
-    "memoryAllocated",
-    "memoryAllocatedBytes",
-    "temp",
-    "powerWatts",
-    "powerPercent",
-    "enforcedPowerLimitWatts",
-    "smClock",
-    "memoryClock",
-    "slowedBy",
+    "gpu", "memory", "memoryAllocated", "memoryAllocatedBytes", "temp", "powerWatts", "powerPercent",
+    "enforcedPowerLimitWatts", "smClock", "memoryClock", "slowedBy",
 ];
 
 /// The first line: seconds since 1970, seconds since monitoring began, then the columns of each GPU.

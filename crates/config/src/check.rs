@@ -12,15 +12,7 @@ use super::{
 
 /// The modules that may have adapters; the first name means all others.
 const LORA_TARGETS: [&str; 10] = [
-    "all-linear",
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "qkv_proj",
-    "o_proj",
-    "gate_proj",
-    "up_proj",
-    "gate_up_proj",
+    "all-linear", "q_proj", "k_proj", "v_proj", "qkv_proj", "o_proj", "gate_proj", "up_proj", "gate_up_proj",
     "down_proj",
 ];
 

@@ -203,9 +203,18 @@ impl Layers {
         let Some((key, value)) = assignment.split_once('=') else {
             return Err(ConfigError::Syntax { origin, message: "expected section.key=value".into() });
         };
-        let value = value.trim();
+        let (key, value) = (key.trim(), value.trim());
         let parsed = format!("v = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("v"));
-        self.value(&origin, key.trim(), parsed.unwrap_or_else(|| Value::String(value.into())))
+        // A setting that is text takes a number, a date or `true` as it was typed, as in `environment.env=2048`.
+        let is_no_text = |value: &Value| !matches!(value, Value::String(_) | Value::Array(_) | Value::Table(_));
+        let parsed = parsed.filter(|value| !(self.is_text(key) && is_no_text(value)));
+        self.value(&origin, key, parsed.unwrap_or_else(|| Value::String(value.into())))
+    }
+
+    /// Whether a dotted key has text for its value.
+    fn is_text(&self, key: &str) -> bool {
+        let found = key.split_once('.').and_then(|(section, name)| self.merged.get(section)?.get(name));
+        found.is_some_and(Value::is_str)
     }
 
     /// Sets one dotted key.

@@ -65,6 +65,22 @@ fn later_layers_win_and_whole_numbers_may_be_floats() {
 }
 
 #[test]
+fn text_is_taken_as_it_was_typed_whatever_it_looks_like() {
+    let mut layers = Layers::default();
+    for assignment in
+        ["environment.env=2048", "model.revision=1234567", "train.output_dir=2026-01-31", "model.adapter=true"]
+    {
+        layers.assignment(assignment).unwrap();
+    }
+    let config = layers.resolve().unwrap();
+    assert_eq!((config.environment.env.as_str(), config.model.revision.as_str()), ("2048", "1234567"));
+    assert_eq!((config.train.output_dir.to_str(), config.model.adapter.as_str()), (Some("2026-01-31"), "true"));
+    assert!(refusal(&["model.tf32=true"]).unwrap().contains("expected one of auto, on, off"));
+    assert!(refusal(&["model.revision=[1]"]).unwrap().contains("expected string"));
+    assert!(refusal(&["grpo.beta=true"]).unwrap().contains("expected float"));
+}
+
+#[test]
 fn a_misspelt_choice_names_key_choices_and_the_nearest() {
     let expected = "model.precision = \"bf61\": expected one of auto, f32, bf16, f16; did you mean `bf16`?";
     assert_eq!(refusal(&["model.precision=bf61"]).as_deref(), Some(expected));

@@ -72,8 +72,15 @@ impl SourceArgs {
         Ok(layers)
     }
 
-    /// The configuration that the run in `path` recorded, with this command's settings over it.
+    /// The configuration that the run in `path` recorded, with this command's settings over it. A preset is refused: nothing
+    /// of it would be left below what is recorded.
     pub fn layers_over(&self, recorded: &str, path: &Path, flags: &Flags) -> Result<Layers, CliError> {
+        if let Some(name) = &self.preset {
+            return Err(CliError::user_hint(
+                format!("--preset {name} with the run {}: it has the settings that it recorded", path.display()),
+                "leave it away; --set SECTION.KEY=VALUE changes one of them",
+            ));
+        }
         let mut layers = Layers::default();
         layers.text(&path.display().to_string(), recorded)?;
         self.lay(&mut layers, flags)?;
@@ -132,6 +139,13 @@ fn yaml_hint(error: ConfigError, path: &Path, text: &str) -> CliError {
                 "tasks and games go with --env",
             )
         }
+        ConfigError::Syntax { origin, .. } if text.trim_start().starts_with('{') => CliError::user_hint(
+            format!("--config {origin}: is no TOML but looks like JSON"),
+            format!(
+                "JSON is YAML too, and a file of TRL's GRPOConfig is called {}",
+                path.with_extension("yaml").display()
+            ),
+        ),
         ConfigError::Syntax { origin, .. } if text.lines().any(is_key) => CliError::user_hint(
             format!("--config {origin}: is no TOML but looks like YAML"),
             format!("a YAML file of TRL's GRPOConfig is called {}", path.with_extension("yaml").display()),
@@ -193,6 +207,13 @@ mod tests {
         flags.add("model", Some("some/model")).add("groups", Some(5_i64));
         let config = source.resolve(&flags, &Console::for_log()).unwrap();
         assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 64));
+    }
+
+    #[test]
+    fn a_run_has_the_settings_that_it_recorded_and_no_preset() {
+        let source = SourceArgs { preset: Some("llm".into()), ..Default::default() };
+        let refused = source.layers_over("", Path::new("runs/train-001"), &Flags::default()).unwrap_err();
+        assert!(refused.to_string().starts_with("--preset llm with the run runs/train-001: "), "{refused}");
     }
 
     #[test]

@@ -193,6 +193,10 @@ fn of_command(command: &str, keys: Vec<String>) -> Vec<String> {
 
 fn of_trl(answer: Result<TrlAnswer, ConfigError>, has_value: bool, say: &dyn Fn(&str, &str) -> String) -> String {
     match answer {
+        // In a file of TRL it counts passes over the tasks; left away, the run would have another length.
+        Ok(answer) if answer.key == "num_train_epochs" => {
+            format!("say {}; a .yaml file of TRL that --config names may count epochs", say("train.max_steps", "N"))
+        }
         Ok(answer) if answer.settings.is_empty() => format!("TRL's {}: {}; leave it away", answer.key, answer.note),
         Ok(answer) => {
             let value = |value: &toml::Value| if has_value { plain(value) } else { "VALUE".into() };

@@ -2,7 +2,7 @@
 //! keys.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Args, ValueHint};
+use clap::{Arg, Args, Command, ValueHint};
 use clap_complete::Shell;
 
 use super::NAME;
@@ -13,6 +13,9 @@ use crate::config;
 const OFFERED: &[(&str, Offer)] = &[
     ("model", Offer::Hint(ValueHint::AnyPath)),
     ("against", Offer::Hint(ValueHint::AnyPath)),
+    ("env", Offer::Hint(ValueHint::AnyPath)),
+    ("tasks", Offer::Hint(ValueHint::AnyPath)),
+    ("grader", Offer::Hint(ValueHint::AnyPath)),
     ("device", Offer::Values(&["auto", "cpu", "cuda", "cuda:0"])),
     ("adapter", Offer::Hint(ValueHint::DirPath)),
     ("output_dir", Offer::Hint(ValueHint::DirPath)),
@@ -49,7 +52,7 @@ impl CompletionsArgs {
 }
 
 fn script(shell: Shell) -> Result<String, CliError> {
-    let mut command = super::command().mut_subcommands(|command| command.mut_args(offering));
+    let mut command = super::command().mut_subcommands(with_offers);
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, NAME, &mut script);
     let script = String::from_utf8(script).map_err(CliError::run)?;
@@ -59,6 +62,11 @@ fn script(shell: Shell) -> Result<String, CliError> {
         Shell::Bash => script.replace(&NAME.replace('-', "__subcmd__"), &NAME.replace('-', "__")),
         _ => script,
     })
+}
+
+/// The command with what a shell should offer for its arguments, and for those of the commands below it.
+fn with_offers(command: Command) -> Command {
+    command.mut_args(offering).mut_subcommands(with_offers)
 }
 
 /// The argument with what a shell should offer for it. This changes the script alone, not what the program accepts.

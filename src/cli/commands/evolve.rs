@@ -40,7 +40,7 @@ const UPDATED: Base<'_> = Base { name: "evolve --update", settings: "[grpo]\nsca
 pub struct EvolveArgs {
     #[command(flatten)]
     flags: Flags,
-    /// A Hugging Face id, a local directory in its layout, or a .gguf file
+    /// A Hugging Face id, a local directory in its layout, or a .gguf file [default: none]
     #[arg(long, value_name = "M", help_heading = "Model")]
     model: Option<String>,
     /// Branch, tag or commit of a Hugging Face model

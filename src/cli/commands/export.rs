@@ -47,7 +47,7 @@ pub struct ExportArgs {
     #[command(flatten)]
     flags: Flags,
     /// Newest checkpoint of the run in DIR, or of the newest run ("latest")
-    #[arg(long, value_name = "DIR", value_parser = text_path(), conflicts_with_all = ["model", "adapter"], help_heading = "What")]
+    #[arg(long, value_name = "DIR", value_parser = text_path(), conflicts_with_all = ["model", "revision", "adapter"], help_heading = "What")]
     run: Option<PathBuf>,
     /// "builtin", a Hugging Face id, a local directory in its layout, or a .gguf file
     #[arg(long, value_name = "M", help_heading = "What")]

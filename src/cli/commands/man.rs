@@ -43,13 +43,18 @@ impl ManArgs {
     }
 }
 
-/// File name and text of every page: the program's, and one a command.
+/// File name and text of every page: the program's, and one a command and what a command consists of.
 fn pages() -> io::Result<Vec<(String, String)>> {
-    // Nobody looks up a page for `help`.
     let mut program = super::command().disable_help_subcommand(true);
     program.build();
-    let commands = program.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
-    [program.clone()].into_iter().chain(commands).map(page).collect()
+    with_subcommands(&program).into_iter().map(page).collect()
+}
+
+/// The command and all below it: the page of `tasks` refers to a page for each of its commands.
+fn with_subcommands(command: &Command) -> Vec<Command> {
+    // Nobody looks up a page for `help`.
+    let below = command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help");
+    [command.clone()].into_iter().chain(below.flat_map(with_subcommands)).collect()
 }
 
 fn page(command: Command) -> io::Result<(String, String)> {
@@ -95,8 +100,14 @@ mod tests {
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         let commands = crate::cli::commands::completions::command_names();
         let expected = commands.iter().map(|command| format!("{NAME}-{command}.1"));
-        assert_eq!(names, [format!("{NAME}.1")].into_iter().chain(expected).collect::<Vec<_>>());
+        let below = format!("{NAME}-tasks-");
+        let own: Vec<&str> = names.iter().copied().filter(|name| !name.starts_with(&below)).collect();
+        assert_eq!(own, [format!("{NAME}.1")].into_iter().chain(expected).collect::<Vec<_>>());
         for (name, page) in &pages {
+            for line in page.lines().map(|line| line.replace('\\', "")).filter(|line| line.starts_with(NAME)) {
+                let Some(other) = line.strip_suffix("(1)") else { continue };
+                assert!(names.contains(&format!("{other}.1").as_str()), "{name} refers to {other}");
+            }
             for section in [".SH NAME", ".SH SYNOPSIS", ".SH DESCRIPTION", ".SH OPTIONS", ".SH EXAMPLES"] {
                 assert!(page.contains(section), "{name}: no {section}");
             }

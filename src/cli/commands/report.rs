@@ -19,19 +19,8 @@ use crate::train::run_dir::{
 const PAGE: &str = "report.html";
 /// What a run consists of, with its checkpoints; people put pages and tables of their own beside it.
 const OWN: [&str; 13] = [
-    COMPLETIONS,
-    REPLAYS,
-    DIFFERENCES,
-    METRICS_FILE,
-    LAUNCHES_FILE,
-    HALL_OF_FAME,
-    BEST,
-    CONFIG,
-    ENDED,
-    ELITES,
-    GPU_FILE,
-    TENSORBOARD_DIR,
-    LOCK,
+    COMPLETIONS, REPLAYS, DIFFERENCES, METRICS_FILE, LAUNCHES_FILE, HALL_OF_FAME, BEST, CONFIG, ENDED, ELITES,
+    GPU_FILE, TENSORBOARD_DIR, LOCK,
 ];
 
 /// Show runs as one self-contained HTML page

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::sys::signal::{SigSet, Signal};
 use parking_lot::Mutex;
 
-use crate::cli::said::{CliError, INTERRUPTED};
+use crate::cli::said::{CliError, INTERRUPTED, output};
 use crate::metrics::Console;
 
 /// Message of a run at the first Ctrl-C.
@@ -98,7 +98,7 @@ pub fn keep_hangups_ignored() {
     if is_ignored(&status, Signal::SIGHUP)
         && let Err(error) = SigSet::from(Signal::SIGHUP).thread_block()
     {
-        eprintln!("warning: a hangup will end this process: {error}");
+        output::complain(&format!("warning: a hangup will end this process: {error}\n"));
     }
 }
 

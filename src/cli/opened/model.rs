@@ -231,8 +231,8 @@ pub fn prompts_of_any_length(
     if kind == PromptKind::Builtin && !environment.suits_builtin_model() {
         return Err(CliError::user_hint(
             format!(
-                "--env {}: the built-in model writes functions strategy(board) of a 4x4 board, and nothing else",
-                config.environment.env
+                "--model {}: writes functions strategy(board) of a 4x4 board, and nothing else; something else is asked for",
+                config.model.model
             ),
             "name a language model with --model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
         ));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::machine::processor_features;
-use crate::cli::said::CliError;
+use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::metrics::Console;
 use crate::parallel::{OnLost, ParallelError, Peers, local_rank};
@@ -34,7 +34,7 @@ pub fn with_peers(
     let done = watched.and_then(|()| work(&peers, &console, &begun));
     match &done {
         Err(error @ (CliError::User { .. } | CliError::Run(_))) if !peers.all_know() => {
-            eprintln!("rank {} of {}:", peers.rank(), peers.size());
+            output::complain(&format!("rank {} of {}:\n", peers.rank(), peers.size()));
             error.report();
             peers.abort(error.code());
         }
@@ -71,7 +71,7 @@ fn on_lost(peers: &Peers, console: &Console, begun: &Arc<OnceLock<PathBuf>>) -> 
         console.warn(&words);
         // Before the log is a file, nobody would read there what the first process can no longer say.
         if own > 0 && run.is_none_or(|run| !run.join(log_name(own)).is_file()) {
-            eprintln!("{words}");
+            output::complain(&format!("{words}\n"));
         }
         #[expect(clippy::disallowed_methods, reason = "whatever this process waits for will never come")]
         std::process::exit(1);

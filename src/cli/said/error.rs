@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::near;
+use super::{near, output};
 use crate::arena::ArenaError;
 use crate::config::ConfigError;
 use crate::files;
@@ -108,21 +108,17 @@ impl CliError {
     /// Prints the error and returns the exit code.
     pub fn report(&self) -> ExitCode {
         let red = console::Style::new().for_stderr().red().bold();
-        match self {
+        output::complain(&match self {
             CliError::User { message, hint } => {
-                eprintln!("{} {}", red.apply_to("error:"), shown(message));
-                if let Some(hint) = hint {
-                    eprintln!("hint: {}", shown(hint));
-                }
+                let hint = hint.as_ref().map(|hint| format!("hint: {}\n", shown(hint))).unwrap_or_default();
+                format!("{} {}\n{hint}", red.apply_to("error:"), shown(message))
             }
-            CliError::Run(error) => {
-                eprintln!("{} {}", red.apply_to("error:"), shown(&chain(error.as_ref())));
-            }
+            CliError::Run(error) => format!("{} {}\n", red.apply_to("error:"), shown(&chain(error.as_ref()))),
             CliError::Stopped { message, hint } => {
-                eprintln!("{} {message}\nhint: {hint}", red.apply_to("stopped:"));
+                format!("{} {message}\nhint: {hint}\n", red.apply_to("stopped:"))
             }
-            CliError::Interrupted => (),
-        }
+            CliError::Interrupted => String::new(),
+        });
         ExitCode::from(self.code())
     }
 }

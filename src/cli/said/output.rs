@@ -26,6 +26,12 @@ pub fn print_to_reader(text: &str) -> Result<bool, CliError> {
     }
 }
 
+/// Prints lines to standard error. Errors are ignored: where nobody reads there any more, or its disk is full, the exit code
+/// still says how the command ended.
+pub fn complain(lines: &str) {
+    let _ = io::stderr().lock().write_all(lines.as_bytes());
+}
+
 /// Prints a result as JSON in one line.
 pub fn json(result: &impl Serialize) -> Result<(), CliError> {
     print(&format!("{}\n", serde_json::to_string(result).map_err(CliError::run)?))

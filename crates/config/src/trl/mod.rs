@@ -21,6 +21,9 @@ use table::Handling;
 /// The hint to the manual.
 const MANUAL: &str = "docs/trl.md says what becomes of every key of TRL";
 
+/// What the library adds to its message about a key that is there twice: it is for programmers.
+const FOR_PROGRAMMERS: &str = ", set DuplicateKeyPolicy in Options if acceptable";
+
 /// The result of importing a file of TRL.
 #[derive(Debug)]
 pub(super) struct Import {
@@ -172,7 +175,8 @@ impl Given<'_> {
 /// setting.
 pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Import, ConfigError> {
     let syntax = |message: String| ConfigError::Syntax { origin: origin.into(), message };
-    let read: Value = serde_saphyr::from_str(text).map_err(|error| syntax(error.without_snippet().to_string()))?;
+    let read: Value = serde_saphyr::from_str(text)
+        .map_err(|error| syntax(error.without_snippet().to_string().replace(FOR_PROGRAMMERS, "")))?;
     let Value::Object(keys) = read else {
         return Err(syntax("expected a mapping of TRL's keys, such as `num_generations: 8`".into()));
     };

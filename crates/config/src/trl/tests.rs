@@ -27,6 +27,11 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
+fn a_key_that_is_there_twice_is_named_without_words_for_programmers() {
+    assert_eq!(refusal("beta: 0.1\nbeta: 0.2\n"), "run.yaml: duplicate mapping key: beta at line 2, column 1");
+}
+
+#[test]
 fn every_key_of_trl_has_one_answer() {
     let golden = golden();
     for (class, keys) in golden["keys"].as_object().unwrap() {

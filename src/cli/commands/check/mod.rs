@@ -116,7 +116,8 @@ impl CheckArgs {
             return Ok((config, environment));
         }
         let source = SourceArgs { preset: Some("llm".to_owned()), ..self.source.clone() };
-        Ok((source.resolve(&self.flags, console)?, environment))
+        // What became of the keys of a TRL file has been told above.
+        Ok((source.layers(&self.flags)?.resolve()?, environment))
     }
 }
 

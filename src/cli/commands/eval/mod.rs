@@ -265,6 +265,9 @@ impl EvalArgs {
         let mut flags = self.flags.clone();
         let (flag, asked) = against.map_or(("--model", self.model.as_deref()), |name| ("--against", Some(name)));
         if let Some(run) = asked.map(Path::new).filter(|path| runs::is_run(path) || runs::is_latest(path)) {
+            if against.is_none() {
+                self.refuse_beside_run(run)?;
+            }
             let trained = Trained::open(flag, run, console)?;
             flags = flags.without(&["revision", "adapter"]);
             let model = &trained.recorded.model;
@@ -273,7 +276,7 @@ impl EvalArgs {
             }
             trained.name_in(&mut flags);
             flags.add("raw_prompt", model.raw_prompt.then_some(true));
-            return self.resolve(&flags, console);
+            return self.resolve(&flags, against, console);
         }
         match against {
             None => flags = runs::with_trained_adapter(&flags, console)?,
@@ -285,11 +288,26 @@ impl EvalArgs {
                 flags.add("model", Some(name)).add("adapter", Some(""));
             }
         }
-        self.resolve(&flags, console)
+        self.resolve(&flags, against, console)
     }
 
-    /// The configuration of the flags, over the settings of the suite if there is one.
-    fn resolve(&self, flags: &Flags, console: &Console) -> Result<Config, CliError> {
+    /// Refuses flags that say of the model in `--model` what a run says itself.
+    fn refuse_beside_run(&self, run: &Path) -> Result<(), CliError> {
+        let given = [("--adapter", self.adapter.is_some()), ("--revision", self.revision.is_some())];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(CliError::user_hint(
+                format!("{flag} with --model {}", run.display()),
+                "a run knows its model, revision and adapter; leave it away, or name a model with --model and no run",
+            )),
+        }
+    }
+
+    /// The configuration of the flags, over the settings of the suite if there is one. What became of the keys of a TRL file
+    /// is told for `--model` alone: of the models that it is evaluated against there is nothing else to tell.
+    fn resolve(&self, flags: &Flags, against: Option<&str>, console: &Console) -> Result<Config, CliError> {
+        let unread = Console::for_log();
+        let console = if against.is_some() { &unread } else { console };
         match self.suite {
             Some(suite) => {
                 let name = format!("--suite {}", suite.name());

@@ -17,6 +17,8 @@ use crate::plural::{counted, percent};
 const TASKS_SHOWN: usize = 20;
 /// Characters of a name in a table.
 const NAME_WIDTH: usize = 32;
+/// Members of a model's object that are estimates.
+const ESTIMATES: [&str; 4] = ["pass_at", "pass_by_turn", "tests", "parses"];
 
 /// The report, with models in the order of the command line.
 pub struct TasksReport {
@@ -162,8 +164,25 @@ impl TasksReport {
 impl Solver {
     fn json(&self) -> Map<String, Value> {
         let mut object = summarised(&self.name, &self.summary);
+        if self.summary.tasks.len() < SURE_TASKS {
+            for key in ESTIMATES {
+                object.get_mut(key).into_iter().for_each(without_intervals);
+            }
+        }
         object.insert("programs".into(), self.samples.iter().map(program).collect());
         object
+    }
+}
+
+/// Removes the interval of an estimate, or of each of several: over few tasks it says nothing.
+fn without_intervals(estimates: &mut Value) {
+    match estimates {
+        Value::Object(estimate) if estimate.contains_key("low") => {
+            estimate.extend(["low", "high"].map(|end| (end.to_owned(), Value::Null)));
+        }
+        Value::Object(several) => several.values_mut().for_each(without_intervals),
+        Value::Array(several) => several.iter_mut().for_each(without_intervals),
+        _ => {}
     }
 }
 

@@ -135,16 +135,7 @@ mod tests {
         let names: Vec<String> =
             reader.metadata().file_metadata().schema().get_fields().iter().map(|field| field.name().into()).collect();
         let expected = [
-            "step",
-            "prompt",
-            "completion",
-            "game",
-            "advantage",
-            "reward",
-            "style",
-            "verdict",
-            "mean_score",
-            "max_tile",
+            "step", "prompt", "completion", "game", "advantage", "reward", "style", "verdict", "mean_score", "max_tile",
         ];
         assert_eq!(names, expected);
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
