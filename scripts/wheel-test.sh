@@ -20,7 +20,9 @@ XDG_CACHE_HOME=$empty/cache grpo-2048 judge --env examples/tasks/micro.jsonl < "
 echo "a wheel of $megabytes MB; $(($(date +%s) - begin)) s from an empty environment to the first verdict"
 
 [ "$(command -v grpo-2048)" = "$empty/venv/bin/grpo-2048" ]
-[ -s "$empty/venv/share/man/man1/grpo-2048.1" ] && [ -s "$empty/venv/share/doc/grpo-2048/THIRD-PARTY.md" ]
+for file in man/man1/grpo-2048.1 doc/grpo-2048/THIRD-PARTY.md; do
+    [ -s "$empty/venv/share/$file" ] || { echo "error: ${wheels[0]} lacks share/$file" >&2; exit 1; }
+done
 (cd "$empty" && grpo-2048 demo > demo.txt 2>&1 && grep -q "what next" demo.txt && [ -s runs/demo-001/report.html ])
 python tests/readers/shown.py "$empty/demo.txt"
 python tests/readers/trackers.py "$empty/runs/demo-001"
@@ -37,5 +39,5 @@ python tests/readers/audit_action.py "${wheels[0]}"
 pip uninstall --quiet --yes grpo-2048
 # The program without the package, from an archive that install.sh of the same release fetches.
 BIN=target/release/grpo-2048 RELEASES=file://$PWD/target/dist scripts/release.sh > /dev/null
-HOME=$empty sh target/dist/install.sh --to "$empty/program"
+env -u XDG_DATA_HOME -u GRPO_2048_RELEASES HOME="$empty" sh target/dist/install.sh --to "$empty/program"
 PATH=$empty/program:$PATH python tests/readers/judge_examples.py

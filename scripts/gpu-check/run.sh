@@ -17,10 +17,18 @@
 # nobody measured is printed as unmeasured.
 #
 #   GPU_CHECK_MODEL=M    model of the fifty training steps, a .gguf file or a directory; else the built-in one
-#   GPU_CHECK_OUT=DIR    where results are left; else results beside this file
+#   GPU_CHECK_OUT=DIR    where results are left; else results beside this file. What is measured there is not measured again,
+#                        unless it is of other programs, another device or a rehearsal
 #   GPU_CHECK_SMALL=1    a rehearsal: the smallest model and batches, everything else as ever
 #   GPU_CHECK_DEVICE=D   another device than cuda, for a rehearsal on a processor
 set -uo pipefail
+# Paths are those of the folder that this is started in.
+model=${GPU_CHECK_MODEL:-builtin}
+if [ "$model" != builtin ]; then
+    [ -e "$model" ] || { echo "error: GPU_CHECK_MODEL: found no $model, expected a .gguf file or a directory" >&2; exit 2; }
+    model=$(realpath "$model")
+fi
+[ -z "${GPU_CHECK_OUT:-}" ] || GPU_CHECK_OUT=$(realpath -m "$GPU_CHECK_OUT")
 cd "$(dirname "$0")" || exit 2
 
 all=(facts kernels decoding sanitizers updates peers training)
@@ -34,7 +42,9 @@ mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
 small=${GPU_CHECK_SMALL:-0}
 device=${GPU_CHECK_DEVICE:-cuda}
-model=${GPU_CHECK_MODEL:-builtin}
+# What figures are of, in the names of their files: a table has those of one kind.
+kind=$(cat grpo-2048 grpo-2048-bench old/grpo-2048-bench 2>/dev/null | sha256sum | head -c 8)-$device
+[ "$small" = 0 ] || kind+=-small
 failures=0
 rm -f "$out/failures.txt"
 
@@ -87,7 +97,7 @@ sized() {
 benchmark() {
     local folder=$1 command=$2 file
     shift 2
-    file=$(named "$folder-$command")
+    file=$(named "$kind-$folder-$command")
     [ ! -s "$out/$file.json" ] || return 0
     # shellcheck disable=SC2046
     if logged 400 "$file" "$folder/grpo-2048-bench" $(sized "$command") --device "$device" --json "$@"; then
@@ -209,7 +219,7 @@ training() {
         trained steps-ahead --model "$model" --steps-ahead 1
     fi
     trained little-memory --set train.gpu_memory_fraction=0.1
-    [ ! -s "$out/$run/metrics.jsonl" ] || means_of "$out/$run/metrics.jsonl" >"$out/steps.json"
+    [ ! -s "$out/$run/metrics.jsonl" ] || means_of "$out/$run/metrics.jsonl" >"$out/$kind-steps.json"
 }
 
 # Means over all steps but the first, in which everything is done for the first time.
@@ -256,8 +266,8 @@ table() {
         read -r command <<<"$command"
         read -r key <<<"$key"
         read -r unit <<<"$unit"
-        file=$out/$(named ".-$command").json
-        [ "$command" != steps ] || file=$out/steps.json
+        file=$out/$(named "$kind-.-$command").json
+        [ "$command" != steps ] || file=$out/$kind-steps.json
         value=
         [ ! -s "$file" ] || value=$(figure "$file" "$key" "$unit")
         printf '%-82s  %-12s  %-8s  %-8s  %s\n' "$what" "${value:-unmeasured}" "$minimum" "$goal" \

@@ -1,4 +1,5 @@
-//! Tests of which compiler `scripts/cuda-env.sh` builds with, by compilers that are a line of shell.
+//! Tests of which compiler `scripts/cuda-env.sh` builds with, and of whose figures `scripts/gpu-check/run.sh` prints, by compilers
+//! and programs that are lines of shell.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -56,4 +57,54 @@ fn products_of_quantised_weights_are_left_empty_by_builds() {
     let (is_done, told) = after_script("", line);
     assert_eq!(told, "0\n13.0: --ptx src/affine.cu\n13.0: -c -o other.o src/other.cu\n");
     assert!(is_done);
+}
+
+/// What `run.sh` in this folder says of decoding on a processor, whole or as a rehearsal (`"1"`), in the first row of its table.
+fn measured(place: &Path, is_small: &str) -> String {
+    let mut command = Command::new("bash");
+    command.arg(place.join("run.sh")).arg("decoding").env("GPU_CHECK_DEVICE", "cpu").env("GPU_CHECK_SMALL", is_small);
+    let output = command.env_remove("GPU_CHECK_OUT").env_remove("GPU_CHECK_MODEL").output().unwrap();
+    let told = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    let row = told.lines().find(|line| line.starts_with("decoding, 1.5B")).unwrap_or_else(|| panic!("{told}"));
+    row.rsplit_once("roofline").unwrap().1.split_whitespace().next().unwrap().to_owned()
+}
+
+#[test]
+fn figures_of_a_rehearsal_or_of_another_build_are_not_those_of_a_measurement() {
+    let place = tempfile::tempdir().unwrap();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/gpu-check");
+    for name in ["run.sh", "rows.txt"] {
+        fs::copy(scripts.join(name), place.path().join(name)).unwrap();
+    }
+    // The smallest model, which rehearsals take, is at 0.9 of the memory's rate.
+    let build = |share: &str| {
+        let text = format!(
+            "#!/bin/sh\ncase \"$*\" in *' builtin '*) share=0.9 ;; *) share={share} ;; esac\n\
+             echo '{{\"rows\":[{{\"roofline\":{{\"median\":'$share'}}}}]}}'\n"
+        );
+        let program = place.path().join("grpo-2048-bench");
+        fs::write(&program, text).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    build("0.4");
+    assert_eq!(measured(place.path(), "1"), "90.0");
+    assert_eq!(measured(place.path(), "0"), "40.0");
+    build("0.5");
+    assert_eq!(measured(place.path(), "0"), "50.0");
+}
+
+#[test]
+fn a_model_that_is_not_there_is_told_of_before_anything_is_measured() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/gpu-check/run.sh");
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new("bash");
+    command
+        .arg(script)
+        .current_dir(place.path())
+        .env("GPU_CHECK_OUT", "results")
+        .env("GPU_CHECK_MODEL", "nowhere.gguf");
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && told.contains("GPU_CHECK_MODEL: found no nowhere.gguf"), "{told}");
+    assert!(!place.path().join("results").exists());
 }

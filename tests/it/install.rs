@@ -242,7 +242,7 @@ fn a_release_on_this_machine_needs_neither_curl_nor_wget_and_other_addresses_are
 #[test]
 fn make_install_puts_the_program_with_its_completions_and_pages() {
     let place = tempfile::tempdir().unwrap();
-    let prefix = place.path().join("local");
+    let prefix = place.path().join("my programs");
     let mut make = Command::new("make");
     make.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--silent", "install"]);
     make.arg(format!("PREFIX={}", prefix.display())).arg(concat!("BIN=", env!("CARGO_BIN_EXE_grpo-2048")));

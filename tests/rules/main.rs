@@ -8,6 +8,7 @@ mod architecture;
 mod dependencies;
 mod docs;
 mod packages;
+mod scripts;
 
 /// Fails with a line for each error.
 fn assert_none(wrong: Vec<String>) {

@@ -1,0 +1,66 @@
+//! What finds a failure ends with one: make's targets, scripts, workflows.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use walkdir::WalkDir;
+
+use crate::assert_none;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn public_programs_pass_only_where_the_check_ended_by_itself_without_a_difference() {
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("program");
+    fs::write(&program, "[ \"$1\" != check ] || exit \"$CODE\"\n").unwrap();
+    for (code, passes) in [("0", true), ("2", true), ("1", false), ("101", false), ("137", false)] {
+        let mut make = Command::new("make");
+        // Nothing is built: the compiler is a command that does nothing.
+        make.current_dir(root()).args(["--silent", "public-programs", "CARGO=true", "DATA_SETS=rows.jsonl"]);
+        make.arg(format!("BIN=sh {}", program.display())).env("CODE", code);
+        let Ok(output) = make.output() else { return };
+        assert_eq!(output.status.success(), passes, "{code}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Where a failure ends a script (`set -e`), it is passed over in all checks of a list but the last.
+#[test]
+fn no_script_passes_over_the_first_of_two_checks() {
+    let is_list = |line: &&str| line.starts_with("[ ") && line.contains(" ] && [ ") && !line.contains("||");
+    assert!(is_list(&"[ -s \"$first\" ] && [ -s \"$second\" ]"));
+    let files = ["scripts", "sandbox", ".ci"].into_iter().flat_map(|folder| WalkDir::new(root().join(folder)));
+    let paths = files.map(|entry| entry.unwrap().into_path());
+    let is_script =
+        |path: &Path| path.extension().is_some_and(|extension| extension == "sh") || path.ends_with(".ci/run");
+    let mut wrong = Vec::new();
+    for path in paths.filter(|path| is_script(path)) {
+        let text = fs::read_to_string(&path).unwrap();
+        wrong.extend(text.lines().map(str::trim).filter(is_list).map(|line| format!("{}: {line}", path.display())));
+    }
+    assert_none(wrong);
+}
+
+/// PyPI takes no file twice, so that a second try has to pass over those that are there.
+#[test]
+fn a_release_that_was_published_in_part_can_be_published_again() {
+    let workflow = read(".github/workflows/release.yml");
+    let publish = workflow.split_once("\n  publish:\n").unwrap().1;
+    let (to_index, _) = publish.split_once("gh release create").unwrap();
+    assert!(to_index.contains("pypa/gh-action-pypi-publish") && to_index.contains("skip-existing: true"), "{publish}");
+}
+
+#[test]
+fn what_takes_hours_runs_by_night_with_what_it_needs() {
+    let (makefile, proofs) = (read("Makefile"), read(".github/workflows/proofs.yml"));
+    // The fuzzed program would compile the interpreter for longer than an input may take.
+    assert!(makefile.contains("\nfuzz: build ##"), "fuzzing wants the interpreter that a build compiles");
+    assert!(proofs.contains("- run: make gpu-emulated\n"), "docs/gpu.md: by night");
+}
