@@ -20,10 +20,7 @@ use grpo_sandbox::Sandbox;
 
 /// What differs from the defaults, which `grpo-2048 config` explains.
 const SETTINGS: [&str; 5] = [
-    "train.max_steps=2",
-    "rollout.groups=2",
-    "rollout.num_generations=4",
-    "train.eval_samples=4",
+    "train.max_steps=2", "rollout.groups=2", "rollout.num_generations=4", "train.eval_samples=4",
     "train.game_seconds=0.1",
 ];
 

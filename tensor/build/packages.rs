@@ -18,14 +18,7 @@ impl Packages {
         let target = env::var("TARGET").unwrap_or_default();
         let asked = Command::new(cargo)
             .args([
-                "metadata",
-                "--format-version",
-                "1",
-                "--offline",
-                "--features",
-                "cuda",
-                "--filter-platform",
-                &target,
+                "metadata", "--format-version", "1", "--offline", "--features", "cuda", "--filter-platform", &target,
             ])
             .output()
             .map_err(|error| format!("cargo metadata: {error}"))?;

@@ -11,10 +11,9 @@ use grpo_2048::reward::Rule;
 use grpo_2048::seed::{Purpose, Seed};
 use grpo_sandbox::{Sandbox, TierChoice};
 
+use crate::inside::SANDBOX;
+
 static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
-});
 
 fn arena(workers: usize) -> Arena {
     Arena::new(

@@ -5,14 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
+
+use crate::program::program;
 
 const TASKS: &str = include_str!("tasks/check.jsonl");
 
 fn check(directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = cargo_bin_cmd!("grpo-2048");
-    command.current_dir(directory).env("NO_COLOR", "1").arg("check").args(arguments).output().unwrap()
+    program(directory).arg("check").args(arguments).output().unwrap()
 }
 
 /// With a budget that references need a fraction of, and cheats without an end use up.
@@ -71,8 +71,7 @@ fn a_prelude_that_fails_by_itself_stops_check_and_score_as_wrong_input_and_names
     let nothing = format!("--keep rest.jsonl: nothing is written, since the check ended at {expected}");
     assert!(kept.status.code() == Some(2) && said.contains(&nothing), "{said}");
     assert!(!dir.path().join("rest.jsonl").exists());
-    let mut score = cargo_bin_cmd!("grpo-2048");
-    let scored = score.current_dir(dir.path()).args(["score", "half.py", "--env", "tasks.jsonl"]).output().unwrap();
+    let scored = program(dir.path()).args(["score", "half.py", "--env", "tasks.jsonl"]).output().unwrap();
     let said = String::from_utf8_lossy(&scored.stderr);
     assert!(scored.status.code() == Some(2) && said.contains(expected), "{said}");
 }
@@ -88,10 +87,8 @@ fn what_a_reference_does_not_answer_is_named_with_the_way_to_use_the_rest() {
     let good = task("good", "return 2 * x");
     fs::write(dir.path().join("tasks.jsonl"), format!("\n{}\n{good}\n", task("slow", "while x > 1: pass"))).unwrap();
     fs::write(dir.path().join("f.py"), "def f(x):\n    return 2 * x\n").unwrap();
-    let score = |env: &str| {
-        let mut command = cargo_bin_cmd!("grpo-2048");
-        command.current_dir(dir.path()).args(["score", "--env", env, "--task", "good", "f.py"]).output().unwrap()
-    };
+    let score =
+        |env: &str| program(dir.path()).args(["score", "--env", env, "--task", "good", "f.py"]).output().unwrap();
     let refused = score("tasks.jsonl");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{said}");
@@ -149,10 +146,8 @@ fn references_import_the_library_and_numpy_and_are_judged_alike_by_one_worker_an
     fs::write(dir.path().join("sums.py"), sums).unwrap();
     fs::write(dir.path().join("wrong.py"), wrong).unwrap();
     let judged = ["1", "8"].map(|workers| {
-        let mut command = cargo_bin_cmd!("grpo-2048");
         let flags = ["--env", "tasks.jsonl", "--task", "column_sums", "--json", "--parallel-rewards", workers];
-        let files = ["sums.py", "wrong.py"];
-        let output = command.current_dir(dir.path()).arg("score").args(flags).args(files).output().unwrap();
+        let output = program(dir.path()).args(["score", "sums.py", "wrong.py"]).args(flags).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     });
     assert_eq!(judged[0], judged[1]);
@@ -179,9 +174,8 @@ fn the_types_and_shapes_of_arrays_are_compared_where_a_task_says_so() {
         fs::write(dir.path().join(name), text).unwrap();
     }
     let passed = |task: &str| {
-        let mut command = cargo_bin_cmd!("grpo-2048");
         let flags = ["--env", "tasks.jsonl", "--task", task, "--json", "int.py", "float.py", "rows.py", "hides.py"];
-        let output = command.current_dir(dir.path()).arg("score").args(flags).output().unwrap();
+        let output = program(dir.path()).arg("score").args(flags).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let programs: Vec<&str> = text.lines().filter(|line| line.contains(".py")).collect();
         assert_eq!(programs.len(), 4, "{text}{}", String::from_utf8_lossy(&output.stderr));

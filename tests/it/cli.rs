@@ -66,6 +66,12 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["eval", "--report-games", "193"], &["--report-games", "193", "0..=192"]),
         (&["eval", "--best-of", "4", "--report-games", "0"], &["--best-of", "--report-games 1"]),
         (&["eval", "--baselines", "genius"], &["--baselines", "genius", "greedy"]),
+        (
+            &["eval", "--model", "latest", "--adapter", "warm"],
+            &["error: --adapter with --model latest", "leave it away"],
+        ),
+        (&["eval", "--model", "latest", "--revision", "v2"], &["error: --revision with --model latest"]),
+        (&["export", "--run", "latest", "--revision", "v2", "--output-dir", "out"], &["--run <DIR>", "--revision <R>"]),
         (&["eval", "--against", "nowhere.gguf"], &["--against nowhere.gguf"]),
         (&["train", "--set", "train.game_seconds=61"], &["train.game_seconds", "61", "at most 60"]),
         (&["train", "--set", "train.eval_games=9"], &["train.eval_games", "9", "1 to 8"]),
@@ -181,6 +187,15 @@ fn what_prints_without_end_ends_with_its_reader() {
         .unwrap();
     assert!(ended.success(), "{ended}");
     assert!(fs::read_to_string(dir.path().join("first")).unwrap().starts_with("# asked for "));
+}
+
+#[test]
+fn an_error_that_nobody_can_read_still_has_its_exit_code() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut refused = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    let ended = refused.args(["config", "--set", "grpo.bet=1"]).stderr(writer).status().unwrap();
+    assert_eq!(ended.code(), Some(2), "{ended}");
 }
 
 #[test]

@@ -4,34 +4,26 @@
 //! one thing compiled, where `TIER` is "compiled", and any other interpreted. The texts of differences that were found
 //! once are tried as they are.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use grpo_2048::arena::{Arena, ArenaError, Evaluation, OnDifference, Rules, Workers};
-use grpo_2048::config::{Config, Layers};
+use grpo_2048::config::Config;
 use grpo_2048::environment::Environment;
 use grpo_2048::environment::game2048::entry;
-use grpo_2048::judge::server::{Bounds, Callers, Server, runner};
 use grpo_2048::judge::{Item, Judge, judge_lines};
-use grpo_2048::metrics::{JsonlSink, METRICS_FILE, Sink};
-use grpo_2048::parallel::Peers;
-use grpo_2048::policy::{Policy, open_device};
+use grpo_2048::metrics::METRICS_FILE;
 use grpo_2048::program::Program;
-use grpo_2048::prompt::{PromptKind, PromptSet};
-use grpo_2048::reward::Rule;
 use grpo_2048::seed::{Purpose, Seed};
-use grpo_2048::train::Run;
 use grpo_sandbox::{Sandbox, TierChoice};
 use serde_json::{Value, json};
 
+use crate::inside::{self, SANDBOX};
+use crate::runs;
+
 static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
-});
 
 /// Compiled code of a text in which `TIER` is "compiled". One in so many sessions is compared.
 fn planted(check_one_in: u32) -> Sandbox {
@@ -139,6 +131,10 @@ fn judge_gives_cpythons_verdict_whatever_is_planted_and_every_other_line_its_own
         }
         assert_eq!(sequential.get_or_insert(told.clone()), &told, "{workers} workers");
     }
+    // As a server judges a list.
+    let list = judge(&planted(1), directory.path(), 2).judge(&items).unwrap();
+    let told = list.iter().map(|judgement| format!("{}\n", serde_json::to_string(judgement).unwrap()));
+    assert_eq!(Some(told.collect::<String>()), sequential);
 }
 
 #[test]
@@ -155,39 +151,6 @@ fn what_differs_is_kept_with_both_answers_once_for_each_item() {
         "program": program, "seed": "0", "asked": "last[[3, 1, 2]]", "compiled": "0", "interpreted": "3", "id": "last"
     });
     assert_eq!(kept, [one.clone(), one]);
-}
-
-#[test]
-fn a_list_over_http_is_answered_as_the_lines_are() {
-    let directory = tempfile::tempdir().unwrap();
-    let items = items();
-    let expected = lines(judge(&planted(1), directory.path(), 0), &items);
-    let (limits, bounds) = (Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits, Bounds::new(2));
-    let judge = judge(&planted(1), directory.path(), 2);
-    let callers = Callers::Everybody;
-    let server =
-        Server::bind(&["127.0.0.1:0".parse().unwrap()], judge, runner(planted(1), limits), bounds, callers).unwrap();
-    let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
-    let flag = Arc::clone(&stop);
-    let serving = std::thread::spawn(move || server.run(&flag));
-    let list: Vec<Value> =
-        items.iter().map(|Item { id, completion }| json!({"id": id, "completion": completion})).collect();
-    let body = Value::from(list).to_string();
-    let mut stream = TcpStream::connect(address).unwrap();
-    let head = format!(
-        "POST /judge HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    stop.store(true, Ordering::SeqCst);
-    serving.join().unwrap().unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
-    let found: Vec<Value> = serde_json::from_str(body).unwrap();
-    let expected: Vec<Value> = expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(found, expected);
 }
 
 /// Players that differ at a move of their own, or never.
@@ -264,40 +227,15 @@ const SETTINGS: [&str; 6] = [
 /// The metrics of each step of a run that was trained in `sandbox`, its completions, and where its tiers differed.
 fn trained(sandbox: Sandbox, workers: usize, steps: usize) -> (Vec<Value>, [Vec<Value>; 2]) {
     let place = tempfile::tempdir().unwrap();
-    let mut layers = Layers::default();
-    SETTINGS.iter().for_each(|setting| layers.assignment(setting).unwrap());
-    layers.assignment(&format!("train.max_steps={steps}")).unwrap();
-    layers.value("the test", "train.output_dir", place.path().join("run").display().to_string()).unwrap();
-    let config = layers.resolve().unwrap();
-    let (device, _) = open_device("cpu").unwrap();
-    let mut policy = Policy::load(&config.model, Seed::root(config.train.seed), &device).unwrap();
-    let environment = Environment::open(&config.environment.env).unwrap();
-    let kind = PromptKind::of(policy.tokenizer(), config.model.raw_prompt);
-    let prompts = PromptSet::load(kind, policy.tokenizer(), &environment.briefing()).unwrap();
-    let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(workers)).unwrap();
-    let run = Run {
-        config: &config,
-        policy: &mut policy,
-        servers: None,
-        arena: &arena,
-        rule: Rule::new(&config.reward, arena.environment()),
-        prompts: &prompts,
-        allowance: None,
-        stop: &AtomicBool::new(false),
-        peers: &Peers::alone(),
-        measure: &|_| std::collections::BTreeMap::new(),
-    };
-    let mut metrics = JsonlSink::default();
-    let summary = run.start(&[], &mut |event| metrics.note(&event).unwrap()).unwrap();
-    let read = |path: &Path| -> Vec<Value> {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    };
+    let length = format!("train.max_steps={steps}");
+    let settings = [&SETTINGS[..], &[length.as_str()]].concat();
+    let summary = inside::trained(&place.path().join("run"), &settings, sandbox, workers, &|_| BTreeMap::new());
+    let read = |path: PathBuf| if path.is_file() { runs::lines(&path) } else { Vec::new() };
     let of_folder = |folder: &str| {
         let step = |step| summary.output_dir.join(format!("{folder}/step_{step:05}.jsonl"));
-        (1..=steps).flat_map(|number| read(&step(number))).collect()
+        (1..=steps).flat_map(|number| read(step(number))).collect()
     };
-    (read(&summary.output_dir.join(METRICS_FILE)), ["completions", "tier_differences"].map(of_folder))
+    (read(summary.output_dir.join(METRICS_FILE)), ["completions", "tier_differences"].map(of_folder))
 }
 
 #[test]

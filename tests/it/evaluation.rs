@@ -6,12 +6,13 @@ use grpo_2048::environment::Environment;
 use grpo_2048::environment::game2048::entry;
 use grpo_2048::evaluation::{HeldOut, Sample, choose_best, play_report};
 use grpo_2048::program::Program;
-use grpo_sandbox::Sandbox;
+
+use crate::inside::SANDBOX;
 
 fn arena() -> Arena {
     let config = Config::preset("builtin").unwrap();
-    let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap();
-    Arena::new(sandbox, Environment::Game2048, Rules::new(&config.sandbox, &config.arena), Workers::new(2)).unwrap()
+    let rules = Rules::new(&config.sandbox, &config.arena);
+    Arena::new(SANDBOX.clone(), Environment::Game2048, rules, Workers::new(2)).unwrap()
 }
 
 /// Programs that play, one for each order of the four moves, and two that do not play.

@@ -7,12 +7,11 @@ use grpo_2048::arena::{Arena, ArenaError, Evaluation, Rules, Workers};
 use grpo_2048::config::Config;
 use grpo_2048::environment::{Ending, Environment, EnvironmentError};
 use grpo_2048::seed::Seed;
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Limits};
 
+use crate::inside::SANDBOX;
 use crate::program::{done, program, refused};
 
-static SANDBOX: LazyLock<Sandbox> =
-    LazyLock::new(|| Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap());
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
 fn written(name: &str, source: &str) -> PathBuf {

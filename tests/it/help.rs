@@ -30,9 +30,9 @@ fn who_asks_for_help_gets_it_whatever_else_is_wrong_with_the_flags() {
     assert!(refused(dir.path(), &["play", "--env", "E", "--", "--help"]).contains("shows boards of 2048"));
 }
 
-/// The commands that `--help` lists.
-fn commands(directory: &Path) -> Vec<String> {
-    let help = printed(directory, &["--help"]);
+/// The commands that `--help` lists, behind the words `of`.
+fn commands(directory: &Path, of: &[&str]) -> Vec<String> {
+    let help = printed(directory, &[of, &["--help"]].concat());
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let entries = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = entries.map(|line| line.split_whitespace().next().unwrap().to_owned());
@@ -42,7 +42,7 @@ fn commands(directory: &Path) -> Vec<String> {
 #[test]
 fn every_help_has_groups_and_an_example_that_is_a_command_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
-    let names = commands(dir.path());
+    let names = commands(dir.path(), &[]);
     assert!(names.len() >= 12 && names.contains(&"export-completions".to_owned()), "{names:?}");
     for name in &names {
         let help = printed(dir.path(), &[name, "--help"]);
@@ -60,7 +60,7 @@ fn every_help_has_groups_and_an_example_that_is_a_command_of_its_own() {
 #[test]
 fn completions_know_every_command_and_shells_accept_them() {
     let dir = tempfile::tempdir().unwrap();
-    let names = commands(dir.path());
+    let names = commands(dir.path(), &[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = printed(dir.path(), &["completions", shell]);
         for name in &names {
@@ -82,6 +82,7 @@ fn completions_know_every_command_and_shells_accept_them() {
 fn bash_completes_commands_presets_styles_and_keys() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("script"), printed(dir.path(), &["completions", "bash"])).unwrap();
+    fs::write(dir.path().join("mine.jsonl"), "").unwrap();
     let offered = |words: &str| {
         let ask = format!(
             "source ./script; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
@@ -95,6 +96,8 @@ fn bash_completes_commands_presets_styles_and_keys() {
     assert_eq!(offered("grpo-2048 corpus --style sna"), "snake");
     assert_eq!(offered("grpo-2048 train --set reward.ex"), "reward.exponent=");
     assert_eq!(offered("grpo-2048 eval --baselines gr"), "greedy");
+    assert_eq!(offered("grpo-2048 train --env mi"), "mine.jsonl");
+    assert_eq!(offered("grpo-2048 tasks show --set reward.ex"), "reward.exponent=");
 }
 
 #[test]
@@ -107,7 +110,10 @@ fn manual_pages_are_one_a_command() {
     assert_eq!(fs::read_to_string(pages.join("grpo-2048.1")).unwrap(), own);
     let train = fs::read_to_string(pages.join("grpo-2048-train.1")).unwrap();
     assert!(train.contains("parallel\\-rewards") && train.contains(".SH \"EXIT CODES\""), "{train}");
-    assert_eq!(fs::read_dir(&pages).unwrap().count(), commands(dir.path()).len() + 1);
+    let show = fs::read_to_string(pages.join("grpo-2048-tasks-show.1")).unwrap();
+    assert!(show.contains("raw\\-prompt"), "{show}");
+    let listed = [commands(dir.path(), &[]), commands(dir.path(), &["tasks"])].concat();
+    assert_eq!(fs::read_dir(&pages).unwrap().count(), listed.len() + 1);
     fs::write(dir.path().join("file"), "").unwrap();
     assert!(refused(dir.path(), &["man", "file"]).contains("file"));
 }

@@ -115,10 +115,8 @@ fn right_programs_earn_1_and_wrong_ones_nothing_in_the_order_of_the_lines_whoeve
         assert_eq!(answer["fuel"].as_u64().unwrap() == 0, *verdict == "no_function", "{answer}");
     }
     assert_eq!(answered.len(), items.len());
-    for workers in ["1", "2", "8"] {
-        let output = answers(directory.path(), &texts, &["--env", "tasks.jsonl", "--parallel-rewards", workers]);
-        assert_eq!(output.stdout, base.stdout, "{workers} workers");
-    }
+    let pooled = answers(directory.path(), &texts, &["--env", "tasks.jsonl", "--parallel-rewards", "8"]);
+    assert_eq!(pooled.stdout, base.stdout);
 }
 
 #[test]
@@ -169,7 +167,6 @@ fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
     for (wrong, expected) in [
         (json!({ "id": "ad", "completion": "" }).to_string(), "no task \"ad\" in tasks; did you mean \"add\"?"),
         (json!({ "id": "add" }).to_string(), "missing field `completion`"),
-        (json!({ "id": "add", "completion": "x".repeat(10 << 20) }).to_string(), "longer than 8388608 bytes"),
     ] {
         fs::write(directory.path().join("items.jsonl"), format!("{good}\n{wrong}\n{good}\n")).unwrap();
         let output = judge(directory.path(), &["--env", "tasks.jsonl", "items.jsonl"]).output().unwrap();

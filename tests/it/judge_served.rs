@@ -174,8 +174,11 @@ fn a_thousand_slow_connections_cost_a_server_no_threads_and_neither_health_nor_t
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
     };
     let (threads, resident) = (status("Threads:"), status("VmRSS:"));
-    let half = format!("POST /judge HTTP/1.1\r\nHost: {address}\r\nX-Slow: ");
-    let slow: Vec<TcpStream> = (0..1_000).map(|_| client(&address, &half)).collect();
+    let half = format!("POST /judge HTTP/1.1\r\nHost: {address}\r\n");
+    let body = format!("{half}Content-Type: application/json\r\nContent-Length: 5000\r\n\r\nx");
+    let head = format!("{half}X-Slow: ");
+    let slow: Vec<TcpStream> =
+        (0..1_000).map(|number| client(&address, if number % 4 == 0 { &body } else { &head })).collect();
     let health = format!("GET /health HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let mut waited: Vec<Duration> = (0..20)
         .map(|_| {

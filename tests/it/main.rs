@@ -3,6 +3,7 @@
 
 #[path = "../synthetic/chat_model.rs"]
 mod chat_model;
+mod inside;
 mod program;
 mod runs;
 mod served;

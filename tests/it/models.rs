@@ -10,19 +10,8 @@ use crate::program::{done, refused};
 
 /// Settings for one step of two completions without anything else that takes time.
 const SHORT: &[&str] = &[
-    "--groups",
-    "1",
-    "--num-generations",
-    "2",
-    "--max-completion-length",
-    "12",
-    "--steps",
-    "1",
-    "--sequential",
-    "--set",
-    "train.eval_samples=0",
-    "--set",
-    "train.preflight=false",
+    "--groups", "1", "--num-generations", "2", "--max-completion-length", "12", "--steps", "1", "--sequential",
+    "--set", "train.eval_samples=0", "--set", "train.preflight=false",
 ];
 
 fn run(directory: &Path, arguments: &[&str]) -> String {

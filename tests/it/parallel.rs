@@ -158,7 +158,6 @@ fn one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapte
     }
 }
 
-/// All trained weights of a checkpoint, one variable after the other.
 /// Two turns, the second of which is divided among the processes anew.
 const TURNS: &[&str] = &[
     "--turns",
@@ -190,6 +189,7 @@ fn processes_take_turns_as_one_does() {
     }
 }
 
+/// All trained weights of a checkpoint, one variable after the other.
 fn weights(run: &Path, step: usize) -> Vec<f32> {
     let file = run.join(format!("checkpoint-{step}/model.safetensors"));
     let tensors = candle_core::safetensors::load(file, &candle_core::Device::Cpu).unwrap();

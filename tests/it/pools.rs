@@ -1,28 +1,18 @@
 //! Pools of prompts: what groups have earned decides which prompts are drawn, in resumed runs as in unbroken ones.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::program::refused;
-use crate::runs::{assert_same, run, run_killed_after};
+use crate::runs::{assert_same, lines, run, run_killed_after, steps};
 
 /// Rewards on both sides of the thresholds.
 const POOLS: &[&str] = &["--set", "rollout.draw=pools", "--set", "reward.scale=2500", "--save-steps", "1"];
 
 /// What the metrics count prompts by.
 const COUNTED: [&str; 5] = ["hard", "normal", "easy", "unseen", "never_solved"];
-
-fn lines(path: &Path) -> Vec<Value> {
-    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// The records of the steps of a run.
-fn steps(run: &Path) -> Vec<Value> {
-    lines(&run.join("metrics.jsonl")).into_iter().filter(|record| record.get("reward").is_some()).collect()
-}
 
 /// How many prompts each step counted, in the order of [`COUNTED`].
 fn recorded(run: &Path) -> Vec<[f64; 5]> {

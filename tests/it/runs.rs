@@ -1,4 +1,4 @@
-//! Small runs of the program, and the comparison of their files.
+//! Small runs of the program, what they have recorded, and the comparison of their files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -113,6 +113,16 @@ pub fn assert_same(left: &Path, right: &Path) {
         let differing = || lines(bytes).into_iter().zip(lines(other)).find(|(left, right)| left != right);
         assert!(bytes == other, "{} differs, first in {:?}", path.display(), differing());
     }
+}
+
+/// The lines of a file of JSON.
+pub fn lines(path: &Path) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The records of the steps of a run.
+pub fn steps(run: &Path) -> Vec<Value> {
+    lines(&run.join("metrics.jsonl")).into_iter().filter(|record| record.get("reward").is_some()).collect()
 }
 
 /// Waits until a run has written `path`.

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::runs::{assert_same, essence, run, run_killed_after, train, wait_for};
-use serde_json::Value;
+use crate::runs::{assert_same, essence, run, run_killed_after, steps, train, wait_for};
 
 /// Settings with one step ahead and two games per program.
 const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "arena.games=2", "--set", "train.eval_samples=0"];
@@ -13,12 +12,6 @@ const SAMPLED_AHEAD: &str = "sampled_ahead.safetensors";
 
 fn ahead<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [AHEAD, more].concat()
-}
-
-fn steps(run: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|record| record.get("reward").is_some()).collect()
 }
 
 #[test]

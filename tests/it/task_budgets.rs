@@ -8,10 +8,9 @@ use grpo_2048::config::Config;
 use grpo_2048::environment::{Case, Environment, Outcome};
 use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
 
+use crate::inside::SANDBOX;
+
 static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
-});
 
 /// A task with tests of growing cost, and the same with a checker that is dear itself.
 const TASKS: &str = include_str!("tasks/task_budgets.jsonl");

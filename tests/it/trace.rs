@@ -60,7 +60,7 @@ impl Trace {
     }
 
     /// Every game: its name, with score, ending and program.
-    fn games(&self) -> BTreeMap<String, (u64, String, String)> {
+    fn games(&self) -> Games {
         let events = self.arena().into_iter().flat_map(|track| &self.tracks[track]);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         events
@@ -100,8 +100,19 @@ impl Trace {
     }
 }
 
+/// Games by their names: score, ending and program.
+type Games = BTreeMap<String, (u64, String, String)>;
+
+/// Asserts that completions have the games of the log. A program that the interpreter rejects has a span but no outcome.
+fn assert_logged(games: &Games, logged: &Games) {
+    for (name, game) in games.iter().filter(|(name, _)| name.starts_with("completion")) {
+        let is_rejected = ["not_compiled", "no_function"].contains(&game.1.as_str());
+        assert!(is_rejected || logged.get(name) == Some(game), "{name}: {game:?}");
+    }
+}
+
 /// The games of a step's completions, from the log of the run.
-fn logged(directory: &Path, step: &str) -> BTreeMap<String, (u64, String, String)> {
+fn logged(directory: &Path, step: &str) -> Games {
     let text = std::fs::read_to_string(directory.join("run/completions").join(step)).unwrap();
     let mut games = BTreeMap::new();
     for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
@@ -135,14 +146,7 @@ fn a_trace_shows_every_worker_and_part_of_the_step_that_was_asked_for() {
     let (games, logged) = (trace.games(), logged(dir.path(), "step_00002.jsonl"));
     let of = |who: &str| games.iter().filter(|(name, _)| name.starts_with(who)).count();
     assert!(of("completion") > 10 && of("elite") > 0, "{games:?}");
-    for (name, game) in games.iter().filter(|(name, _)| name.starts_with("completion")) {
-        // A program that the interpreter rejects has a span but no outcome.
-        assert!(
-            logged.get(name).is_some_and(|known| known == game)
-                || ["not_compiled", "no_function"].contains(&game.1.as_str()),
-            "{name}: {game:?}"
-        );
-    }
+    assert_logged(&games, &logged);
     assert!(trace.tracks.values().flatten().all(|event| event["args"].is_object()));
 }
 
@@ -173,13 +177,6 @@ fn a_trace_of_a_step_that_was_written_ahead_shows_its_games_beside_the_writing_o
     assert!(written.clone().all(|event| event["name"].as_str().unwrap().starts_with("step 3 completion ")));
     assert_eq!(written.count(), 16);
     // The trace has games of this step that had not ended before it, and games of the next step that have begun.
-    let logged = logged(dir.path(), "step_00002.jsonl");
-    for (name, game) in trace.games().iter().filter(|(name, _)| name.starts_with("completion")) {
-        assert!(
-            logged.get(name).is_some_and(|known| known == game)
-                || ["not_compiled", "no_function"].contains(&game.1.as_str()),
-            "{name}: {game:?}"
-        );
-    }
+    assert_logged(&trace.games(), &logged(dir.path(), "step_00002.jsonl"));
     assert!(trace.games().keys().any(|name| name.starts_with("step 3 completion ")), "{:?}", trace.games());
 }

@@ -63,9 +63,8 @@ fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
     assert_eq!(hall()[0]["source"].as_str().unwrap(), best);
     let before = essence(&dir);
     let resume = ["--resume", dir.to_str().unwrap(), "--steps"];
-    let again = train(&dir, &[&resume[..], &["2"]].concat()).stderr(Stdio::piped()).output().unwrap();
-    let said = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(again.status.success() && said.contains("is at step 2 already"), "{said}");
+    let (code, said) = told(&dir, &[&resume[..], &["2"]].concat());
+    assert!(code == Some(0) && said.contains("is at step 2 already"), "{said}");
     assert_eq!(before, essence(&dir));
     // A run that was stopped between its last step and its end has its evaluation and its best programs to come.
     fs::remove_file(dir.join("ended")).unwrap();
@@ -135,6 +134,12 @@ fn f16_with_dropout_resumes_to_the_last_bit_on_any_number_of_threads() {
     assert!(scale >= 1024.0 && scale.log2().fract() == 0.0, "{scale}");
 }
 
+/// The exit code of a small run in `dir`, and what it says.
+fn told(dir: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let output = train(dir, more).stderr(Stdio::piped()).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
 /// Loss, gradient norm and entropy of a run's first update.
 fn first_update(run: &Path) -> [f64; 3] {
     let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
@@ -147,10 +152,7 @@ fn first_update(run: &Path) -> [f64; 3] {
 fn a_limit_on_memory_cuts_the_update_says_so_once_and_keeps_the_batch() {
     let root = tempfile::tempdir().unwrap();
     let (free, cut) = (root.path().join("free"), root.path().join("cut"));
-    let words = |dir: &Path, limit: &str| {
-        let output = train(dir, &["--steps", "1", "--set", limit]).stderr(Stdio::piped()).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
-    };
+    let words = |dir: &Path, limit: &str| told(dir, &["--steps", "1", "--set", limit]);
     let (code, said) = words(&free, "train.memory_mib=4000");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("\nmemory: ") && !said.contains("cut to fit"), "{said}");
@@ -197,9 +199,9 @@ fn the_reward_check_says_its_line_and_leaves_the_run_as_it_is() {
     // The reference players need a larger budget than these runs have.
     let budget = ["--set", "train.game_seconds=0.2"];
     let words = |dir: &Path, more: &[&str]| {
-        let output = train(dir, &[&budget, more].concat()).stderr(Stdio::piped()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stderr).unwrap()
+        let (code, said) = told(dir, &[&budget, more].concat());
+        assert_eq!(code, Some(0), "{said}");
+        said
     };
     let said = words(&checked, &["--steps", "1", "--set", "train.preflight=true"]);
     assert!(said.contains("\nreward check: 10 reference players in order, cycle 0.0"), "{said}");
@@ -215,10 +217,8 @@ fn the_reward_check_says_its_line_and_leaves_the_run_as_it_is() {
 fn a_run_whose_reward_cannot_reach_the_target_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
-    let mut command = train(&dir, &["--set", "train.preflight=true", "--set", "train.game_seconds=0.03"]);
-    let output = command.stderr(Stdio::piped()).output().unwrap();
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{message}");
+    let (code, message) = told(&dir, &["--set", "train.preflight=true", "--set", "train.game_seconds=0.03"]);
+    assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("error: train.game_seconds = 0.03: the reward check refuses to start"), "{message}");
     assert!(message.contains("hint: the default is 1.0; train.preflight=false"), "{message}");
     assert!(!dir.exists(), "a refused run leaves nothing behind");
@@ -231,10 +231,8 @@ fn a_directory_of_another_configuration_is_refused_and_left_as_it_was() {
     run(&dir, &["--steps", "1"]);
     let before = essence(&dir);
     for more in [&["--temperature", "0.9"][..], &["--temperature", "0.9", "--resume", dir.to_str().unwrap()]] {
-        let output = train(&dir, more).stderr(Stdio::piped()).output().unwrap();
-        let message = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains("rollout.temperature"), "{message}");
+        let (code, message) = told(&dir, more);
+        assert!(code == Some(2) && message.contains("rollout.temperature"), "{message}");
     }
     assert_eq!(before, essence(&dir));
 }
@@ -312,20 +310,15 @@ fn a_run_that_can_no_longer_learn_exits_3_and_names_the_checkpoint_of_before() {
         &["--set", "guard.warn_clipped=0", "--set", "guard.stop_clipped=0.9"],
     ]
     .concat();
-    let output = train(&dir, &more).stderr(Stdio::piped()).output().unwrap();
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{message}");
+    let (code, message) = told(&dir, &more);
+    assert_eq!(code, Some(3), "{message}");
     for words in ["100% of the completions truncated over steps 1-2", "checkpoint-0; it began at step 1", "hint: "] {
         assert!(message.contains(words), "{words} in {message}");
     }
     assert!(
         dir.join("checkpoint-0").is_dir() && dir.join("checkpoint-2").is_dir() && dir.join("elites.json").is_file()
     );
-    let resumed = train(&dir, &[&more[..], &["--resume", dir.to_str().unwrap(), "--set", "guard.stop=false"]].concat())
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap();
-    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    run(&dir, &[&more[..], &["--resume", dir.to_str().unwrap(), "--set", "guard.stop=false"]].concat());
 }
 
 #[test]

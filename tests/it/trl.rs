@@ -49,6 +49,7 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
             "hint: say --groups 2 --set grpo.micro_batch=16 (groups: 16",
         ),
         (&["train", "--use_vllm", "true"], "hint: TRL's use_vllm: completions come from this program's own decoder"),
+        (&["train", "--num-train-epochs", "2"], "hint: say --steps N; "),
         (&["train", "--use-dora"], "hint: TRL's use_dora = true: adapters are plain LoRA"),
         (&["train", "--entropy-coeff", "0"], "hint: did you mean `entropy_coef`? say --set grpo.entropy_coef=0"),
         (&["train", "--set", "beta=0.04"], "hint: say grpo.beta"),
@@ -88,6 +89,31 @@ fn a_file_that_cannot_be_taken_is_refused_key_by_key() {
         "{words}"
     );
     assert!(words.contains("error: --env nowhere.jsonl"), "{words}");
+}
+
+#[test]
+fn what_becomes_of_a_file_is_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("run.yaml"), "beta: 0.1\n").unwrap();
+    fs::write(dir.path().join("tasks.jsonl"), include_str!("tasks/check.jsonl")).unwrap();
+    let told = |arguments: &[&str]| {
+        let words = refused(dir.path(), &[arguments, &["--config", "run.yaml"]].concat());
+        words.matches("beta = 0.1 -> grpo.beta = 0.1").count()
+    };
+    assert_eq!(told(&["check", "--env", "tasks.jsonl", "--keep", "tasks.jsonl"]), 1);
+    assert_eq!(told(&["eval", "--against", "nowhere.gguf"]), 1);
+}
+
+#[test]
+fn a_file_of_json_is_told_what_to_be_called() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "{\n  \"beta\": 0.1\n}\n";
+    ["run.json", "run.yaml"].iter().for_each(|name| fs::write(dir.path().join(name), text).unwrap());
+    let words = refused(dir.path(), &["config", "--config", "run.json"]);
+    assert!(words.starts_with("error: --config run.json: is no TOML but looks like JSON\nhint: "), "{words}");
+    assert!(words.ends_with(" is called run.yaml\n"), "{words}");
+    let words = refused(dir.path(), &["config", "--config", "run.yaml", "--set", "grpo.bet=1"]);
+    assert!(words.contains("--set grpo.bet=1: unknown key"), "{words}");
 }
 
 #[test]
@@ -187,10 +213,7 @@ fn a_dry_run_of_the_example_says_what_it_would_be_and_writes_nothing() {
         assert!(printed.lines().any(|printed| printed == line), "no {line:?} in {printed}");
     }
     for words in [
-        "# memory: ",
-        " a step (sampling ",
-        "20 steps and 2 evaluations ",
-        "# measured on this machine",
+        "# memory: ", " a step (sampling ", "20 steps and 2 evaluations ", "# measured on this machine",
         "16 completions",
     ] {
         assert!(printed.contains(words), "no {words:?} in {printed}");

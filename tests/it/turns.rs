@@ -19,13 +19,13 @@ use grpo_2048::seed::Seed;
 use grpo_2048::sft::{LessonSource, Lessons};
 use grpo_2048::train::Episode;
 use grpo_2048::train::scoring::{Draw, Stage};
-use grpo_sandbox::Sandbox;
 use serde_json::Value;
 
+use crate::chat_model::CHATML;
+use crate::inside::SANDBOX;
 use crate::program::{done, program, refused};
-use crate::runs::{assert_same, essence, run, run_killed_after, train};
+use crate::runs::{assert_same, essence, lines, run, run_killed_after, steps, train};
 
-const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 /// One task, of whose three tests the prompt shows one.
 const TASK: &str = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(170, 7)", "expected": "177"}, {"args": "(4, 400)", "expected": "404"}]}"#;
 /// Two turns of the built-in model, whose context of 512 tokens leaves little room for what is told.
@@ -70,8 +70,7 @@ fn conversations(opening: &str, turns: usize, workers: usize) -> Vec<Episode> {
     let environment = Environment::open(path.to_str().unwrap()).unwrap();
     let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &environment.briefing()).unwrap();
     let prompts = prompts.with_turns(turns, PromptKind::Chat, policy.tokenizer()).unwrap();
-    let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
-    let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(workers)).unwrap();
+    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&config), Workers::new(workers)).unwrap();
     let peers = &Peers::alone();
     let (rule, turns) = (&Rule::new(&config.reward, arena.environment()), prompts.turns());
     let stage = Stage { policy: &policy, servers: None, arena: &arena, rule, config: &config, peers, turns };
@@ -122,8 +121,7 @@ fn read_of_tasks(turns: usize) -> (Vec<(String, String)>, Lessons) {
     let environment = Environment::open(path.to_str().unwrap()).unwrap();
     let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &environment.briefing()).unwrap();
     let prompts = prompts.with_turns(turns, PromptKind::Chat, policy.tokenizer()).unwrap();
-    let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
-    let arena = Arena::new(sandbox, environment, Rules::training(&config), Workers::new(2)).unwrap();
+    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&config), Workers::new(2)).unwrap();
     let source = LessonSource { arena: &arena, prompts: &prompts, policy: &policy, feedback: config.rollout.feedback };
     let lessons = Lessons::new(&source, &mut |_| ()).unwrap();
     let text = |ids: &[u32]| policy.tokenizer().decode(ids);
@@ -195,10 +193,6 @@ fn one_turn_is_the_first_of_several_and_workers_change_nothing() {
     }
 }
 
-fn lines(path: &Path) -> Vec<Value> {
-    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 /// Trains with this number of workers and of threads, and expects the files of another run.
 fn same_with_workers(workers: &str, other: &Path, pooled: &Path, more: &[&str]) {
     let more = [more, &["--parallel-rewards", workers]].concat();
@@ -213,7 +207,7 @@ fn other_numbers_of_workers_train_over_two_turns_as_no_worker_does() {
     let sequential = root.path().join("sequential");
     let more = [TWO, &["--steps", "3", "--save-steps", "1"]].concat();
     run(&sequential, &[&more[..], &["--sequential"]].concat());
-    for workers in ["1", "2"] {
+    for workers in ["1", "2", "8"] {
         same_with_workers(workers, &sequential, &root.path().join(workers), &more);
     }
 }
@@ -224,13 +218,11 @@ fn two_turns_train_byte_for_byte_alike_on_any_number_of_workers_and_after_a_kill
     let [sequential, killed] = ["sequential", "killed"].map(|name| root.path().join(name));
     let more = [TWO, &["--steps", "3", "--save-steps", "1"]].concat();
     run(&sequential, &[&more[..], &["--sequential"]].concat());
-    same_with_workers("8", &sequential, &root.path().join("8"), &more);
-    // Another number of workers, before and after the kill.
-    run_killed_after(&killed, "checkpoint-2", &[&more[..], &["--parallel-rewards", "2"]].concat());
+    // Other workers, before and after the kill.
+    run_killed_after(&killed, "checkpoint-2", &[&more[..], &["--parallel-rewards", "8"]].concat());
     assert_same(&sequential, &killed);
 
-    let records = lines(&sequential.join("metrics.jsonl"));
-    for record in records.iter().filter(|record| record.get("reward").is_some()) {
+    for record in steps(&sequential) {
         let number = |key: &str| record[key].as_f64().unwrap();
         assert!(number("turns/mean") > 1.0 && number("turns/mean") <= 2.0, "{record}");
         assert_eq!(number("turns/succeeded/2"), number("game/frac_played"), "the last program counts: {record}");
@@ -260,8 +252,7 @@ fn one_step_ahead_later_turns_are_the_updated_policys_and_runs_repeat() {
     run(&sequential, &[&more[..], &["--sequential"]].concat());
     run_killed_after(&killed, "checkpoint-2", &more);
     assert_same(&sequential, &killed);
-    let records = lines(&sequential.join("metrics.jsonl"));
-    let steps: Vec<&Value> = records.iter().filter(|record| record.get("reward").is_some()).collect();
+    let steps = steps(&sequential);
     assert!(steps.iter().all(|record| record["turns/mean"].as_f64().unwrap() > 1.0));
     // The policy that scores is the one that wrote the later turns alone.
     assert!(steps[2]["sampling/sampling_logp_difference/max"].as_f64().unwrap() > 1e-4, "{}", steps[2]);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::assert_none;
 use graph::{Graph, Place};
-use sources::{Function, Module, functions, modules, names};
+use sources::{Function, Module, functions, names, of_modules};
 
 /// Each module and the modules that it may use. It may not use others.
 const USES: &[(&str, &str)] = &[
@@ -116,7 +116,6 @@ const TEST_CLOCKS: &[(&str, &str)] = &[
     ("sandbox/tests/tiers/hunt.rs", "a search that goes on for as long as it is told to"),
     ("crates/verify/src/arena/tests.rs", "times as an input, and their order"),
     ("crates/environment/src/tasks/tests.rs", "reading a large file is given up after many times what it takes"),
-    ("crates/learn/src/grpo/tests.rs", "a measurement"),
     ("crates/verify/src/judge/server/tests/slow_clients.rs", "limits that are times"),
     ("crates/record/src/trace.rs", "times as an input"),
     ("src/report/follow.rs", "a limit that is a time"),
@@ -193,40 +192,47 @@ fn with_rows(modules: &[Module]) -> impl Iterator<Item = (&str, &str, &Module)> 
 
 #[test]
 fn modules_use_only_what_the_table_allows() {
-    let mut wrong = Vec::new();
-    for (row, allowed, module) in with_rows(&modules()) {
-        for name in names(module) {
-            let [start, used, ..] = &name[..] else { continue };
-            let is_known = start == "crate" && USES.iter().any(|(known, _)| known == used);
-            if is_known && used != row && allowed.split(' ').all(|allowed| allowed != used) {
-                wrong.push(format!("{}: {row} may not use {used}", module.file.display()));
+    assert_none(of_modules(|modules| {
+        let mut wrong = Vec::new();
+        for (row, allowed, module) in with_rows(modules) {
+            for name in names(module) {
+                let [start, used, ..] = &name[..] else { continue };
+                let is_known = start == "crate" && USES.iter().any(|(known, _)| known == used);
+                if is_known && used != row && allowed.split(' ').all(|allowed| allowed != used) {
+                    wrong.push(format!("{}: {row} may not use {used}", module.file.display()));
+                }
             }
         }
-    }
-    assert_none(wrong);
+        wrong
+    }));
 }
 
 #[test]
 fn rooms_of_the_command_line_use_only_those_below() {
-    let mut wrong = Vec::new();
-    for module in modules() {
-        let [top, room, ..] = &module.path[..] else { continue };
-        let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| top == "cli" && name == room) else { continue };
-        for name in names(&module) {
-            let [start, top, used, ..] = &name[..] else { continue };
-            if start == "crate" && top == "cli" && used != room && !allowed.contains(&used.as_str()) {
-                wrong.push(format!("{}: {room} may not use {used}", module.file.display()));
+    assert_none(of_modules(|modules| {
+        let mut wrong = Vec::new();
+        for module in modules {
+            let [top, room, ..] = &module.path[..] else { continue };
+            let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| top == "cli" && name == room) else { continue };
+            for name in names(module) {
+                let [start, top, used, ..] = &name[..] else { continue };
+                if start == "crate" && top == "cli" && used != room && !allowed.contains(&used.as_str()) {
+                    wrong.push(format!("{}: {room} may not use {used}", module.file.display()));
+                }
             }
         }
-    }
-    assert_none(wrong);
+        wrong
+    }));
 }
 
 /// A folder's file is its roof: what the files below it use lies below it too, and not in the roof that uses them.
 #[test]
 fn modules_use_each_other_in_no_circle() {
-    let modules = modules();
-    let mut uses = Graph::new(&modules).uses();
+    assert_none(of_modules(circles));
+}
+
+fn circles(modules: &[Module]) -> Vec<String> {
+    let mut uses = Graph::new(modules).uses();
     let name = |place: Place<'_>| format!("{} {}", place.0, place.1.join("::"));
     let mut wrong = Vec::new();
     for (from, to) in BACK_UP {
@@ -250,44 +256,50 @@ fn modules_use_each_other_in_no_circle() {
         let used = used.iter().filter(|used| left.contains(*used)).map(|used| name(*used)).collect::<Vec<_>>();
         wrong.push(format!("{} is in a circle with {}", name(*module), used.join(", ")));
     }
-    assert_none(wrong);
+    wrong
 }
 
 #[test]
 fn heavy_libraries_stay_at_home() {
-    let mut wrong = Vec::new();
-    for (row, _, module) in with_rows(&modules()) {
-        let named: BTreeSet<String> = names(module).into_iter().filter_map(|name| name.into_iter().next()).collect();
-        for (library, homes) in HOMES {
-            if named.contains(*library) && !homes.contains(&row) {
-                wrong.push(format!("{}: {library} does not live in {row}", module.file.display()));
+    assert_none(of_modules(|modules| {
+        let mut wrong = Vec::new();
+        for (row, _, module) in with_rows(modules) {
+            let named: BTreeSet<String> =
+                names(module).into_iter().filter_map(|name| name.into_iter().next()).collect();
+            for (library, homes) in HOMES {
+                if named.contains(*library) && !homes.contains(&row) {
+                    wrong.push(format!("{}: {library} does not live in {row}", module.file.display()));
+                }
             }
         }
-    }
-    assert_none(wrong);
+        wrong
+    }));
 }
 
 #[test]
 fn what_differs_from_run_to_run_is_handed_in() {
-    let mut wrong = Vec::new();
-    for (row, _, module) in with_rows(&modules()) {
-        for name in names(module) {
-            let [.., kind, function] = &name[..] else { continue };
-            let asked = ASKS.iter().find(|(asked, _)| *asked == format!("{kind}::{function}"));
-            if let Some((asked, _)) = asked.filter(|(_, allowed)| !allowed.contains(&row)) {
-                wrong.push(format!("{}: {row} may not ask for {asked}", module.file.display()));
+    assert_none(of_modules(|modules| {
+        let mut wrong = Vec::new();
+        for (row, _, module) in with_rows(modules) {
+            for name in names(module) {
+                let [.., kind, function] = &name[..] else { continue };
+                let asked = ASKS.iter().find(|(asked, _)| *asked == format!("{kind}::{function}"));
+                if let Some((asked, _)) = asked.filter(|(_, allowed)| !allowed.contains(&row)) {
+                    wrong.push(format!("{}: {row} may not ask for {asked}", module.file.display()));
+                }
             }
         }
-    }
-    assert_none(wrong);
+        wrong
+    }));
 }
 
 #[test]
 fn what_is_unsafe_has_its_places() {
-    let modules = modules();
-    let placed = |module: &&Module| UNSAFE.iter().any(|place| module.file.starts_with(place));
-    let wrong = modules.iter().filter(|module| sources::is_unsafe(module)).filter(|module| !placed(module));
-    assert_none(wrong.map(|module| format!("{}: unsafe", module.file.display())).collect());
+    assert_none(of_modules(|modules| {
+        let placed = |module: &&Module| UNSAFE.iter().any(|place| module.file.starts_with(place));
+        let wrong = modules.iter().filter(|module| sources::is_unsafe(module)).filter(|module| !placed(module));
+        wrong.map(|module| format!("{}: unsafe", module.file.display())).collect()
+    }));
 }
 
 /// A result of a test depends on its sources alone. A program that a test starts is not seen here.
@@ -317,9 +329,8 @@ fn i12_tests_use_no_network_no_unseeded_chance_and_no_clock_but_to_give_up() {
 /// The lints of the workspace apply to every member.
 #[test]
 fn every_package_has_the_workspace_s_lints() {
-    let packages: BTreeSet<String> = modules().into_iter().map(|module| module.package).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let without = packages.iter().filter(|package| {
+    let without = sources::packages().into_iter().filter(|package| {
         let manifest: toml::Table = fs::read_to_string(root.join(package).join("Cargo.toml")).unwrap().parse().unwrap();
         manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool) != Some(true)
     });
@@ -328,41 +339,48 @@ fn every_package_has_the_workspace_s_lints() {
 
 #[test]
 fn every_module_is_in_the_table() {
-    let all = modules();
-    let missing: BTreeSet<&str> =
-        all.iter().filter_map(row_of).filter(|row| !USES.iter().any(|(known, _)| known == row)).collect();
-    assert_none(missing.into_iter().map(|row| format!("{row} has no row")).collect());
+    assert_none(of_modules(|modules| {
+        let rows: BTreeSet<&str> = modules.iter().filter_map(row_of).collect();
+        let missing = rows.into_iter().filter(|row| !USES.iter().any(|(known, _)| known == row));
+        missing.map(|row| format!("{row} has no row")).collect()
+    }));
 }
 
 #[test]
 fn files_are_short() {
-    let modules = modules();
-    let lengths = modules.iter().filter_map(|module| Some((module, module.lines?)));
-    let long = lengths.filter(|(_, lines)| *lines > LONGEST_FILE);
-    assert_none(long.map(|(module, lines)| format!("{}: {lines} lines", module.file.display())).collect());
+    assert_none(of_modules(|modules| {
+        let lengths = modules.iter().filter_map(|module| Some((module, module.lines?)));
+        let long = lengths.filter(|(_, lines)| *lines > LONGEST_FILE);
+        long.map(|(module, lines)| format!("{}: {lines} lines", module.file.display())).collect()
+    }));
 }
 
 #[test]
 fn functions_are_short() {
-    assert_none(functions_where(|function| {
-        (function.lines > LONGEST_FUNCTION).then(|| format!("{} lines", function.lines))
+    assert_none(of_modules(|modules| {
+        functions_where(modules, |function| {
+            (function.lines > LONGEST_FUNCTION).then(|| format!("{} lines", function.lines))
+        })
     }));
 }
 
 /// What `wrong` says of each function, with the function's name and file.
-fn functions_where(wrong: impl Fn(&Function<'_>) -> Option<String>) -> Vec<String> {
+fn functions_where(modules: &[Module], wrong: impl Fn(&Function<'_>) -> Option<String>) -> Vec<String> {
     let of_module = |module: &Module| -> Vec<String> {
         let said = |function: Function<'_>| Some((wrong(&function)?, function.name));
         let said = functions(module).into_iter().filter_map(said);
         said.map(|(wrong, name)| format!("{}: {name}: {wrong}", module.file.display())).collect()
     };
-    modules().iter().flat_map(of_module).collect()
+    modules.iter().flat_map(of_module).collect()
 }
 
 /// A parameter with a tuple type hides the number of parameters and their names.
 #[test]
 fn parameters_are_no_tuples() {
-    let modules = modules();
+    assert_none(of_modules(tuples_as_parameters));
+}
+
+fn tuples_as_parameters(modules: &[Module]) -> Vec<String> {
     let items = modules.iter().flat_map(|module| &module.items);
     let aliases: Vec<&syn::Ident> = items
         .filter_map(|item| match item {
@@ -370,13 +388,13 @@ fn parameters_are_no_tuples() {
             _ => None,
         })
         .collect();
-    assert_none(functions_where(|function| {
+    functions_where(modules, |function| {
         let typed = |input: &syn::FnArg| match input {
             syn::FnArg::Typed(typed) => is_tuple(&typed.ty, &aliases),
             syn::FnArg::Receiver(_) => false,
         };
         function.signature.inputs.iter().any(typed).then(|| "a parameter is a tuple".to_owned())
-    }));
+    })
 }
 
 /// Whether this is a tuple, a reference to one, or one of the `aliases` of tuples.
@@ -392,14 +410,16 @@ fn is_tuple(kind: &syn::Type, aliases: &[&syn::Ident]) -> bool {
 /// Every public type has its own name, so that a search finds it.
 #[test]
 fn public_types_have_names_of_their_own() {
-    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for module in modules() {
-        for name in module.items.iter().filter_map(public_type) {
-            places.entry(name).or_default().push(module.file.display().to_string());
+    assert_none(of_modules(|modules| {
+        let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for module in modules {
+            for name in module.items.iter().filter_map(public_type) {
+                places.entry(name).or_default().push(module.file.display().to_string());
+            }
         }
-    }
-    let repeated = places.into_iter().filter(|(_, places)| places.len() > 1);
-    assert_none(repeated.map(|(name, places)| format!("{name}: {}", places.join(" "))).collect());
+        let repeated = places.into_iter().filter(|(_, places)| places.len() > 1);
+        repeated.map(|(name, places)| format!("{name}: {}", places.join(" "))).collect()
+    }));
 }
 
 fn public_type(item: &syn::Item) -> Option<String> {

@@ -135,16 +135,8 @@ fn the_wheel_has_the_texts_of_the_licences() {
 
 /// Libraries that can be used without this repository; `make packages` packs and builds them.
 const STANDING_ALONE: &[&str] = &[
-    "crates/base",
-    "crates/check",
-    "crates/config",
-    "crates/decoder",
-    "crates/environment",
-    "crates/verify",
-    "sandbox",
-    "sandbox/artifact/numpy",
-    "sandbox/compiled",
-    "tensor",
+    "crates/base", "crates/check", "crates/config", "crates/decoder", "crates/environment", "crates/verify", "sandbox",
+    "sandbox/artifact/numpy", "sandbox/compiled", "tensor",
 ];
 
 /// The path with each `..` taken off together with the part before it.

@@ -210,7 +210,10 @@ impl Measurement<'_> {
         })?;
         let mut round = rated(self.tokens(work, &self.ways[0]), answer.cost);
         round.extend(answer.prefill_s.map(|seconds| ("prefill_s", seconds)));
-        round.extend(answer.stages.into_iter().flatten().map(|(stage, seconds)| (stage.key(), seconds)));
+        if let Some(stages) = answer.stages {
+            let peer::Stages { forward_s, backward_s, optimiser_s } = stages;
+            round.extend([("forward_s", forward_s), ("backward_s", backward_s), ("optimiser_s", optimiser_s)]);
+        }
         round.insert("peak_bytes", answer.peak_bytes);
         Ok(round)
     }

@@ -1,7 +1,5 @@
 //! The same work in PyTorch, by a Python interpreter of this machine with scripts that are part of the program.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -71,26 +69,15 @@ pub(super) struct Answer {
     /// Time of computing the prompts, in seconds.
     pub prefill_s: Option<f64>,
     /// Forward, backward and optimiser, in seconds.
-    pub stages: Option<BTreeMap<UpdateStage, f64>>,
+    pub stages: Option<Stages>,
 }
 
-/// The stages of an update, by the keys of their columns.
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum UpdateStage {
-    ForwardS,
-    BackwardS,
-    OptimiserS,
-}
-
-impl UpdateStage {
-    pub fn key(&self) -> &'static str {
-        match self {
-            UpdateStage::ForwardS => "forward_s",
-            UpdateStage::BackwardS => "backward_s",
-            UpdateStage::OptimiserS => "optimiser_s",
-        }
-    }
+/// The stages of an update.
+#[derive(Deserialize)]
+pub(super) struct Stages {
+    pub forward_s: f64,
+    pub backward_s: f64,
+    pub optimiser_s: f64,
 }
 
 impl Peer<'_> {

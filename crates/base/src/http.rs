@@ -92,23 +92,9 @@ mod tests {
             assert!(is_own(own), "{own}");
         }
         for foreign in [
-            "",
-            ":8080",
-            "evil.example",
-            "evil.example:8080",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example",
-            "127.0.0.1:80.evil.example",
-            "127.0.0.1:8080:8080",
-            "evil.example:127.0.0.1",
-            "user@127.0.0.1",
-            "[::1].evil.example",
-            "[::1]evil.example:80",
-            "[evil.example]",
-            "::1",
-            "128.0.0.1",
-            "0.0.0.0",
-            "[::2]:80",
+            "", ":8080", "evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example",
+            "127.0.0.1:80.evil.example", "127.0.0.1:8080:8080", "evil.example:127.0.0.1", "user@127.0.0.1",
+            "[::1].evil.example", "[::1]evil.example:80", "[evil.example]", "::1", "128.0.0.1", "0.0.0.0", "[::2]:80",
             "192.168.0.1:8080",
         ] {
             assert!(!is_own(foreign), "{foreign}");

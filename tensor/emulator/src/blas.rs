@@ -285,29 +285,8 @@ unsafe extern "C" fn cublasGemmEx(
     // Safety: as the caller promises.
     unsafe {
         cublasGemmStridedBatchedEx(
-            handle,
-            a_operation,
-            b_operation,
-            m,
-            n,
-            k,
-            alpha,
-            a,
-            a_kind,
-            a_leading,
-            0,
-            b,
-            b_kind,
-            b_leading,
-            0,
-            beta,
-            c,
-            c_kind,
-            c_leading,
-            0,
-            1,
-            compute,
-            algorithm,
+            handle, a_operation, b_operation, m, n, k, alpha, a, a_kind, a_leading, 0, b, b_kind, b_leading, 0, beta,
+            c, c_kind, c_leading, 0, 1, compute, algorithm,
         )
     }
 }

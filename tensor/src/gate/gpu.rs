@@ -12,32 +12,26 @@ params! {
 
 /// `silu(gate) * up`; `gate_up` is `(N, 2 I)`, contiguous, the gate first.
 pub(crate) fn silu_mul(gate_up: &Tensor) -> Result<Tensor> {
-    let (gpu, (rows, width)) = (Gpu::of(gate_up)?, gate_up.dims2()?);
-    let out = gpu.empty((rows, width / 2), gate_up.dtype())?;
-    let params = Gate {
-        out: gpu.address(&out)?,
-        gate_up: gpu.address(gate_up)?,
-        slope: 0,
-        width: (width / 2) as u32,
-        padding: 0,
-    };
-    // Safety: `out` is half as wide as `gate_up`.
-    unsafe { gpu.typed("gate", gate_up.dtype(), rows, &params)? };
-    Ok(out)
+    launched(gate_up, None)
 }
 
 /// Gradient by `gate_up`; `slope` is the gradient of the output, contiguous.
 pub(crate) fn silu_mul_slope(gate_up: &Tensor, slope: &Tensor) -> Result<Tensor> {
+    launched(gate_up, Some(slope))
+}
+
+fn launched(gate_up: &Tensor, slope: Option<&Tensor>) -> Result<Tensor> {
     let (gpu, (rows, width)) = (Gpu::of(gate_up)?, gate_up.dims2()?);
-    let out = gpu.empty((rows, width), gate_up.dtype())?;
+    let (kernel, out_width) = if slope.is_some() { ("gate_slope", width) } else { ("gate", width / 2) };
+    let out = gpu.empty((rows, out_width), gate_up.dtype())?;
     let params = Gate {
         out: gpu.address(&out)?,
         gate_up: gpu.address(gate_up)?,
-        slope: gpu.address(slope)?,
+        slope: slope.map_or(Ok(0), |slope| gpu.address(slope))?,
         width: (width / 2) as u32,
         padding: 0,
     };
-    // Safety: `out` is as wide as `gate_up`, and `slope` is half as wide.
-    unsafe { gpu.typed("gate_slope", gate_up.dtype(), rows, &params)? };
+    // Safety: `out` is half as wide as `gate_up`; with a slope it is as wide, and `slope` is half as wide.
+    unsafe { gpu.typed(kernel, gate_up.dtype(), rows, &params)? };
     Ok(out)
 }

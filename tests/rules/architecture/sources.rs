@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::mpsc::{Sender, channel};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
@@ -23,15 +25,33 @@ pub struct Module {
 }
 
 /// The folders of the workspace's packages; that of the program itself is empty.
-fn packages() -> Vec<String> {
+pub fn packages() -> Vec<String> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let manifest: toml::Table = fs::read_to_string(manifest).unwrap().parse().unwrap();
     let members = manifest["workspace"]["members"].as_array().unwrap().iter();
     members.map(|member| member.as_str().unwrap().to_owned()).chain([String::new()]).collect()
 }
 
-/// All modules of the workspace except tests.
-pub fn modules() -> Vec<Module> {
+/// A question about all modules of the workspace, and where its answer goes.
+type Question = (fn(&[Module]) -> Vec<String>, Sender<Vec<String>>);
+
+/// What `ask` says of all modules of the workspace except tests. One thread reads them, once, and answers all questions:
+/// reading takes seconds, and syntax trees stay in the thread that made them.
+pub fn of_modules(ask: fn(&[Module]) -> Vec<String>) -> Vec<String> {
+    static QUESTIONS: LazyLock<Sender<Question>> = LazyLock::new(|| {
+        let (sender, questions) = channel::<Question>();
+        std::thread::spawn(move || {
+            let modules = modules();
+            questions.into_iter().for_each(|(ask, answer)| answer.send(ask(&modules)).unwrap());
+        });
+        sender
+    });
+    let (sender, answer) = channel();
+    QUESTIONS.send((ask, sender)).unwrap();
+    answer.recv().expect("sources are read, and no question panics")
+}
+
+fn modules() -> Vec<Module> {
     let mut modules = Vec::new();
     for package in packages() {
         for start in ["lib.rs", "main.rs"] {

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use super::documents;
+use super::DOCUMENTS;
 use super::markdown::{Block, Document};
 use super::running::{TYPED, bare};
-use super::tree::Tree;
+use super::tree::TREE;
 use crate::assert_none;
 
 /// What other files run or compare: how the command or the block begins, the file, and words of that file.
@@ -157,10 +157,8 @@ fn spaced(text: &str) -> String {
 
 #[test]
 fn every_command_and_block_is_run_or_listed() {
-    let tree = Tree::read();
-    let documents = documents(&tree);
-    assert_none(documents.iter().flat_map(unread).collect());
-    let all: Vec<String> = documents.iter().flat_map(shown).map(|(_, text)| text).collect();
+    assert_none(DOCUMENTS.iter().flat_map(unread).collect());
+    let all: Vec<String> = DOCUMENTS.iter().flat_map(shown).map(|(_, text)| text).collect();
     let is_shown = |start: &str| all.iter().any(|text| text.starts_with(start) || spaced(text).starts_with(start));
     let starts = RUN_BY.iter().map(|(start, ..)| start).chain(NOT_RUN.iter().map(|(start, _)| start));
     assert_none(
@@ -168,8 +166,8 @@ fn every_command_and_block_is_run_or_listed() {
     );
     let mut wrong = Vec::new();
     for (start, file, words) in RUN_BY {
-        let text = fs::read_to_string(tree.root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let blocks = documents.iter().flat_map(|document| &document.blocks);
+        let text = fs::read_to_string(TREE.root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let blocks = DOCUMENTS.iter().flat_map(|document| &document.blocks);
         let rust = blocks.filter(|block| block.language == "rust" && block.text.starts_with(start));
         let lines = rust.flat_map(|block| block.text.lines()).chain([*words]).map(str::trim);
         wrong.extend(lines.filter(|line| !text.contains(line)).map(|line| format!("{start}: not in {file}: {line}")));

@@ -11,33 +11,32 @@ mod tree;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::LazyLock;
 
 use grpo_2048::config::{self, DEFAULT_TOML};
 use toml::Table;
 
 use crate::assert_none;
 use markdown::Document;
-use names::Names;
-use tree::Tree;
+use names::NAMES;
+use tree::TREE;
 
 /// How many invariants the program has.
 const INVARIANTS: usize = 14;
 
 /// The documents that describe the present program. The changelog describes the past, and prompts are texts for models.
-fn documents(tree: &Tree) -> Vec<Document> {
-    let all = tree.files().filter(|path| path.ends_with(".md"));
+static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
+    let all = TREE.files().filter(|path| path.ends_with(".md"));
     let ours = all.filter(|path| *path != "CHANGELOG.md" && !path.starts_with("prompts/"));
-    ours.map(|path| Document::read(tree.root(), path)).collect()
-}
+    ours.map(|path| Document::read(TREE.root(), path)).collect()
+});
 
 #[test]
 fn what_code_spans_name_exists() {
-    let tree = Tree::read();
-    let names = Names::read(&tree);
     let mut wrong = Vec::new();
-    for document in documents(&tree) {
+    for document in &*DOCUMENTS {
         for span in &document.spans {
-            if let Err(why) = names.look_up(&span.text, &document.path) {
+            if let Err(why) = NAMES.look_up(&span.text, &document.path) {
                 wrong.push(format!("{}:{}: `{}`: {why}", document.path, span.line, span.text));
             }
         }
@@ -47,12 +46,10 @@ fn what_code_spans_name_exists() {
 
 #[test]
 fn commands_in_blocks_are_taken() {
-    let tree = Tree::read();
-    let names = Names::read(&tree);
     let mut wrong = Vec::new();
-    for document in documents(&tree) {
+    for document in &*DOCUMENTS {
         for (line, command) in document.commands() {
-            if let Err(why) = names.command_line(&command) {
+            if let Err(why) = NAMES.command_line(&command) {
                 wrong.push(format!("{}:{line}: {command}\n    {why}", document.path));
             }
         }
@@ -64,7 +61,7 @@ fn commands_in_blocks_are_taken() {
 #[test]
 fn the_algorithm_has_every_default() {
     let defaults: Table = DEFAULT_TOML.parse().unwrap();
-    let document = Document::read(Tree::read().root(), "docs/algorithm.md");
+    let document = Document::read(TREE.root(), "docs/algorithm.md");
     let mut wrong = Vec::new();
     let mut told = BTreeSet::new();
     for span in &document.spans {
@@ -86,15 +83,13 @@ fn the_algorithm_has_every_default() {
 /// each.
 #[test]
 fn every_invariant_has_a_test_with_its_number() {
-    let tree = Tree::read();
-    let names = Names::read(&tree);
-    let text = fs::read_to_string(tree.root().join("docs/algorithm.md")).unwrap();
+    let text = fs::read_to_string(TREE.root().join("docs/algorithm.md")).unwrap();
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| I")).collect();
     assert_eq!(rows.len(), INVARIANTS);
     let mut wrong = Vec::new();
     for (number, row) in (1..).zip(rows) {
         let told: BTreeSet<&str> = row.split('`').skip(1).step_by(2).collect();
-        let written = names.items().filter(|name| name.starts_with(&format!("i{number}_"))).collect();
+        let written = NAMES.items().filter(|name| name.starts_with(&format!("i{number}_"))).collect();
         if !row.starts_with(&format!("| I{number} ")) || told.is_empty() || told != written {
             wrong.push(format!("I{number}: the table names {told:?}, the tests are {written:?}"));
         }
@@ -104,12 +99,11 @@ fn every_invariant_has_a_test_with_its_number() {
 
 #[test]
 fn links_lead_somewhere() {
-    let tree = Tree::read();
     let mut wrong = Vec::new();
-    let changelog = Document::read(tree.root(), "CHANGELOG.md");
-    for document in documents(&tree).iter().chain([&changelog]) {
+    let changelog = Document::read(TREE.root(), "CHANGELOG.md");
+    for document in DOCUMENTS.iter().chain([&changelog]) {
         for link in &document.links {
-            if let Err(why) = follow(&link.text, document, &tree) {
+            if let Err(why) = follow(&link.text, document) {
                 wrong.push(format!("{}:{}: ({}): {why}", document.path, link.line, link.text));
             }
         }
@@ -120,12 +114,11 @@ fn links_lead_somewhere() {
 /// A document that no page leads to is found by nobody, and `make site` refuses it.
 #[test]
 fn every_document_is_in_the_table_of_the_readme_and_on_the_site() {
-    let tree = Tree::read();
-    let site = fs::read_to_string(tree.root().join("scripts/site.py")).unwrap();
-    let readme = fs::read_to_string(tree.root().join("README.md")).unwrap();
+    let site = fs::read_to_string(TREE.root().join("scripts/site.py")).unwrap();
+    let readme = fs::read_to_string(TREE.root().join("README.md")).unwrap();
     let table = readme.split("## Where to read on").nth(1).unwrap().split("## ").next().unwrap();
     let mut wrong = Vec::new();
-    for path in tree.files().filter(|path| path.starts_with("docs/") && path.ends_with(".md")) {
+    for path in TREE.files().filter(|path| path.starts_with("docs/") && path.ends_with(".md")) {
         let places = [
             ("scripts/site.py", site.contains(&format!("\"{path}\""))),
             ("README.md", table.contains(&format!("({path})"))),
@@ -136,48 +129,34 @@ fn every_document_is_in_the_table_of_the_readme_and_on_the_site() {
 }
 
 /// Checks a link to a file of the repository and to a heading in it.
-fn follow(link: &str, from: &Document, tree: &Tree) -> Result<(), String> {
+fn follow(link: &str, from: &Document) -> Result<(), String> {
     if link.starts_with("https://") {
         return Ok(());
     }
     let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
     let path = if file.is_empty() { from.path.clone() } else { tree::join(&from.path, file) };
-    if !tree.has(&path) {
+    if !TREE.has(&path) {
         return Err(format!("no {path}"));
     }
     let Some(anchor) = anchor else { return Ok(()) };
-    let headings = Document::read(tree.root(), &path).anchors;
+    let headings = Document::read(TREE.root(), &path).anchors;
     if headings.iter().any(|heading| heading == anchor) { Ok(()) } else { Err(format!("{path} has only {headings:?}")) }
 }
 
 /// The tests above are meaningful only if their look-ups can fail.
 #[test]
 fn what_does_not_exist_is_found() {
-    let tree = Tree::read();
-    let names = Names::read(&tree);
     let unknown = [
-        "train.resample_tied",
-        "grpo.beta = many",
-        "tests/gpu.rs",
-        "src/nowhere/*.rs",
-        "nowhere.rs",
-        "no-such-folder/",
-        "--no-such-flag",
-        "train --no-such-flag",
-        "grpo-2048 trian",
-        "make nothing",
-        "game/mean_scores",
-        "grpo::clipped_surrogat",
-        "Session::no_such_call",
-        "no_test_has_a_name_like_this",
-        "[grpoo]",
+        "train.resample_tied", "grpo.beta = many", "tests/gpu.rs", "src/nowhere/*.rs", "nowhere.rs", "no-such-folder/",
+        "--no-such-flag", "train --no-such-flag", "grpo-2048 trian", "make nothing", "game/mean_scores",
+        "grpo::clipped_surrogat", "Session::no_such_call", "no_test_has_a_name_like_this", "[grpoo]",
         "GRPO_2048_NOTHING",
     ];
     for span in unknown {
-        assert!(names.look_up(span, "docs/faq.md").is_err(), "`{span}` passes");
+        assert!(NAMES.look_up(span, "docs/faq.md").is_err(), "`{span}` passes");
     }
     let page = Document::parse("docs/faq.md", "# One thing\n\n[a](#one-thing) [b](#another) [c](nowhere.md)\n");
-    let followed: Vec<bool> = page.links.iter().map(|link| follow(&link.text, &page, &tree).is_ok()).collect();
+    let followed: Vec<bool> = page.links.iter().map(|link| follow(&link.text, &page).is_ok()).collect();
     // The first heading is searched in the file, which does not have it.
     assert_eq!(followed, [false, false, false]);
     assert_eq!(page.anchors, ["one-thing"]);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::LazyLock;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -9,7 +10,7 @@ use grpo_2048::config::{self, Layers};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
 
-use super::tree::Tree;
+use super::tree::{TREE, Tree};
 
 /// Folders of sources whose modules documents know by their names.
 const MODULES: &[&str] = &["src", "crates/base/src", "crates/check/src", "crates/learn/src", "crates/verify/src"];
@@ -38,23 +39,10 @@ const BROUGHT: &[&str] =
 
 /// Flags of other programs, except those of TRL, which this program knows.
 const FOREIGN_FLAGS: &[&str] = &[
-    "--stub-wasi",
-    "--logdir",
-    "--sync-tensorboard",
-    // Flags of MPI launchers.
-    "--allow-run-as-root",
-    "--bind-to",
-    "--kill-on-bad-exit",
-    "--mca",
-    "--mpi",
-    "--oversubscribe",
+    "--stub-wasi", "--logdir", "--sync-tensorboard", // Flags of MPI launchers.
+    "--allow-run-as-root", "--bind-to", "--kill-on-bad-exit", "--mca", "--mpi", "--oversubscribe",
     // Flags of `vllm serve`.
-    "--api-server-count",
-    "--enable-scale-out",
-    "--logprobs-mode",
-    "--max-lora-rank",
-    "--max-loras",
-    "--max-model-len",
+    "--api-server-count", "--enable-scale-out", "--logprobs-mode", "--max-lora-rank", "--max-loras", "--max-model-len",
 ];
 
 /// Paths of items in libraries.
@@ -63,8 +51,11 @@ const FOREIGN_ITEMS: &[&str] = &["Inlining::Yes"];
 /// Tables of `env.toml` and of files of other programs.
 const FOREIGN_TABLES: &[&str] = &["example", "run", "workspace.lints"];
 
-pub struct Names<'a> {
-    tree: &'a Tree,
+/// The names of this tree; to read all sources takes seconds.
+pub static NAMES: LazyLock<Names> = LazyLock::new(|| Names::read(&TREE));
+
+pub struct Names {
+    tree: &'static Tree,
     program: Command,
     settings: BTreeSet<String>,
     sections: BTreeSet<String>,
@@ -79,8 +70,8 @@ pub struct Names<'a> {
     variables: BTreeSet<String>,
 }
 
-impl<'a> Names<'a> {
-    pub fn read(tree: &'a Tree) -> Self {
+impl Names {
+    fn read(tree: &'static Tree) -> Self {
         let settings: BTreeSet<String> = config::keys().into_iter().collect();
         let sections = settings.iter().filter_map(|key| Some(key.split_once('.')?.0.to_owned())).collect();
         let mut program = grpo_2048::cli::command();

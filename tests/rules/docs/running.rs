@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use super::documents;
+use super::DOCUMENTS;
 use super::markdown::Document;
-use super::tree::Tree;
+use super::tree::TREE;
 use crate::{assert_none, chat_model};
 
 /// Flags that make a step of minutes one of a second.
@@ -141,11 +141,9 @@ pub fn bare(line: &str) -> String {
 
 #[test]
 fn commands_of_the_documents_do_what_they_should() {
-    let tree = Tree::read();
-    let documents = documents(&tree);
-    let said: Vec<String> = documents.iter().flat_map(Document::commands).map(|(_, line)| bare(&line)).collect();
+    let said: Vec<String> = DOCUMENTS.iter().flat_map(Document::commands).map(|(_, line)| bare(&line)).collect();
     let place = tempfile::tempdir().unwrap();
-    furnish(place.path(), &tree, &documents);
+    furnish(place.path());
     let (mut session, mut wrong) = (String::new(), Vec::new());
     for typed in TYPED {
         assert!(said.iter().any(|line| line == typed.said), "no document says to type: {}", typed.said);
@@ -166,12 +164,12 @@ fn commands_of_the_documents_do_what_they_should() {
     settings.bind(|| insta::assert_snapshot!("session", session));
     let lines = fs::read_to_string(place.path().join("mine/tasks.jsonl")).unwrap().lines().count();
     assert_eq!(lines, 10, "`tasks new` writes ten tasks");
-    every_file_of_a_run_is_told(place.path(), &documents);
+    every_file_of_a_run_is_told(place.path());
 }
 
 /// The first block of a language in a document.
-fn block<'a>(documents: &'a [Document], path: &str, language: &str) -> &'a str {
-    let page = documents.iter().find(|document| document.path == path).unwrap_or_else(|| panic!("no {path}"));
+fn block(path: &str, language: &str) -> &'static str {
+    let page = DOCUMENTS.iter().find(|document| document.path == path).unwrap_or_else(|| panic!("no {path}"));
     &page.blocks.iter().find(|block| block.language == language).unwrap_or_else(|| panic!("{path}: no {language}")).text
 }
 
@@ -190,7 +188,7 @@ fn verdicts(place: &Path, task: &serde_json::Value, completions: &[&str]) -> Vec
 #[test]
 fn the_checker_of_the_documents_tells_right_from_wrong() {
     let place = tempfile::tempdir().unwrap();
-    let checker = block(&documents(&Tree::read()), "docs/tasks.md", "python").to_owned();
+    let checker = block("docs/tasks.md", "python");
     let task = serde_json::json!({"id": "codec", "prompt": "Write `encode(text)` and `decode(packed)`.", "entry_point": "encode",
         "checker": checker});
     let decode = "def decode(packed):\n    if packed is None:\n        raise TypeError\n    return packed\n";
@@ -204,8 +202,8 @@ fn the_checker_of_the_documents_tells_right_from_wrong() {
 #[test]
 fn the_task_of_the_skill_is_one() {
     let place = tempfile::tempdir().unwrap();
-    let text = block(&documents(&Tree::read()), "skills/grpo-2048-tasks/SKILL.md", "json").to_owned();
-    let task: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let text = block("skills/grpo-2048-tasks/SKILL.md", "json");
+    let task: serde_json::Value = serde_json::from_str(text).unwrap();
     let reference = task["reference"].as_str().unwrap();
     assert_eq!(
         verdicts(place.path(), &task, &[reference, "def runs(xs):\n    return 1"]),
@@ -216,11 +214,10 @@ fn the_task_of_the_skill_is_one() {
 /// docs/results.md shows a program that a run wrote, and what it makes over so many boards.
 fn the_program_makes_what_the_results_say(boards: usize) {
     let place = tempfile::tempdir().unwrap();
-    let tree = Tree::read();
-    fs::write(place.path().join("best.py"), block(&documents(&tree), "docs/results.md", "python")).unwrap();
+    fs::write(place.path().join("best.py"), block("docs/results.md", "python")).unwrap();
     let output = shell(place.path(), &format!("grpo-2048 score best.py --games {boards} --seed 2048 --json"));
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let page = fs::read_to_string(tree.root().join("docs/results.md")).unwrap();
+    let page = fs::read_to_string(TREE.root().join("docs/results.md")).unwrap();
     let before = page.split_once(&format!(" points a game over {boards} boards")).expect("a figure").0;
     let told = before.rsplit(char::is_whitespace).next().unwrap();
     assert_eq!(told.replace(',', ""), format!("{:.0}", said["mean_score"].as_f64().unwrap()));
@@ -248,8 +245,8 @@ fn shell(place: &Path, line: &str) -> Output {
 
 /// docs/runs.md lists a run's files. The run of this session has the listed ones, but for those of games that were played
 /// well, of differences and of GPUs, and no other.
-fn every_file_of_a_run_is_told(place: &Path, documents: &[Document]) {
-    let page = documents.iter().find(|document| document.path == "docs/runs.md").unwrap();
+fn every_file_of_a_run_is_told(place: &Path) {
+    let page = DOCUMENTS.iter().find(|document| document.path == "docs/runs.md").unwrap();
     let listing = page.blocks.iter().find(|block| block.text.starts_with("runs/train-001/")).expect("a listing");
     let entries = listing.text.lines().filter_map(|line| line.strip_prefix("  "));
     let entries = entries.filter(|line| !line.starts_with(' ')).map(|line| line.split("  ").next().unwrap());
@@ -278,9 +275,9 @@ fn without_seconds(said: &str) -> String {
 }
 
 /// The files of a reader: the examples of the repository, tasks and a checker that documents show, and the reader's own.
-fn furnish(place: &Path, tree: &Tree, documents: &[Document]) {
+fn furnish(place: &Path) {
     let write = |name: &str, text: &str| fs::write(place.join(name), text).unwrap();
-    let copy = |from: &str, to: &str| fs::copy(tree.root().join(from), place.join(to)).unwrap();
+    let copy = |from: &str, to: &str| fs::copy(TREE.root().join(from), place.join(to)).unwrap();
     fs::create_dir_all(place.join("examples/tasks")).unwrap();
     fs::create_dir_all(place.join("examples/bin_packing")).unwrap();
     for file in ["evaluator.py", "initial_program.py"] {
@@ -295,7 +292,7 @@ fn furnish(place: &Path, tree: &Tree, documents: &[Document]) {
     write("theirs.py", "def strategy(board):\n    return \"W\"\n");
     write("solution.py", "def middle(values):\n    return sorted(values)[len(values) // 2]\n");
     write("completions.jsonl", "{\"id\": \"add\", \"completion\": \"def add(a, b): return a + b\"}\n");
-    write("tasks.jsonl", block(documents, "docs/tasks.md", "jsonl"));
+    write("tasks.jsonl", block("docs/tasks.md", "jsonl"));
     let row = r#"{"task_id": 1, "text": "Write a function to add two numbers.", "code": "def add(a, b):\n    return a + b",
         "test_list": ["assert add(1, 2) == 3", "assert add(5, 7) == 12"], "test_setup_code": ""}"#;
     write("mbpp.jsonl", &format!("{}\n", row.replace('\n', " ")));

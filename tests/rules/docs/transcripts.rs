@@ -7,7 +7,7 @@ use std::path::Path;
 use assert_cmd::cargo::cargo_bin_cmd;
 
 use super::markdown::Document;
-use super::tree::Tree;
+use super::tree::TREE;
 use crate::assert_none;
 
 /// A command with the lines that a document shows below it.
@@ -70,13 +70,12 @@ fn type_session(session: &[Shown], place: &Path) -> Vec<String> {
 
 #[test]
 fn transcripts_show_what_their_commands_print() {
-    let tree = Tree::read();
     let (mut wrong, mut typed) = (Vec::new(), 0);
-    for document in super::documents(&tree) {
-        for session in transcripts(&document) {
+    for document in &*super::DOCUMENTS {
+        for session in transcripts(document) {
             let place = tempfile::tempdir().unwrap();
             for folder in ["examples", "models"] {
-                std::os::unix::fs::symlink(tree.root().join(folder), place.path().join(folder)).unwrap();
+                std::os::unix::fs::symlink(TREE.root().join(folder), place.path().join(folder)).unwrap();
             }
             typed += session.iter().filter(|shown| shown.command.starts_with("grpo-2048")).count();
             wrong.extend(

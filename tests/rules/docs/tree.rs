@@ -2,21 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use glob::Pattern;
 use walkdir::WalkDir;
 
 /// Folders of git, of builds and of runs.
 const NOT_OURS: &[&str] = &[
-    ".git",
-    "target",
-    "runs",
-    "python/data",
-    "fuzz/target",
-    "fuzz/corpus",
-    "fuzz/artifacts",
-    "tensor/emulator/target",
+    ".git", "target", "runs", "python/data", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "tensor/emulator/target",
 ];
+
+/// The files as they are when the tests begin.
+pub static TREE: LazyLock<Tree> = LazyLock::new(Tree::read);
 
 pub struct Tree {
     files: BTreeSet<String>,
@@ -24,7 +21,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    pub fn read() -> Self {
+    fn read() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let (mut files, mut directories) = (BTreeSet::new(), BTreeSet::new());
         let relative = |path: &Path| path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
