@@ -102,7 +102,7 @@ pub(crate) struct SnapshotLayer {
     pub attended_norm: Option<Tensor>,
     pub inner_norm: Tensor,
     pub blocks: Vec<SnapshotBlock>,
-    pub router: Option<Router>,
+    pub router: Option<SnapshotRouter>,
     pub fed_norm: Option<Tensor>,
 }
 
@@ -110,6 +110,34 @@ pub(crate) struct SnapshotLayer {
 pub(crate) struct SnapshotBlock {
     pub gate_up: Projection,
     pub down: Projection,
+}
+
+/// A router whose weight is a projection like all others, because a general product rounds a token's logits differently
+/// with few tokens beside it than with many: where rows are fed alone, a token's experts must not depend on other rows.
+#[derive(Debug)]
+pub(crate) struct SnapshotRouter {
+    /// How the blocks are chosen and mixed; its weight is not read.
+    router: Router,
+    /// Gives the blocks' logits, in f32 in every precision.
+    logits: Projection,
+}
+
+impl SnapshotRouter {
+    fn new(router: &Router) -> candle_core::Result<Self> {
+        let weight = router.weight.detach();
+        let map = Linear { weight: weight.clone().into(), bias: None, lora: None };
+        let logits = Projection::new(&[&map], Precision::F32)?;
+        Ok(SnapshotRouter { router: Router { weight, ..router.clone() }, logits })
+    }
+
+    /// [`Router::mix`] by the weight at the time of the snapshot.
+    pub(crate) fn mix(
+        &self,
+        x: &Tensor,
+        expert: impl Fn(usize, &Tensor) -> candle_core::Result<Tensor>,
+    ) -> candle_core::Result<Tensor> {
+        self.router.mix_by(&self.logits.forward(&x.to_dtype(DType::F32)?)?, x, expert)
+    }
 }
 
 /// A copy of the weights for sampling: detached, with adapters merged where the format allows, in the layout that
@@ -143,7 +171,7 @@ impl Snapshot {
                 attended_norm: attention.attended_norm.as_ref().map(factors).transpose()?,
                 inner_norm: factors(&feed_forward.inner_norm)?,
                 blocks: feed_forward.blocks.iter().map(block).collect::<candle_core::Result<_>>()?,
-                router: feed_forward.router.as_ref().map(Router::copied).transpose()?,
+                router: feed_forward.router.as_ref().map(SnapshotRouter::new).transpose()?,
                 fed_norm: feed_forward.fed_norm.as_ref().map(factors).transpose()?,
             })
         });

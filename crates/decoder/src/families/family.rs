@@ -25,16 +25,10 @@ pub enum ModelType {
 
 impl ModelType {
     /// All supported families.
-    pub const ALL: &[ModelType] = &[
-        ModelType::Llama,
-        ModelType::Mistral,
-        ModelType::Qwen2,
-        ModelType::Qwen3,
-        ModelType::Qwen3Moe,
-        ModelType::Phi3,
-        ModelType::Gemma2,
-        ModelType::Gemma3,
-    ];
+    pub const ALL: &[ModelType] = {
+        use ModelType::*;
+        &[Llama, Mistral, Qwen2, Qwen3, Qwen3Moe, Phi3, Gemma2, Gemma3]
+    };
 
     /// The value of `model_type` in `config.json`, the class of transformers that computes the family, and the models that
     /// people know it by.

@@ -21,19 +21,24 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// A copy that no update changes.
-    pub fn copied(&self) -> Result<Self> {
-        Ok(Router { weight: self.weight.detach().copy()?, ..self.clone() })
-    }
-
     /// Mixes the results of `expert(index, rows of x)`.
     ///
     /// * `x`: `(N, hidden_size)`, like the result.
     pub fn mix(&self, x: &Tensor, expert: impl Fn(usize, &Tensor) -> Result<Tensor>) -> Result<Tensor> {
-        let (count, width) = x.dims2()?;
         let logits = kernels::linear(&x.to_dtype(DType::F32)?, &self.weight.to_dtype(DType::F32)?)?;
+        self.mix_by(&logits, x, expert)
+    }
+
+    /// The same by the blocks' logits, `(N, experts)` in f32, however they were computed.
+    pub fn mix_by(
+        &self,
+        logits: &Tensor,
+        x: &Tensor,
+        expert: impl Fn(usize, &Tensor) -> Result<Tensor>,
+    ) -> Result<Tensor> {
+        let (count, width) = x.dims2()?;
         // Candle's faster softmax has no backward pass.
-        let shares = candle_nn::ops::softmax(&logits, D::Minus1)?;
+        let shares = candle_nn::ops::softmax(logits, D::Minus1)?;
         let mut routes = Routes::new(&shares.detach().to_vec2()?, self.per_token);
         if self.weight.track_op() {
             // Every trained variable must receive a gradient, so a block that no token has chosen computes one token,
