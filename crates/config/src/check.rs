@@ -189,6 +189,7 @@ fn elites(grpo: &GrpoConfig) -> Result<(), ConfigError> {
     within("grpo.elite_coef", grpo.elite_coef, 0.0..=3.0, "expected 0 to 3; 0 imitates none")?;
     held("grpo.elites_per_step", grpo.elites_per_step, 1)?;
     held("grpo.elites_kept", grpo.elites_kept, 1)?;
+    not_negative("grpo.elite_free_nats", grpo.elite_free_nats)?;
     not_negative("grpo.elite_prior", grpo.elite_prior)
 }
 

@@ -63,6 +63,9 @@ pub struct GrpoConfig {
     pub entropy_coef_max: f64,
     /// Weight of the mean negative log-likelihood of elites, the best distinct programs so far; 0 imitates none.
     pub elite_coef: f64,
+    /// Tokens of elites whose negative log-likelihood is at most so many nats are not imitated, so that what the policy may write
+    /// instead keeps a share: at 0.7, about half. 0 imitates all.
+    pub elite_free_nats: f64,
     /// First step that imitates elites.
     pub elite_from_step: usize,
     /// Number of elites that a step imitates, drawn from those that are expected to earn more than the newest completions.

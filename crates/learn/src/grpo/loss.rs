@@ -46,6 +46,8 @@ pub struct Surrogate {
 }
 
 /// The loss of these tokens, a scalar, and the [`cut`](Surrogate::cut) of each token.
+///
+/// Source of the likelihood that is not raised further: free bits, Kingma et al. 2016 (1606.04934), by token.
 pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
     let Surrogate { mut loss, cut } = surrogate(tokens, config)?;
     for factor in [&tokens.kept, &tokens.correction].into_iter().flatten() {
@@ -64,7 +66,12 @@ pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
         loss = (loss - (bonus * weight)?)?;
     }
     if let Some(imitation) = &tokens.imitation {
-        loss = (loss - (&tokens.logp * imitation)?)?;
+        let wanted = (&tokens.logp * imitation)?;
+        let wanted = match config.elite_free_nats {
+            0.0 => wanted,
+            free => (wanted * tokens.logp.detach().lt(-free)?.to_dtype(tokens.logp.dtype())?)?,
+        };
+        loss = (loss - wanted)?;
     }
     Ok((loss.sum_all()?, cut))
 }

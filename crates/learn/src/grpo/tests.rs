@@ -386,6 +386,32 @@ fn demonstrations_add_their_mean_negative_log_likelihood_and_nothing_else() {
 }
 
 #[test]
+fn tokens_of_demonstrations_that_are_likely_enough_are_not_imitated() {
+    let policy = tiny_policy();
+    let sampled = Sampled::new(&policy, rollout_config(4, 12));
+    let demonstration = Demonstration { prompt: &sampled.prompts[1].ids, completion: &[5, 6, 7, 1] };
+    let logp = score_for_tests(&policy, demonstration.prompt, demonstration.completion).unwrap();
+    let mut nats: Vec<f64> = logp.to_vec1::<f32>().unwrap().iter().map(|logp| f64::from(-logp)).collect();
+    nats.sort_by(f64::total_cmp);
+    // Between the second and the third: two of the four are imitated.
+    let elite_free_nats = (nats[1] + nats[2]) / 2.0;
+    let imitated = (nats[2] + nats[3]) / 4.0;
+    let loss_of = |config: &GrpoConfig| {
+        let batch = sampled.batch(config);
+        let bare = loss_and_gradients(&policy, &batch).0;
+        let (loss, gradients) =
+            loss_and_gradients(&policy, &sampled.batch(config).with_demonstrations(&[demonstration], 0.3));
+        (loss - bare, gradients)
+    };
+    let (added, with) = loss_of(&GrpoConfig { elite_free_nats, ..config() });
+    assert!((added - 0.3 * imitated).abs() < 1e-5, "{added} is not {}", 0.3 * imitated);
+    // Where all are likely enough, nothing is.
+    let (added, without) = loss_of(&GrpoConfig { elite_free_nats: nats[3] + 1.0, ..config() });
+    assert_eq!(added, 0.0);
+    assert!(with.iter().any(|(name, with)| with != &without[name]));
+}
+
+#[test]
 fn demonstrations_alone_move_nothing() {
     let policy = tiny_policy();
     let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
