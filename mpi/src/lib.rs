@@ -7,6 +7,7 @@
 //! MPI 5.0, chapter 20, in the standard ABI.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,9 +29,14 @@ pub enum MpiError {
     },
     /// There are more elements than a collective can send.
     #[error(
-        "{bytes} bytes are more than processes can exchange at once; expected at most 2 GiB: lower grpo.micro_batch"
+        "{count} {unit} are more than processes can exchange at once; expected at most {most}: lower grpo.micro_batch",
+        most = c_int::MAX
     )]
-    TooLong { bytes: usize },
+    TooLong {
+        count: usize,
+        /// What is counted.
+        unit: &'static str,
+    },
 }
 
 /// A communicator, datatype, operation or request. It is a pointer or an `int`, depending on the implementation.
@@ -67,6 +73,8 @@ type Reduce = unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Ha
 
 /// The maximum length of the text of `MPI_Get_library_version`, in any implementation, in bytes.
 const LONGEST_VERSION: usize = 8192;
+/// What most messages are counted in.
+const BYTES: &str = "bytes";
 /// The address of empty buffers.
 static NOTHING: u8 = 0;
 /// For this time a process that waits yields its core between checks of a request.
@@ -151,7 +159,7 @@ impl Names {
             let [byte, float] = [symbol(library, "ompi_mpi_byte")?, symbol(library, "ompi_mpi_float")?];
             return Ok(Names { world, byte, float, sum: symbol(library, "ompi_mpi_op_sum")?, serialized: 2 });
         }
-        Ok(match file.contains("mpi_abi") {
+        Ok(match is_of_standard_abi(file) {
             true => Names { world: 0x101, byte: 0x247, float: 0x210, sum: 0x21, serialized: 2048 },
             false => {
                 let [byte, float] = [0x4c00_010d, 0x4c00_040a];
@@ -211,7 +219,7 @@ impl Mpi {
     /// Gathers the bytes of all processes, in the order of the ranks. Rank r has `lengths[r]` bytes.
     pub fn gather(&self, mine: &[u8], lengths: &[usize]) -> Result<Vec<u8>, MpiError> {
         let (counts, starts) = places(lengths)?;
-        let own = count(mine.len())?;
+        let own = count(mine.len(), BYTES)?;
         let mut all = room(lengths);
         let mut request: Handle = 0;
         let _turn = self.turn.lock();
@@ -249,7 +257,7 @@ impl Mpi {
     /// The sum of the vectors of all processes, of equal length, added in an order that the library chooses. By the
     /// standard all processes receive identical results (MPI 3.0, section 5.9.6).
     pub fn sum(&self, mine: &[f32]) -> Result<Vec<f32>, MpiError> {
-        let own = count(mine.len())?;
+        let own = count(mine.len(), "numbers")?;
         let mut all = vec![0.0_f32; mine.len()];
         let mut request: Handle = 0;
         let _turn = self.turn.lock();
@@ -327,13 +335,44 @@ fn places(lengths: &[usize]) -> Result<(Vec<c_int>, Vec<c_int>), MpiError> {
     let mut at = 0;
     let mut starts = Vec::with_capacity(lengths.len());
     for length in lengths {
-        starts.push(count(at)?);
+        starts.push(count(at, BYTES)?);
         at += length;
     }
-    count(at)?;
-    Ok((lengths.iter().map(|length| count(*length)).collect::<Result<_, _>>()?, starts))
+    count(at, BYTES)?;
+    Ok((lengths.iter().map(|length| count(*length, BYTES)).collect::<Result<_, _>>()?, starts))
 }
 
-fn count(bytes: usize) -> Result<c_int, MpiError> {
-    c_int::try_from(bytes).map_err(|_| MpiError::TooLong { bytes })
+/// A count as the library takes it, of elements that are called `unit`.
+fn count(elements: usize, unit: &'static str) -> Result<c_int, MpiError> {
+    c_int::try_from(elements).map_err(|_| MpiError::TooLong { count: elements, unit })
+}
+
+/// Whether the file of a library is called as the standard ABI calls it. Folders of its path may have any name.
+fn is_of_standard_abi(file: &str) -> bool {
+    Path::new(file).file_name().is_some_and(|name| name.to_string_lossy().contains("mpi_abi"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_counted_in_what_was_to_be_sent() {
+        let most = c_int::MAX as usize;
+        assert_eq!(count(most, "numbers").unwrap(), c_int::MAX);
+        let told = count(most + 1, "numbers").unwrap_err().to_string();
+        assert!(told.starts_with("2147483648 numbers are more") && told.contains("at most 2147483647:"), "{told}");
+        let told = places(&[most, 1]).unwrap_err().to_string();
+        assert!(told.starts_with("2147483648 bytes are more"), "{told}");
+    }
+
+    #[test]
+    fn the_standard_abi_is_known_by_the_file_and_not_by_its_folder() {
+        for file in ["libmpi_abi.so.0", "/opt/mpich/lib/libmpi_abi.so.0.0.1"] {
+            assert!(is_of_standard_abi(file), "{file}");
+        }
+        for file in ["libmpi.so.12", "/opt/mpich-mpi_abi/lib/libmpi.so.12"] {
+            assert!(!is_of_standard_abi(file), "{file}");
+        }
+    }
 }

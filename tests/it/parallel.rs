@@ -405,6 +405,20 @@ fn processes_that_are_not_alike_do_not_start_together() {
 }
 
 #[test]
+fn a_mistake_of_all_processes_is_told_by_the_first_one() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers("a_mistake_of_all_processes_is_told_by_the_first_one") {
+        let dir = root.path().join(launcher.0);
+        let child = launcher.train(3, &dir, &["--env", "missing.jsonl"]).spawn().unwrap();
+        let output = ended(child, PATIENCE);
+        let words = told(&output);
+        assert!(output.status.code() == Some(2) && !dir.exists(), "{}: {words}", launcher.0);
+        assert_eq!(words.matches("error: --env missing.jsonl: ").count(), 1, "{}: {words}", launcher.0);
+        assert!(words.contains("rank 0 of 3:"), "{}: {words}", launcher.0);
+    }
+}
+
+#[test]
 fn a_library_that_does_not_belong_to_the_launcher_is_refused() {
     let root = tempfile::tempdir().unwrap();
     for launcher in launchers("a_library_that_does_not_belong_to_the_launcher_is_refused") {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
 
 use super::machine::processor_features;
 use crate::cli::said::{CliError, output};
@@ -15,6 +17,10 @@ use crate::train::run_dir;
 /// Settings in which processes may differ: they suit the machine, and change no result.
 const OF_THE_MACHINE: &[&str] =
     &["arena.parallel_rewards", "model.device", "train.memory_mib", "train.gpu_memory_fraction", "train.preflight"];
+
+/// For how long a process keeps a mistake of the user to itself. The first one most likely has the same one, tells it, and ends
+/// all of them meanwhile.
+const FIRST_TELLS: Duration = Duration::from_secs(3);
 
 /// The value of an environment variable.
 pub fn environment(name: &str) -> Option<String> {
@@ -34,6 +40,9 @@ pub fn with_peers(
     let done = watched.and_then(|()| work(&peers, &console, &begun));
     match &done {
         Err(error @ (CliError::User { .. } | CliError::Run(_))) if !peers.all_know() => {
+            if !peers.leads() && matches!(error, CliError::User { .. }) {
+                thread::sleep(FIRST_TELLS);
+            }
             output::complain(&format!("rank {} of {}:\n", peers.rank(), peers.size()));
             error.report();
             peers.abort(error.code());

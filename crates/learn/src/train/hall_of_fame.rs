@@ -142,7 +142,9 @@ impl HallOfFame {
         let of = |member: &Member| (member.held_out_mean_score, member.is_known(), member.mean_score);
         self.members.sort_by(|a, b| {
             let ((settled, known, score), (than_settled, than_known, than)) = (of(b), of(a));
-            let by_settled = settled.unwrap_or(-1.0).total_cmp(&than_settled.unwrap_or(-1.0));
+            // Scores of a game of one's own may be below zero.
+            let mean = |settled: Option<f64>| settled.unwrap_or(f64::NEG_INFINITY);
+            let by_settled = mean(settled).total_cmp(&mean(than_settled));
             by_settled.then(known.cmp(&than_known)).then(score.total_cmp(&than))
         });
         self.members.truncate(SIZE);
@@ -290,13 +292,18 @@ mod tests {
     #[test]
     fn without_held_out_games_several_training_games_outrank_a_lucky_one() {
         let known = |name: &str, mean_score, games| Member { games: Some(games), ..member(name, mean_score) };
-        let settled = Member { held_out_mean_score: Some(100.0), ..member("settled", 10.0) };
-        let members =
-            vec![known("lucky", 9000.0, 1), known("steady", 5000.0, 6), known("steadier", 5500.0, 4), settled];
+        let settled = |name: &str, mean_score| Member { held_out_mean_score: Some(mean_score), ..member(name, 10.0) };
+        let members = vec![
+            known("lucky", 9000.0, 1),
+            settled("in debt", -50.0),
+            known("steady", 5000.0, 6),
+            known("steadier", 5500.0, 4),
+            settled("settled", 100.0),
+        ];
         let mut hall = HallOfFame { members };
         hall.rank();
         let names: Vec<&str> = hall.members().iter().map(|member| member.program.as_str()).collect();
-        assert_eq!(names, ["settled", "steadier", "steady", "lucky"]);
+        assert_eq!(names, ["settled", "in debt", "steadier", "steady", "lucky"]);
     }
 
     #[test]

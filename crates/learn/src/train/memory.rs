@@ -267,7 +267,9 @@ impl<'a> Workload<'a> {
         let by_tensors = !self.shape.has_plain_scores(self.width());
         let capped = if self.shape.final_logit_softcapping.is_some() { COPIES } else { 1 };
         let (copies, passing) = match self.kernels {
-            Kernels::Fused => (capped, if by_tensors { F32 * COPIES * attention } else { 0 }),
+            Kernels::Fused => {
+                (capped, F32 * self.dropped(widened).max(if by_tensors { COPIES * attention } else { 0 }))
+            }
             Kernels::ByTensors => (COPIES, F32 * (COPIES * attention).max(widened)),
             Kernels::OnGpu => {
                 let passing = self.passing_on_gpu(tokens, attention).max(self.dropped(widened));
@@ -302,7 +304,7 @@ impl<'a> Workload<'a> {
         (2 * scores + 2 * tokens * heads * shape.head_dim as u64).max(2 * tokens * shape.hidden_size as u64)
     }
 
-    /// Number of f32 numbers that dropout in front of an adapter needs.
+    /// Number of f32 numbers that dropout in front of an adapter needs: with it maps are computed by tensors everywhere.
     fn dropped(&self, widened: u64) -> u64 {
         if self.config.model.lora_dropout > 0.0 { widened } else { 0 }
     }

@@ -337,13 +337,13 @@ impl Run<'_> {
         state.hall_of_fame.readmit(dir.path());
         // The games of a step that was sampled ahead are cancelled. Its completions are in the checkpoint.
         drop(ahead);
-        match self.arena.environment().has_tests() {
-            true => {}
-            false if interrupted || !self.config.train.settle => {
-                state.hall_of_fame.nominate(&state.elites);
-                state.hall_of_fame.rank();
-            }
-            false => self.settle(&held_out, &mut state, observer)?,
+        let has_tests = self.arena.environment().has_tests();
+        let settles = !interrupted && self.config.train.settle && !has_tests;
+        let settled = settles && self.settle(&held_out, &mut state, observer)?;
+        let interrupted = interrupted || (settles && !settled);
+        if !settled && !has_tests {
+            state.hall_of_fame.nominate(&state.elites);
+            state.hall_of_fame.rank();
         }
         let members = state.hall_of_fame.members().to_vec();
         let text = serde_json::to_vec_pretty(&members).expect("members are JSON");

@@ -134,6 +134,8 @@ impl RunDir {
     /// renamed: `checkpoint-7` becomes `checkpoint-7.damaged`.
     pub fn reopen(path: &Path, config: &Config) -> Result<Reopened, RunDirError> {
         RunDir::check_settings(path, config)?;
+        // Locked before anything is read: another process may write a checkpoint, or remove one, while digests are checked.
+        let dir = RunDir::lock(path.to_owned())?;
         let (good, damaged) = newest_good(path);
         let mut notices: Vec<String> =
             damaged.iter().map(|(path, reason)| format!("{}: {reason}", path.display())).collect();
@@ -143,7 +145,6 @@ impl RunDir {
                 false => RunDirError::Damaged { path: path.to_owned(), damaged: notices },
             });
         };
-        let dir = RunDir::lock(path.to_owned())?;
         dir.sweep()?;
         for (path, _) in &damaged {
             let aside = path.with_extension("damaged");

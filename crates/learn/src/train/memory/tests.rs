@@ -204,6 +204,18 @@ fn a_gpu_holds_scores_a_block_at_a_time_and_logits_once() {
 }
 
 #[test]
+fn dropout_in_front_of_adapters_is_counted_on_a_processor_too() {
+    let (shape, config) = (smollm2(), config(16));
+    let update = |config: &Config| {
+        let division = Division { logit_bytes: 1, ..Division::from(&config.grpo) };
+        MemoryPlan::of(&workload(&shape, config, 1), division).update()
+    };
+    let model = crate::config::ModelConfig { lora_dropout: 0.1, ..config.model.clone() };
+    // 12 sequences of 426 tokens; the widest results of a layer have more numbers than the logits of 64 tokens.
+    assert!(update(&Config { model, ..config.clone() }) > update(&config) + 4 * 12 * 426 * 1536);
+}
+
+#[test]
 fn a_preset_of_a_card_uses_most_of_it_and_no_more() {
     let cards = [
         ("gpu-8gb", 8, "qwen2.5-0.5b"),

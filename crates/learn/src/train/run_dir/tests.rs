@@ -89,6 +89,10 @@ fn two_processes_do_not_share_a_run() {
     first.write_whole_dir("checkpoint-1", state).unwrap();
     first.advance("checkpoint-1", NEWEST).unwrap();
     assert!(matches!(RunDir::reopen(first.path(), &config), Err(RunDirError::Locked { .. })));
+    // As the first one leaves it for a moment when it removes an old checkpoint.
+    fs::remove_file(first.path().join("checkpoint-1/trainer_state.json")).unwrap();
+    let refused = RunDir::reopen(first.path(), &config);
+    assert!(matches!(refused, Err(RunDirError::Locked { .. })), "{refused:?}");
 }
 
 #[test]
