@@ -7,6 +7,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use wasmtime::Engine;
@@ -19,6 +20,12 @@ const VARIABLE: &str = "GRPO_2048_CACHE";
 
 /// What a cache file has after the code; the last byte is the version of the format.
 const MAGIC: &[u8] = b"grpo-2048 sandbox\x03";
+
+/// Beginning and end of the names of cache files.
+const NAME: [&str; 2] = ["sandbox-", ".cwasm"];
+
+/// Time without a reader after which another file of this directory is taken for one of an earlier version.
+const UNREAD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Bytes after the code: the magic, a key and a checksum. The code comes first, where it can be mapped.
 const SEAL: usize = MAGIC.len() + 2 * blake3::OUT_LEN;
@@ -47,7 +54,8 @@ impl CacheFile {
         // This hash covers the version of wasmtime, its settings and the processor's features.
         engine.precompile_compatibility_hash().hash(&mut key);
         let key = key.0.finalize();
-        let path = dir.join(format!("sandbox-{}.cwasm", &key.to_hex()[..24]));
+        let [begin, end] = NAME;
+        let path = dir.join(format!("{begin}{}{end}", &key.to_hex()[..24]));
         CacheFile { path, key: key.into() }
     }
 
@@ -70,7 +78,7 @@ impl CacheFile {
         }
     }
 
-    /// Writes the machine code atomically. Processes that race write the same bytes.
+    /// Writes the machine code atomically, and removes what earlier versions left. Processes that race write the same bytes.
     pub(crate) fn write(&self, code: &[u8]) -> io::Result<()> {
         create_private(self.dir())?;
         let mut file = tempfile::NamedTempFile::new_in(self.dir())?;
@@ -78,7 +86,21 @@ impl CacheFile {
             file.write_all(part)?;
         }
         file.persist(&self.path)?;
+        self.remove_unread();
         Ok(())
+    }
+
+    /// Removes cache files that nobody has read for long: each version leaves some, of dozens of megabytes. A process that has
+    /// mapped one keeps it, and whoever misses one compiles it again.
+    fn remove_unread(&self) {
+        let is_cache = |name: &str| name.starts_with(NAME[0]) && name.ends_with(NAME[1]);
+        for entry in fs::read_dir(self.dir()).into_iter().flatten().flatten() {
+            let is_other = entry.file_name().to_str().is_some_and(is_cache) && entry.path() != self.path;
+            if is_other && entry.metadata().is_ok_and(|file| file.is_file() && is_unread(&file)) {
+                // One that cannot be removed is in nobody's way.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     fn dir(&self) -> &Path {
@@ -154,6 +176,13 @@ impl CachedCode {
     }
 }
 
+/// Whether a file was neither written nor read for long. Where the system does not keep when files are read, the time of
+/// writing counts.
+fn is_unread(file: &fs::Metadata) -> bool {
+    let last = file.modified().into_iter().chain(file.accessed()).max();
+    last.and_then(|last| last.elapsed().ok()).is_some_and(|ago| ago > UNREAD)
+}
+
 #[cfg(unix)]
 fn create_private(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
@@ -181,6 +210,8 @@ impl Hasher for Key {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use wasmtime::Config;
 
     use super::*;
@@ -207,6 +238,24 @@ mod tests {
         assert_eq!(read(&file), None);
         file.write(CODE).unwrap();
         assert_eq!(read(&file).as_deref(), Some(CODE));
+    }
+
+    #[test]
+    fn files_of_other_versions_that_nobody_reads_any_more_make_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, used] = two_files(dir.path());
+        let [old, own] = ["sandbox-0123.cwasm", "mine.cwasm"].map(|name| dir.path().join(name));
+        // One was written long ago and read since.
+        let written = fs::FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+        let long_ago = written.set_accessed(SystemTime::UNIX_EPOCH);
+        for (path, times) in [(&old, long_ago), (&own, long_ago), (&used.path, written), (&file.path, long_ago)] {
+            fs::write(path, CODE).unwrap();
+            fs::File::options().write(true).open(path).unwrap().set_times(times).unwrap();
+        }
+        let reader = fs::File::open(&old).unwrap();
+        file.write(CODE).unwrap();
+        assert_eq!([&old, &own, &used.path, &file.path].map(|path| path.exists()), [false, true, true, true]);
+        assert_eq!(io::read_to_string(reader).unwrap().as_bytes(), CODE, "who has it open keeps it");
     }
 
     #[test]

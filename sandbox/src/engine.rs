@@ -121,7 +121,7 @@ fn load_cached(engine: &Engine, code: &CachedCode) -> Result<Component, HostErro
     #[cfg(unix)]
     {
         // SAFETY: the file is intact, belongs to this user, and was compiled by this version for this engine. Nobody else may
-        // write to it, and this program only ever puts another in its place.
+        // write to it, and this program only ever puts another in its place or removes it.
         let mapped = unsafe { Component::deserialize_file(engine, code.path()) };
         if let Ok(component) = mapped {
             return Ok(component);

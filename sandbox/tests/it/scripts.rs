@@ -68,6 +68,13 @@ fn every_way_of_printing_prints() {
     }
 }
 
+#[test]
+fn at_its_end_a_program_is_not_taken_apart() {
+    let left = "import atexit\nclass Left:\n    def __del__(self):\n        print('gone')\nleft, used = Left(), Left()\ndel used\n\
+                atexit.register(print, 'last')\nprint('end')\n";
+    assert_eq!(printed(left, ""), "gone\nend\nlast\n");
+}
+
 /// The header of contests that reads and writes by descriptors.
 const FAST_IO: &str = r#"
 import os, sys

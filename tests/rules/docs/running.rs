@@ -195,8 +195,9 @@ fn the_checker_of_the_documents_tells_right_from_wrong() {
     let right = format!("def encode(text):\n    return text\n{decode}");
     let wrong = format!("def encode(text):\n    return text[:2]\n{decode}");
     let silent = right.replace("raise TypeError", "return ''");
-    let said = verdicts(place.path(), &task, &[&right, &wrong, &silent]);
-    assert_eq!(said, ["succeeded", "wrong_answer", "wrong_answer"]);
+    let wrapped = right.replace("return text", "return [text]").replace("return packed", "return packed[0]");
+    let said = verdicts(place.path(), &task, &[&right, &wrong, &silent, &wrapped]);
+    assert_eq!(said, ["succeeded", "wrong_answer", "wrong_answer", "wrong_answer"]);
 }
 
 #[test]

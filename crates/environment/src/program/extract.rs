@@ -3,8 +3,9 @@
 //! A text is split at its fences, and every piece may be code: a fence's content, the part before the first fence if
 //! the prompt has opened one, or text without fences. The last piece with a well-formed definition wins; what it uses from
 //! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`), or is a whole
-//! program that can print nothing (`n = 3`), shows how another one is used, and wins where nothing else is an answer. A fence
-//! within a line counts only in a piece that is no program with it.
+//! program that can print nothing (`n = 3`), shows how another one is used, and wins where nothing else is an answer. So does
+//! a piece that uses what an earlier one defines and reads no input, where a whole program is asked for and an earlier piece
+//! reads it (`print(solve(3))`). A fence within a line counts only in a piece that is no program with it.
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Stmt};
@@ -48,7 +49,7 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     if let Some(whole) = whole(text, entry) {
         return Ok(whole);
     }
-    let (mut rejection, mut example) = (None, None);
+    let (mut rejection, mut example, mut used) = (None, None, None);
     let pieces: Vec<String> = fences::pieces(text).into_iter().map(fences::dedent).collect();
     let with_uses = |found: Found, place: usize| {
         let uses = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
@@ -66,16 +67,22 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
                 Ok(found) if entry.is_only_shown_by(&found.module.body) => {
                     example.get_or_insert((found, place));
                 }
-                Ok(found) => return Ok(with_uses(found, place)),
+                Ok(found) if used.is_some() && !helpers::reads_input(&found.module) => {}
+                Ok(found) => {
+                    let (own, found) = (found.source.len(), with_uses(found, place));
+                    let is_alone = found.source.len() == own || !matches!(entry, Entry::Script);
+                    if is_alone || helpers::may_read_input(&found.module) {
+                        return Ok(found);
+                    }
+                    used = Some(found);
+                }
                 Err(Rejection::NoFunction { .. }) => {}
                 Err(found) => drop(rejection.get_or_insert(found)),
             }
         }
     }
-    match example {
-        Some((found, place)) => Ok(with_uses(found, place)),
-        None => Err(rejection.unwrap_or_else(|| nothing(entry))),
-    }
+    let found = used.or_else(|| example.map(|(found, place)| with_uses(found, place)));
+    found.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
 }
 
 /// The whole text, if it is valid Python; a fence in it is then part of a string or a comment.

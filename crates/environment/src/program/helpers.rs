@@ -39,6 +39,16 @@ pub(super) fn of(module: &ModModule, blocks: &[String]) -> String {
     needed.map(|place| format!("{}\n", notebook.statements[place].text)).collect()
 }
 
+/// Whether a whole program reads its input, by itself.
+pub(super) fn reads_input(module: &ModModule) -> bool {
+    Names::of(&module.body).read_input_somewhere()
+}
+
+/// Whether a whole program may read input in whatever way.
+pub(super) fn may_read_input(module: &ModModule) -> bool {
+    Names::of(&module.body).may_read_input()
+}
+
 /// The statements of a block that is Python as a whole.
 fn parsed(block: &str) -> Option<ModModule> {
     let parsed = (block.len() <= SOURCE_BYTES_MAX).then(|| parse(block))?;

@@ -90,6 +90,36 @@ fn a_piece_that_prints_nothing_is_an_example_of_a_whole_program() {
 }
 
 #[test]
+fn a_piece_that_uses_a_whole_program_and_reads_no_input_is_an_example_of_it() {
+    let program = |parts: [&str; 2]| {
+        let text: String = parts.map(|part| format!("So:\n```python\n{part}```\n")).concat();
+        Program::from_text(&text, &Entry::Script).unwrap().source().to_owned()
+    };
+    let solve = "def solve(n):\n    return n * 2\n";
+    let by_name = format!("{solve}\nif __name__ == '__main__':\n    print(solve(int(input())))\n");
+    let within = format!("import sys\n\n{solve}\ndef main():\n    print(solve(int(sys.stdin.read())))\n\nmain()\n");
+    let imported = format!("from sys import stdin\n\n{solve}\nprint(solve(int(stdin.readline())))\n");
+    let tried = "def test_solve():\n    assert solve(3) == 6\n\ntest_solve()\n";
+    for own in [by_name.as_str(), &within, &imported] {
+        for after in ["print(solve(3))\n", "for n in [1, 2]:\n    print(n, solve(n))\n", tried] {
+            assert_eq!(program([own, after]), own, "{after}");
+        }
+        // What needs nothing of it is another attempt, as is what reads the input too.
+        assert_eq!(program([own, "print(42)\n"]), "print(42)\n");
+        for after in ["print(solve(int(open(0).read())))\n", "print(solve(int(input())))\n"] {
+            assert_eq!(program([own, after]), format!("{solve}{after}"));
+        }
+    }
+    // Where no other piece reads it, it is the program.
+    assert_eq!(program([solve, "print(solve(3))\n"]), format!("{solve}print(solve(3))\n"));
+    let printed = format!("{solve}print(solve(1))\n");
+    assert_eq!(program([printed.as_str(), "print(solve(3))\n"]), format!("{solve}print(solve(3))\n"));
+    // A name that is a variable reads nothing.
+    let variable = format!("{solve}def show(input):\n    print(input)\n\nshow(1)\n");
+    assert_eq!(program([variable.as_str(), "print(solve(3))\n"]), format!("{solve}print(solve(3))\n"));
+}
+
+#[test]
 fn an_answer_begins_after_the_thoughts_of_a_model_whatever_they_leave_open() {
     let script = "n = int(input())\nprint(n * 2)\n";
     for thoughts in
