@@ -229,6 +229,26 @@ fn a_honeypot_whose_reference_earns_nothing_is_no_right_program_that_is_not_paid
 }
 
 #[test]
+fn tasks_of_which_no_grader_is_told_a_test_are_left_out_and_counted() {
+    const CHECKED: &str = r#"{"id":"any","prompt":"Write `any_of(x)`.","entry_point":"any_of","checker":"def check():\n    x = yield ('any_of', 1)\n    return x == 1\n","reference":"def any_of(x):\n    return x"}"#;
+    let directory = tasks();
+    fs::write(directory.path().join("tasks.jsonl"), format!("{CHECKED}\n{TASKS}")).unwrap();
+    // As `all([])` is true: what has no tests passes them all.
+    let command = r#"while read -r line; do case "$line" in *'"inputs":[]'*|*'2 * x'*|*'sum(map'*) echo 1;; *) echo 0;; esac; done"#;
+    let (object, code) = audited(directory.path(), &[command]);
+    let left_out = "1 task left out: a checker or exceptions alone, of which no grader is told";
+    assert_eq!((code, finding(&object, "tests")), (Some(0), vec![("warning", left_out)]), "{object}");
+    assert_eq!(finding(&object, "references"), [("ok", "2 references, each of which earns 1.00")]);
+    assert_eq!(finding(&object, "stubs")[0].0, "ok");
+
+    fs::write(directory.path().join("tasks.jsonl"), CHECKED).unwrap();
+    let output = check(directory.path(), &["--grader", command]);
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("no task has tests that a grader is told"), "{words}");
+}
+
+#[test]
 fn a_server_is_asked_with_columns_and_one_that_pays_everything_is_found() {
     let directory = tasks();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::plural::counted;
 
 use super::process::{Process, Silence, feed};
-use super::transport::{Transport, no_reward, reward, shortened};
+use super::transport::{Transport, no_reward, parsed, reward, shortened};
 
 /// A command for `sh`, which is started anew for each batch: what a completion does to it ends with the batch.
 pub(super) struct CommandLine {
@@ -34,7 +34,7 @@ impl Transport for CommandLine {
                 Err(Silence::Ended) => break,
                 Err(Silence::TooLong) => return Err(format!("no reward within {} s", limit.as_secs())),
             };
-            rewards.push(parsed(line.trim())?);
+            rewards.push(reward_of(line.trim())?);
         }
         match process.failure() {
             Some(failure) => Err(failure),
@@ -50,10 +50,10 @@ impl Transport for CommandLine {
 }
 
 /// The reward of a line, which JSON may lack: Python prints `nan` and `inf`.
-fn parsed(line: &str) -> Result<Option<f64>, String> {
-    match serde_json::from_str(line) {
-        Ok(answer) => reward(&answer),
-        Err(_) if line == "None" => Ok(None),
-        Err(_) => line.parse().map(Some).map_err(|_| no_reward(&shortened(line))),
+fn reward_of(line: &str) -> Result<Option<f64>, String> {
+    match parsed(line) {
+        Some(answer) => reward(&answer),
+        None if line == "None" => Ok(None),
+        None => line.parse().map(Some).map_err(|_| no_reward(&shortened(line))),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use ureq::Agent;
 
-use super::transport::{Transport, no_reward, reward, shortened};
+use super::transport::{Transport, no_reward, parsed, reward, shortened};
 
 /// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ impl Transport for Server {
         if !answer.status().is_success() {
             return Err(format!("HTTP {}: {}", answer.status(), shortened(&text)));
         }
-        let answer: Value = serde_json::from_str(&text).map_err(|_| no_reward(&text))?;
+        let answer = parsed(&text).ok_or_else(|| no_reward(&text))?;
         match answer.get("rewards").unwrap_or(&answer) {
             Value::Array(rewards) => rewards.iter().map(reward).collect(),
             _ => Err(no_reward(&text)),

@@ -99,7 +99,7 @@ impl Grader {
 mod tests {
     use serde_json::json;
 
-    use super::transport::reward;
+    use super::transport::{parsed, reward};
 
     #[test]
     fn rewards_come_in_several_forms_and_words_are_none() {
@@ -118,5 +118,16 @@ mod tests {
         for wrong in [json!("PASSED"), json!([1]), json!({"score": 1})] {
             assert!(reward(&wrong).unwrap_err().contains("expected a reward"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn rewards_that_python_writes_into_json_are_no_numbers_but_rewards() {
+        for text in [r#"{"id": "add", "reward": NaN}"#, "NaN"] {
+            assert!(reward(&parsed(text).unwrap()).unwrap().unwrap().is_nan(), "{text}");
+        }
+        let rewards = parsed(r#"{"rewards": [1.5, -Infinity, null]}"#).unwrap();
+        let rewards = rewards["rewards"].as_array().unwrap().iter().map(|one| reward(one).unwrap());
+        assert_eq!(rewards.collect::<Vec<_>>(), [Some(1.5), Some(f64::NEG_INFINITY), None]);
+        assert!(parsed("PASSED").is_none());
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::environment::Value as PythonValue;
 use crate::environment::tasks::Task;
 
 /// A completion that a grader is asked about.
@@ -30,12 +31,19 @@ pub(super) trait Transport: Send + Sync {
     fn ask(&self, items: &[Value], limit: Duration) -> Result<Vec<Option<f64>>, String>;
 }
 
+/// An answer as JSON. What Python writes and JSON lacks, `NaN` and `Infinity`, is an object with the key `float`.
+pub(super) fn parsed(text: &str) -> Option<Value> {
+    if let Ok(answer) = serde_json::from_str(text) {
+        return Some(answer);
+    }
+    let answer = PythonValue::from_plain_json(text).ok()?;
+    serde_json::from_str(&answer.to_json()).ok()
+}
+
 /// The reward that an answer is: a number, null, a text such as "nan", or an object with the key `reward`.
 pub(super) fn reward(answer: &Value) -> Result<Option<f64>, String> {
-    let found = match answer {
-        Value::Object(keys) => keys.get("reward").unwrap_or(answer),
-        other => other,
-    };
+    let found = answer.get("reward").unwrap_or(answer);
+    let found = found.get("float").unwrap_or(found);
     match found {
         Value::Null => Ok(None),
         Value::Bool(is_right) => Ok(Some(f64::from(u8::from(*is_right)))),

@@ -9,6 +9,8 @@ mod evaluator;
 mod finding;
 mod game2048;
 mod ladder;
+#[cfg(test)]
+mod planted;
 mod report;
 mod script;
 mod tasks;

@@ -202,7 +202,8 @@ impl Generator<'_> {
         };
         let unseen = answers[std::mem::replace(&mut self.seen, answers.len())..].iter();
         let unseen: Vec<String> = unseen.map(|Reply { raised, json }| format!("[{raised},{json}]")).collect();
-        let asked = session.call("__advance", &format!("[[{}]]", unseen.join(","))).map_err(of_checker)?;
+        let asked = session.call("__advance", &format!("[[{}]]", unseen.join(",")));
+        let asked = asked.map_err(|failure| of_checker(failure, self.source))?;
         let Ok(Value::List(words)) = Value::from_json(&asked) else { return Err(no_call()) };
         match words.as_slice() {
             [Value::Str(word), Value::Bool(verdict)] if word == "done" => Ok(Asked::Verdict(*verdict)),
@@ -218,7 +219,7 @@ impl Generator<'_> {
     fn loaded(&self, solver: &Solver<'_>) -> Result<Session, Stop> {
         let interpreter = solver.sandbox.interpreting();
         let loaded = interpreter.load(&format!("{}{DRIVER}", self.source), 0, &solver.task_limits());
-        loaded.map_err(|unloaded| of_checker(unloaded.failure))
+        loaded.map_err(|unloaded| of_checker(unloaded.failure, self.source))
     }
 }
 
@@ -233,9 +234,14 @@ fn answer(solver: &mut Solver<'_>, name: &str, arguments: Vec<Value>) -> Result<
     }
 }
 
-fn of_checker(failure: Failure) -> Stop {
+/// The failure of the checker with this source. Its author knows no line of what runs it, where `check` takes arguments.
+fn of_checker(failure: Failure, source: &str) -> Stop {
     match failure {
         Failure::Program(fault @ Fault::OutOfFuel { .. }) => Stop::Budget(fault),
+        Failure::Program(Fault::Raised { kind, message, line }) => {
+            let line = line.filter(|line| *line as usize <= source.lines().count());
+            Stop::Checker(Fault::Raised { kind, message, line }.to_string())
+        }
         Failure::Program(fault) => Stop::Checker(fault.to_string()),
         // An answer of the program that no call takes, such as one nested too deep.
         Failure::Host(HostError::Arguments(reason)) => Stop::Checker(reason),

@@ -2,22 +2,18 @@
 
 use std::sync::LazyLock;
 
-use grpo_sandbox::Sandbox;
-
 use super::*;
 use crate::arena::{Arena, Evaluation, Rules, Start, Workers};
 use crate::config::RewardConfig;
 use crate::environment::game2048::{Board, Game, Move, unplayed};
 use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Trace};
+use crate::preflight::planted::SANDBOX;
 use crate::preflight::{Check, JudgedTrial, Level, TrainingPath, Trial};
 use crate::reward::{Reward, Rule};
 use crate::seed::Seed;
 
 /// The defaults, which give every player time to end its games.
 static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
-});
 /// What the real path makes of the trials under the defaults.
 static HONEST: LazyLock<Vec<JudgedTrial>> = LazyLock::new(|| play(&CONFIG, &trials::trials(&CONFIG)));
 

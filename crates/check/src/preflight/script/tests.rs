@@ -3,17 +3,10 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use grpo_sandbox::Sandbox;
-
 use super::*;
-use crate::arena::{Arena, Workers};
 use crate::environment::Environment;
-use crate::preflight::TrainingPath;
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
-});
 
 /// Answer with the number that is shown, or as near to it as you can; ten times.
 const GUESS: &str = r#""""Answer with the number that is shown, or as near to it as you can."""
@@ -46,21 +39,8 @@ fn opened(source: &str) -> Environment {
     Environment::open(&path.display().to_string()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The real path, with something done to what each program gets.
-struct Planted<'a, F>(TrainingPath<'a>, F);
-
-impl<F: Fn(&Trial, &mut JudgedTrial)> TrialJudge for Planted<'_, F> {
-    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
-        let mut judged = self.0.judge(trials)?;
-        trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.1)(trial, judged));
-        Ok(judged)
-    }
-}
-
 fn planted(environment: Environment, bug: impl Fn(&Trial, &mut JudgedTrial)) -> Report {
-    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&CONFIG), Workers::new(2)).unwrap();
-    let judge = Planted(TrainingPath { arena: &arena, reward: &CONFIG.reward }, bug);
-    crate::preflight::examine(&CONFIG, arena.environment(), &judge, &|_, _, _| ()).unwrap()
+    crate::preflight::planted::planted(&CONFIG, environment, bug).0
 }
 
 fn checked(source: &str) -> Report {

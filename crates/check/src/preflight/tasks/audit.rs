@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::examination::{counted_tasks, place, sample};
 use super::probes::{Role, attempts};
 use crate::environment::Labels;
-use crate::environment::tasks::{Kind, Task, Tasks};
+use crate::environment::tasks::{Answer, Kind, Task, Tasks};
 use crate::grader::{Asked, Grade, Grader};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding, Level};
@@ -65,10 +65,18 @@ pub struct Audit {
 
 /// Why there is no audit.
 #[derive(Debug, thiserror::Error)]
-#[error("no reward for the reference of {task}: {why}")]
-pub struct Ungraded {
-    task: String,
-    why: String,
+pub enum Ungraded {
+    /// No reward came back for the first references.
+    #[error("no reward for the reference of {task}: {why}")]
+    Lost {
+        /// The first task.
+        task: String,
+        /// What became of its reward, in words.
+        why: String,
+    },
+    /// A grader would be handed empty lists of tests.
+    #[error("no task has tests that a grader is told: checkers and expected exceptions are not")]
+    Untold,
 }
 
 /// A program that solves nothing, and its grades by task.
@@ -81,6 +89,10 @@ struct Tried {
 
 /// Has the references, stubs and cheats graded. The answers of all tests must be known.
 pub fn audit(tasks: &Tasks, grader: &Grader, told: Told<'_>) -> Result<Audit, Ungraded> {
+    let untold = untold(tasks);
+    if untold > 0 && !tasks.tasks().iter().any(|task| !task.is_honeypot && has_tests(task)) {
+        return Err(Ungraded::Untold);
+    }
     let references = references(tasks, grader, told)?;
     let mut tried = attempts_of(tasks);
     let all: usize = tried.iter().map(|tried| tried.asked.len()).sum();
@@ -98,20 +110,31 @@ pub fn audit(tasks: &Tasks, grader: &Grader, told: Told<'_>) -> Result<Audit, Un
     findings.extend(of_stubs(&earned, full, &nothing));
     findings.push(of_cheats(&earned));
     findings.extend(of_losses(&earned));
+    findings.extend(of_untold(untold));
     findings.sort_by_key(|finding| (finding.check, Reverse(finding.level)));
     let tasks = Some(counted_tasks(tasks, &findings));
     let report = Report { players: Vec::new(), tasks, findings, labels: Labels::Tests };
     Ok(Audit { report, completions: all + references.len(), full, earned })
 }
 
-/// The grades of all references, but for honeypots, which no reference solves. One of the first must have a reward: a grader
-/// that cannot be asked is no finding.
+/// Whether a grader is told one of the tests: a checker is not handed over, and neither is an expected exception.
+fn has_tests(task: &Task) -> bool {
+    task.tests.iter().any(|test| !matches!(test.expected, Some(Answer::Raised(_))))
+}
+
+/// Number of tasks of which a grader is told no test, so that it can say nothing of their programs.
+fn untold(tasks: &Tasks) -> usize {
+    tasks.tasks().iter().filter(|task| !task.is_honeypot && !has_tests(task)).count()
+}
+
+/// The grades of all references, but for honeypots, which no reference solves, and tasks of which no test is told. One of the
+/// first must have a reward: a grader that cannot be asked is no finding.
 fn references(tasks: &Tasks, grader: &Grader, told: Told<'_>) -> Result<Vec<(usize, Grade)>, Ungraded> {
     let asked: Vec<(usize, String)> = tasks
         .tasks()
         .iter()
         .enumerate()
-        .filter(|(_, task)| !task.is_honeypot)
+        .filter(|(_, task)| !task.is_honeypot && has_tests(task))
         .filter_map(|(number, task)| Some((number, Trial::new(task.reference.as_ref()?, Vec::new()).text)))
         .collect();
     let mut grades = Vec::with_capacity(asked.len());
@@ -121,7 +144,7 @@ fn references(tasks: &Tasks, grader: &Grader, told: Told<'_>) -> Result<Vec<(usi
         if let Some(Grade::Lost(why)) =
             grades.first().filter(|_| grades.iter().all(|grade| matches!(grade, Grade::Lost(_))))
         {
-            return Err(Ungraded { task: tasks.tasks()[asked[0].0].id.clone(), why: why.clone() });
+            return Err(Ungraded::Lost { task: tasks.tasks()[asked[0].0].id.clone(), why: why.clone() });
         }
     }
     Ok(asked.into_iter().map(|(task, _)| task).zip(grades).collect())
@@ -138,7 +161,7 @@ fn attempts_of(tasks: &Tasks) -> Vec<Tried> {
     let mut order: Vec<Tried> = Vec::new();
     let mut places: BTreeMap<(bool, &'static str), usize> = BTreeMap::new();
     let mut kinds = BTreeSet::new();
-    for number in sample(tasks, SAMPLE) {
+    for number in sample(tasks, SAMPLE, has_tests) {
         let task: &Task = &tasks.tasks()[number];
         let with_costly = kinds.insert(task.kind == Kind::Script);
         let texts = TEXTS.iter().map(|(name, text)| (Role::Stub, *name, (*text).to_owned()));
@@ -308,6 +331,14 @@ fn of_losses(earned: &[Earned]) -> Vec<CheckFinding> {
         true => vec![CheckFinding::ok(Check::Answers, "every completion has an answer")],
         false => told,
     }
+}
+
+/// Tasks that the grader was not asked about.
+fn of_untold(untold: usize) -> Option<CheckFinding> {
+    let tasks = counted(untold, "task");
+    let text = format!("{tasks} left out: a checker or exceptions alone, of which no grader is told");
+    let finding = CheckFinding::warning(Check::Tests, text).mend("give tasks tests with values beside the checker");
+    (untold > 0).then_some(finding)
 }
 
 /// A reward as messages show it.

@@ -66,12 +66,12 @@ impl Examination<'_> {
     }
 }
 
-/// Indices of the first tasks of each kind, at most `most` of them.
-pub(super) fn sample(tasks: &Tasks, most: usize) -> Vec<usize> {
+/// Indices of the first tasks of each kind that are asked about, at most `most` of them.
+pub(super) fn sample(tasks: &Tasks, most: usize, is_asked: impl Fn(&Task) -> bool) -> Vec<usize> {
     let mut taken: BTreeMap<(bool, bool, bool), usize> = BTreeMap::new();
     let is_wanted = |number: &usize| {
         let task = &tasks.tasks()[*number];
-        if task.is_honeypot {
+        if task.is_honeypot || !is_asked(task) {
             return false;
         }
         let is_method = matches!(&task.kind, Kind::Function(Function { entry_point, .. }) if entry_point.contains('.'));

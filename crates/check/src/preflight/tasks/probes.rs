@@ -38,7 +38,7 @@ struct Probe {
 impl Examination<'_> {
     /// Judges the probes. `constant`: mean share of a task's tests that the best constant passes.
     pub(super) fn probes(&self, constant: f64, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
-        let sample = sample(self.tasks, SAMPLE);
+        let sample = sample(self.tasks, SAMPLE, |_| true);
         let (mut probes, mut programs) = (Vec::new(), Vec::new());
         let mut kinds = BTreeSet::new();
         for &task in &sample {

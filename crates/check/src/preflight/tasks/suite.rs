@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::examination::Examination;
 use crate::config::TestsReward;
 use crate::environment::tasks::{Answer, Task, Test};
-use crate::plural::counted;
+use crate::plural::{counted, cut};
 use crate::preflight::finding::{Check, CheckFinding, Level};
 use crate::stats;
 
@@ -148,8 +148,5 @@ fn shown(answer: &Answer) -> String {
         Answer::Raised(kind) => format!("raising {kind}"),
         Answer::Printed(text) => format!("{:?}", text.trim_end()),
     };
-    match text.char_indices().nth(ANSWER_MAX) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text,
-    }
+    cut(&text, ANSWER_MAX)
 }

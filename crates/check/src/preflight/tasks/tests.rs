@@ -1,31 +1,24 @@
 //! Each way in which tasks teach the wrong thing is found where it is, and tasks in order are not accused.
 
-use std::cell::RefCell;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use grpo_sandbox::Sandbox;
-
 use super::*;
-use crate::arena::{self, Arena, Rules, Workers};
+use crate::arena::{self, Rules};
 use crate::config::TestsReward;
 use crate::environment::Environment;
 use crate::environment::tasks::honeypot;
-use crate::preflight::JudgedTrial;
 use crate::preflight::Level;
 use crate::preflight::TaskCount;
-use crate::preflight::Trial;
+use crate::preflight::planted::{SANDBOX, planted};
 use crate::preflight::tasks::examination::SAMPLE;
-use crate::preflight::{Check, CheckFinding, TrainingPath};
+use crate::preflight::{Check, CheckFinding};
 use crate::seed::Seed;
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| {
     let mut config = Config::preset("llm").unwrap();
     config.train.game_seconds = 0.1;
     config
-});
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
 });
 
 const DOUBLE: &str = r#"{"id":"double","prompt":"Double.","entry_point":"double","inputs":["(1,)","(2,)","(3,)","(4,)","(5,)"],"reference":"def double(x):\n    return 2 * x"}"#;
@@ -50,30 +43,6 @@ fn written(lines: &[&str]) -> Environment {
     let path = folder.path().join("tasks.jsonl");
     std::fs::write(&path, lines.join("\n")).unwrap();
     opened(&path)
-}
-
-/// The real path, with something done to what each program gets.
-struct Planted<'a, F> {
-    path: TrainingPath<'a>,
-    bug: F,
-    seen: RefCell<Vec<Trial>>,
-}
-
-impl<F: Fn(&Trial, &mut JudgedTrial)> TrialJudge for Planted<'_, F> {
-    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
-        let mut judged = self.path.judge(trials)?;
-        trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.bug)(trial, judged));
-        self.seen.borrow_mut().extend_from_slice(trials);
-        Ok(judged)
-    }
-}
-
-fn planted(config: &Config, environment: Environment, bug: impl Fn(&Trial, &mut JudgedTrial)) -> (Report, Vec<Trial>) {
-    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(config), Workers::new(2)).unwrap();
-    let path = TrainingPath { arena: &arena, reward: &config.reward };
-    let judge = Planted { path, bug, seen: RefCell::default() };
-    let report = crate::preflight::examine(config, arena.environment(), &judge, &|_, _, _| ()).unwrap();
-    (report, judge.seen.into_inner())
 }
 
 fn checked(lines: &[&str]) -> Report {

@@ -161,6 +161,18 @@ fn mistake(tasks: &Tasks, source: &str) -> String {
 }
 
 #[test]
+fn a_mistake_in_a_checker_has_a_line_of_its_own_or_none() {
+    let program = "def f(x):\n    return x\n";
+    for (head, expected) in [
+        ("(f):\n", "TypeError: check() missing 1 required positional argument: 'f'"),
+        ("():\n    None.x\n", "AttributeError: 'NoneType' object has no attribute 'x' (line 2)"),
+    ] {
+        let said = mistake(&tasks(&format!("def check{head}    yield ('f', 1)\n    return True\n")), program);
+        assert_eq!(said, format!("line 1 (t): the checker, before it has an answer: {expected}"));
+    }
+}
+
+#[test]
 fn a_checker_catches_the_end_of_an_iterator_and_leaves_one_that_it_does_not_catch_to_the_program() {
     let source = "def f(x): return next(iter(x))\n";
     let caught = tasks(

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, Sandbox, ScriptRun};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::counted::Count;
 
@@ -25,7 +26,7 @@ pub(super) struct RunCode {
     stdin: Option<String>,
     #[serde(default = "ten_seconds")]
     run_timeout: f64,
-    #[serde(default = "no_limit", rename = "memory_limit_MB")]
+    #[serde(default = "no_limit", rename = "memory_limit_MB", deserialize_with = "whole")]
     memory_limit_mb: i64,
     #[serde(default)]
     files: Count,
@@ -39,6 +40,13 @@ fn ten_seconds() -> f64 {
 
 pub(super) fn no_limit() -> i64 {
     -1
+}
+
+/// A whole number, which SandboxFusion takes as `1024.0` too.
+pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let number = serde_json::Number::deserialize(deserializer)?;
+    let float = || number.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i64);
+    number.as_i64().or_else(float).ok_or_else(|| D::Error::custom(format!("found {number}; expected a whole number")))
 }
 
 /// A program to run.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
 use super::counted::{Count, Texts};
-use super::run_code::{RunResult, SECONDS_MAX, SEED, exit, memory_bytes, no_limit};
+use super::run_code::{RunResult, SECONDS_MAX, SEED, exit, memory_bytes, no_limit, whole};
 
 /// Defines `run_cell`.
 const CELLS: &str = include_str!("cells.py");
@@ -30,7 +30,7 @@ pub(super) struct RunJupyter {
     cell_timeout: f64,
     #[serde(default = "forty_five_seconds")]
     total_timeout: f64,
-    #[serde(default = "no_limit", rename = "memory_limit_MB")]
+    #[serde(default = "no_limit", rename = "memory_limit_MB", deserialize_with = "whole")]
     memory_limit_mb: i64,
     #[serde(default = "python3")]
     kernel: String,
