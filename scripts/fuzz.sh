@@ -10,6 +10,9 @@ targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(extraction board guest_message sandbox_source)
 
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "error: seconds: found '$seconds', expected a whole number of at least 1" >&2; exit 2; }
+for target in "${targets[@]}"; do
+    [ -f "fuzz/targets/$target.rs" ] || { echo "error: target: found '$target', expected one of: $(cd fuzz/targets && ls | sed 's/\.rs$//' | xargs)" >&2; exit 2; }
+done
 cargo +nightly --version >/dev/null 2>&1 || {
     echo "error: no nightly toolchain; fuzzing needs its sanitizers: rustup toolchain install nightly" >&2
     exit 2
@@ -21,7 +24,6 @@ cargo +nightly fuzz --version >/dev/null 2>&1 || {
 
 # One build for all targets, an hour of it on two cores: the address sanitizer lets wasmtime have its faults.
 for target in "${targets[@]}"; do
-    [ -f "fuzz/targets/$target.rs" ] || { echo "error: target: found '$target', expected one of: $(cd fuzz/targets && ls | sed 's/\.rs$//' | xargs)" >&2; exit 2; }
     mkdir -p "fuzz/corpus/$target"
     # Inputs found earlier first: what libFuzzer made, what once failed, and the programs written by hand.
     inputs=("fuzz/corpus/$target")

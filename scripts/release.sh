@@ -46,6 +46,8 @@ pack() {
 }
 
 mkdir -p target/dist
+# What is published is all that lies there.
+find target/dist -mindepth 1 -maxdepth 1 -name 'grpo-2048-*' ! -name "grpo-2048-$version-*" -exec rm -rf {} +
 if [ $# -eq 0 ]; then
     strip -o target/dist/stripped "$BIN"
     pack "$host" target/dist/stripped

@@ -83,16 +83,28 @@ def read_mutants():
     return mutants
 
 
+def sources(root):
+    """The files below a folder, relative to it, but for builds, runs and the history."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in ("target", ".git", "runs")]
+        yield from (Path(folder, name).relative_to(root) for name in names)
+
+
+def copy_sources():
+    """Makes the copy what the sources are: a file that is left of earlier ones would be built with them."""
+    there = set(sources(ROOT))
+    for path in there:
+        source, copy = ROOT / path, COPY / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if not copy.is_file() or copy.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, copy)
+    for path in set(sources(COPY)) - there:
+        (COPY / path).unlink()
+
+
 def plant(mutants):
     """Writes the copy of the sources in which every mutant waits."""
-    for folder, folders, names in os.walk(ROOT):
-        folders[:] = [name for name in folders if name not in ("target", ".git", "runs")]
-        for name in names:
-            source = Path(folder, name)
-            copy = COPY / source.relative_to(ROOT)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if not copy.is_file() or copy.read_bytes() != source.read_bytes():
-                shutil.copyfile(source, copy)
+    copy_sources()
     changed = {}
     for file in sorted({file for file, *_ in mutants} | {"lib.rs"}):
         changed[file] = (ROOT / "sandbox/compiled/src" / file).read_text()

@@ -114,6 +114,8 @@
 //! lists them all. A table in `tests/rules/architecture.rs` says which module may use which.
 
 #![forbid(unsafe_code)]
+// These macros panic where standard error cannot be written, as behind `2>&1 | head`.
+#![deny(clippy::print_stderr)]
 
 pub mod cli;
 pub mod hardware;

@@ -1,5 +1,8 @@
 //! The `grpo-2048` program: everything is in the library.
 
+// These macros panic where standard error cannot be written, as behind `2>&1 | head`.
+#![deny(clippy::print_stderr)]
+
 mod start;
 
 use std::process::ExitCode;

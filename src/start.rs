@@ -1,6 +1,7 @@
 //! How a process of the program begins: its allocator, threads and stack.
 
 use std::backtrace::Backtrace;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Training allocates and frees large tensors all the time; glibc gives each back to the kernel.
@@ -33,7 +34,13 @@ fn tell_backtraces() {
     }
     // SAFETY: no other thread has been started that could read the environment meanwhile.
     unsafe { std::env::set_var(BACKTRACE, "0") };
-    std::panic::set_hook(Box::new(|panic| eprintln!("{panic}\n{}", Backtrace::force_capture())));
+    std::panic::set_hook(Box::new(|panic| complain(&format!("{panic}\n{}\n", Backtrace::force_capture()))));
+}
+
+/// Prints lines to standard error. Where they cannot be written, the exit code still says how the program ended: a panic here
+/// would be one inside a panic, which aborts.
+fn complain(lines: &str) {
+    let _ = std::io::stderr().lock().write_all(lines.as_bytes());
 }
 
 /// Runs `program`, which is told what commit it was built from where `make` has built it.
@@ -50,7 +57,7 @@ pub fn start(program: fn(Option<&'static str>) -> ExitCode) -> ExitCode {
     match thread.spawn(move || program(COMMIT.filter(|commit| !commit.is_empty()))) {
         Ok(running) => running.join().unwrap_or(ExitCode::FAILURE),
         Err(error) => {
-            eprintln!("error: cannot start a thread: {error}");
+            complain(&format!("error: cannot start a thread: {error}\n"));
             ExitCode::FAILURE
         }
     }

@@ -1,7 +1,8 @@
 """Puts a run into Weights & Biases or MLflow: log_run.py wandb RUN_DIRECTORY [PROJECT] [--follow], or log_run.py mlflow ...
 
-With --follow it goes on while the run does, and ends with it. Where to is theirs to say: WANDB_MODE=offline keeps it on this machine,
-MLFLOW_TRACKING_URI names a server. Needs Python 3.11 or newer, whose tomllib reads the settings.
+With --follow it goes on while the run does, and ends with it; it waits for one that has not begun. Where to is theirs to say:
+WANDB_MODE=offline keeps it on this machine, MLFLOW_TRACKING_URI names a server. Needs Python 3.11 or newer, whose tomllib reads the
+settings.
 """
 
 import fcntl
@@ -33,9 +34,23 @@ def is_replaced(file, path):
     return os.fstat(file.fileno()).st_ino != os.stat(path).st_ino
 
 
+def appeared(path, follow, is_over=lambda: False, seconds=2):
+    """The path of a file of a run; with `follow` it is waited for, unless the run is over without it."""
+    if follow and not path.is_file():
+        print(f"waiting for {path}", file=sys.stderr)
+    while True:
+        is_last = not follow or is_over()
+        if path.is_file():
+            return path
+        if is_last:
+            sys.exit(f"error: {path}: no such file" + ("" if follow else "; --follow waits for a run that has not begun"))
+        time.sleep(seconds)
+
+
 def lines(run, follow, seconds=2):
     """The lines of metrics.jsonl; with `follow` those to come as well, each as soon as it is whole. All come again when it is replaced."""
-    path = run / "metrics.jsonl"
+    # Whoever has written the settings holds the lock.
+    path = appeared(run / "metrics.jsonl", follow, lambda: has_ended(run))
     file = open(path)
     try:
         line, is_over = "", not follow
@@ -70,15 +85,20 @@ def records(run, follow):
             yield step, {key: value for key, value in record.items() if isinstance(value, (int, float))}
 
 
-def settings(run):
-    tables = tomllib.loads((run / "config.toml").read_text())
+def settings(run, follow):
+    tables = tomllib.loads(appeared(run / "config.toml", follow).read_text())
     return {f"{section}.{key}": value for section, keys in tables.items() for key, value in keys.items()}
+
+
+def name_of(run):
+    """The name of its directory, also where it is called `.`"""
+    return Path(os.path.abspath(run)).name
 
 
 def to_wandb(run, project, follow):
     import wandb
 
-    with wandb.init(project=project, name=run.name, config=settings(run)) as logged:
+    with wandb.init(project=project, name=name_of(run), config=settings(run, follow)) as logged:
         for step, numbers in records(run, follow):
             logged.log(numbers, step=step)
 
@@ -92,9 +112,10 @@ def mlflow_name(key):
 def to_mlflow(run, project, follow):
     import mlflow
 
+    params = settings(run, follow)
     mlflow.set_experiment(project)
-    with mlflow.start_run(run_name=run.name):
-        mlflow.log_params(settings(run))
+    with mlflow.start_run(run_name=name_of(run)):
+        mlflow.log_params(params)
         for step, numbers in records(run, follow):
             mlflow.log_metrics({mlflow_name(key): value for key, value in numbers.items()}, step=step)
 

@@ -170,7 +170,8 @@ function stack({ title, note, xs, layers, show = number, share = false, wide }) 
   const value = (layer, index) => (layer.ys[index] || 0) / (share ? totals[index] || 1 : 1);
   const high = share ? 1 : highest(totals);
   const paint = (width) => {
-    const wideXs = xs.length === 1 ? [xs[0], xs[0] + 1] : xs;
+    // A single step is as wide as the chart, and stands in its middle.
+    const wideXs = xs.length === 1 ? [xs[0] - 0.5, xs[0] + 0.5] : xs;
     const { x, y, nodes } = axes(width, wideXs, [0, high], show);
     let below = xs.map(() => 0);
     for (const layer of layers) {

@@ -62,8 +62,16 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["report", "."], &["neither metrics.jsonl nor config.toml"]),
         (&["report", "nowhere", "--port", "1"], &["--follow"]),
         (&["export-completions", ".", "--output", "t.xlsx"], &["t.xlsx", ".parquet, .csv or .jsonl"]),
-        (&["eval", "--games", "9"], &["--games", "9", "1..=8"]),
-        (&["eval", "--report-games", "193"], &["--report-games", "193", "0..=192"]),
+        (&["eval", "--games", "9"], &["error: --games 9: expected a whole number, 1 to 8\n"]),
+        (&["eval", "--report-games", "193"], &["error: --report-games 193: expected a whole number, 0 to 192\n"]),
+        (&["eval", "--samples", "0"], &["error: --samples 0: expected a whole number, 1 to 1000000\n"]),
+        (&["eval", "--samples", "many"], &["error: --samples many: expected a whole number\n"]),
+        (&["train", "--temperature", "hot"], &["error: --temperature hot: expected a number\n"]),
+        (
+            &["train", "--parallel-rewards", "x"],
+            &["error: --parallel-rewards x: expected a whole number, at least 1\n"],
+        ),
+        (&["eval", "--boards", "mine"], &["error: --boards mine: expected \"published\", \"drawn\", or the 32 "]),
         (&["eval", "--best-of", "4", "--report-games", "0"], &["--best-of", "--report-games 1"]),
         (&["eval", "--baselines", "genius"], &["--baselines", "genius", "greedy"]),
         (

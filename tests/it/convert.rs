@@ -26,6 +26,13 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     let written = fs::read_to_string(dir.path().join("mbpp.tasks.jsonl")).unwrap();
     let expected = r#"{"id":"1","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}],"reference":"def add(a, b): return a + b"}"#;
     assert_eq!(written, format!("{expected}\n"));
+    // The same is written again; what else is there is kept.
+    done(dir.path(), &["tasks", "convert", "mbpp.jsonl"]);
+    let own = written.replace("Add.", "Add two numbers.");
+    fs::write(dir.path().join("mbpp.tasks.jsonl"), &own).unwrap();
+    let there = refused(dir.path(), &["tasks", "convert", "mbpp.jsonl"]);
+    assert!(there.contains("--output mbpp.tasks.jsonl: is there already, and holds something else"), "{there}");
+    assert_eq!(fs::read_to_string(dir.path().join("mbpp.tasks.jsonl")).unwrap(), own);
     fs::write(dir.path().join("none.jsonl"), rows[2]).unwrap();
     let none = refused(dir.path(), &["tasks", "convert", "none.jsonl"]);
     assert!(none.contains("none of 1 row became a task") && none.contains("hint: known sets are: EvalPlus"), "{none}");

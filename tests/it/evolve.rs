@@ -206,6 +206,12 @@ fn what_a_search_cannot_use_is_refused_with_a_hint() {
         (&["evolve", "--model", "m", "--env", tasks, "--task", "ad"], "did you mean `add`?"),
         (&["evolve", "--model", "m", "--task", "add"], "2048 has no tasks"),
         (&["evolve", "--model", "m", "--set", "rollout.turns=2"], "rollout.turns: found 2, expected 1"),
+        (
+            &["evolve", "--model", "m", "--set", "rollout.resample_tied=3"],
+            "rollout.resample_tied: found 3, expected 0 or 1",
+        ),
+        (&["evolve", "--model", "m", "--set", "rollout.draw=pools"], "rollout.draw: found \"pools\", expected \"all\""),
+        (&["evolve", "--model", "m", "--set", "reward.shuffled=true"], "reward.shuffled: found true, expected false"),
         (&["evolve", "--model", "m", "--update", "--num-generations", "2"], "grpo.scale_rewards = entropic"),
     ] {
         let said = refused(dir.path(), arguments);

@@ -8,16 +8,6 @@ use serde_json::Value;
 use crate::program::{printed, program, refused};
 
 #[test]
-fn help_teaches_the_defaults_and_the_two_modes() {
-    let dir = tempfile::tempdir().unwrap();
-    let output = program(dir.path()).args(["train", "--help"]).output().unwrap();
-    let help = String::from_utf8(output.stdout).unwrap();
-    for expected in ["--parallel-rewards <N>", "[default: 8]", "--sequential", "[default: 16; llm: 8]", "Examples:"] {
-        assert!(help.contains(expected), "{expected} in {help}");
-    }
-}
-
-#[test]
 fn who_asks_for_help_gets_it_whatever_else_is_wrong_with_the_flags() {
     let dir = tempfile::tempdir().unwrap();
     for (wrong, asked) in [

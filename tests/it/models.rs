@@ -198,6 +198,8 @@ fn a_warm_up_names_the_command_that_asks_as_it_did_and_the_built_in_model_takes_
     assert!(said.contains("model.lora_r: found 4, expected 0") && said.contains("--model"), "{said}");
     let said = refused(dir, &["sft", "--adapter", "warm", "--output-dir", "new"]);
     assert!(said.contains("model.adapter: found warm, expected none"), "{said}");
+    let said = refused(dir, &["sft", "--revision", "v1", "--output-dir", "new"]);
+    assert!(said.contains("model.revision: found v1, expected main"), "{said}");
 }
 
 #[test]

@@ -169,4 +169,9 @@ fn two_programs_are_played_on_one_board_and_a_pipe_gets_the_last_boards() {
     assert!(figures.contains("cycle.py     game_over: score"), "{text}");
     let text = printed(dir.path(), &["play", "broken.py", "--delay", "0"]);
     assert!(text.contains("broken.py: not_compiled: "), "{text}");
+    // What changes the direction of text is shown, also on the board, where the reason stands too.
+    let turned = "raise ValueError('\\u202eabc')\n\ndef strategy(board):\n    return 'W'\n";
+    fs::write(dir.path().join("turned.py"), turned).unwrap();
+    let text = printed(dir.path(), &["play", "turned.py"]);
+    assert!(text.contains("ValueError: \\u{202e}abc") && !text.contains('\u{202e}'), "{text}");
 }

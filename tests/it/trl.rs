@@ -68,6 +68,18 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
 }
 
 #[test]
+fn commands_with_a_directory_of_their_own_say_that_the_one_of_a_file_is_for_training() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("run.yaml"), "output_dir: out\nmax_steps: 3\n").unwrap();
+    for command in ["sft", "evolve"] {
+        let words = refused(dir.path(), &[command, "--config", "run.yaml", "--model", "nowhere.gguf"]);
+        let told =
+            format!("train.output_dir = out: is for `train`; `{command}` writes to runs/{command} (--output-dir)\n");
+        assert!(words.contains(&told), "{words}");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_taken_is_refused_key_by_key() {
     let dir = tempfile::tempdir().unwrap();
     let file = "learning_rat: 1e-5\nbeta: 0.1\nuse_dora: true\ngroups: 4\n";

@@ -44,6 +44,11 @@ def init(project, name, config):
 sys.modules["wandb"] = types.SimpleNamespace(init=init)
 log_run.to_wandb(finished, "project", follow=False)
 assert logged == expected and begun[0][:2] == ("project", finished.name)
+here = os.getcwd()
+os.chdir(finished)
+log_run.to_wandb(pathlib.Path("."), "project", follow=False)
+assert begun[1][1] == pathlib.Path.cwd().name != ""
+os.chdir(here)
 
 
 def log_metrics(numbers, step):
@@ -119,6 +124,23 @@ with begun_run("".join(lines[:13])) as (run, lock):
     follower = threading.Thread(target=log_run.to_wandb, args=(run, "project", True), daemon=True)
     follower.start()
     assert has_ended(follower) and logged == expected[:13]
+
+# A run that begins after who follows it, and one that nobody waits for.
+with begun_run(text) as (run, lock):
+    later = run.with_name(f"{run.name}-later")
+    follower = threading.Thread(target=log_run.to_wandb, args=(later, "project", True), daemon=True)
+    follower.start()
+    follower.join(0.1)
+    assert follower.is_alive() and not logged
+    later.symlink_to(run)
+    lock.close()
+    assert has_ended(follower) and logged == expected and begun[-1][1] == later.name
+    later.unlink()
+    try:
+        log_run.to_wandb(later, "project", False)
+        raise AssertionError("it is not there")
+    except SystemExit as told:
+        assert "config.toml: no such file; --follow" in str(told), told
 
 # Tasks whose ids are no names of MLflow's.
 ids = ["HumanEval/0", "a:b", "what?", "../up", "twice//", "größe", "a b", "."]

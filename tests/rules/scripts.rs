@@ -48,6 +48,37 @@ fn no_script_passes_over_the_first_of_two_checks() {
     assert_none(wrong);
 }
 
+#[test]
+fn a_fuzz_target_that_is_none_is_refused_before_another_one_runs() {
+    let mut fuzz = Command::new("bash");
+    let output = fuzz.current_dir(root()).args(["scripts/fuzz.sh", "1", "board", "nothing"]).output().unwrap();
+    let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!((output.status.code(), &*told), (Some(2), ""), "{said}");
+    assert!(said.starts_with("error: target: found 'nothing', expected one of: board extraction "), "{said}");
+}
+
+#[test]
+fn mutants_are_planted_in_what_the_sources_are_now() {
+    let place = tempfile::tempdir().unwrap();
+    let (root_of, copy) = (place.path().join("root"), place.path().join("copy"));
+    for (path, text) in
+        [("root/src/lib.rs", "new"), ("copy/src/lib.rs", "old"), ("copy/src/gone.rs", ""), ("copy/target/a", "")]
+    {
+        fs::create_dir_all(place.path().join(path).parent().unwrap()).unwrap();
+        fs::write(place.path().join(path), text).unwrap();
+    }
+    let script = "import pathlib, runpy, sys\n\
+                  names = runpy.run_path('scripts/tier-mutants.py')['copy_sources'].__globals__\n\
+                  names.update(ROOT=pathlib.Path(sys.argv[1]), COPY=pathlib.Path(sys.argv[2]))\n\
+                  names['copy_sources']()\n";
+    let mut python = Command::new("python3");
+    python.current_dir(root()).args(["-c", script]).args([&root_of, &copy]);
+    let Ok(output) = python.output() else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read_to_string(copy.join("src/lib.rs")).unwrap(), "new");
+    assert!(!copy.join("src/gone.rs").exists() && copy.join("target/a").exists());
+}
+
 /// PyPI takes no file twice, so that a second try has to pass over those that are there.
 #[test]
 fn a_release_that_was_published_in_part_can_be_published_again() {

@@ -1,13 +1,8 @@
 //! Errors about a configuration, with the key, the value that was found and the values that are allowed.
 
-use std::path::PathBuf;
-
 /// An error about a configuration. All of them are for the user to correct.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file cannot be read.
-    #[error("{path}: {source}")]
-    Read { path: PathBuf, source: std::io::Error },
     /// A text is not valid TOML.
     #[error("{origin}: {message}")]
     Syntax {

@@ -14,7 +14,6 @@ mod sections;
 pub mod trl;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use toml::{Table, Value};
 
@@ -41,61 +40,33 @@ pub struct Preset {
     pub layers: &'static [&'static str],
 }
 
+const fn preset(name: &'static str, about: &'static str, layers: &'static [&'static str]) -> Preset {
+    Preset { name, about, layers }
+}
+
 /// All presets. Those for a machine extend the one for language models.
 pub const PRESETS: &[Preset] = &[
-    Preset { name: "builtin", about: "the built-in model, in half an hour on two cores", layers: &[] },
-    Preset {
-        name: "demo",
-        about: "the built-in model for a look, in about two minutes",
-        layers: &[include_str!("presets/demo.toml")],
-    },
-    Preset {
-        name: "search",
-        about: "the built-in model with five seconds a game, for players that look further ahead",
-        layers: &[include_str!("presets/search.toml")],
-    },
-    Preset { name: "llm", about: "any language model, with LoRA", layers: &[LLM] },
-    Preset {
-        name: "games",
-        about: "a language model that writes players of 2048 or of another game",
-        layers: &[LLM, include_str!("presets/games.toml")],
-    },
-    Preset {
-        name: "laptop",
-        about: "SmolLM2-135M on a processor",
-        layers: &[LLM, include_str!("presets/laptop.toml")],
-    },
-    Preset {
-        name: "gpu-8gb",
-        about: "Qwen2.5-Coder-0.5B on one GPU with 8 GB",
-        layers: &[LLM, include_str!("presets/gpu-8gb.toml")],
-    },
-    Preset {
-        name: "gpu-12gb",
-        about: "Qwen2.5-Coder-1.5B on one GPU with 12 GB",
-        layers: &[LLM, include_str!("presets/gpu-12gb.toml")],
-    },
-    Preset {
-        name: "gpu-16gb",
-        about: "Qwen2.5-Coder-1.5B on one GPU with 16 GB",
-        layers: &[LLM, include_str!("presets/gpu-16gb.toml")],
-    },
-    Preset {
-        name: "gpu-24gb",
-        about: "Qwen2.5-Coder-1.5B on one GPU with 24 GB",
-        layers: &[LLM, include_str!("presets/gpu-24gb.toml")],
-    },
-    Preset {
-        name: "gpu-48gb",
-        about: "Qwen2.5-Coder-7B on one GPU with 48 GB",
-        layers: &[LLM, include_str!("presets/gpu-48gb.toml")],
-    },
-    Preset {
-        name: "gpu-80gb",
-        about: "Qwen2.5-Coder-7B on one GPU with 80 GB",
-        layers: &[LLM, include_str!("presets/gpu-80gb.toml")],
-    },
-    Preset { name: "h200", about: "Qwen2.5-Coder-1.5B on one H200", layers: &[LLM, include_str!("presets/h200.toml")] },
+    preset("builtin", "the built-in model, in half an hour on two cores", &[]),
+    preset("demo", "the built-in model for a look, in about two minutes", &[include_str!("presets/demo.toml")]),
+    preset(
+        "search",
+        "the built-in model with five seconds a game, for players that look further ahead",
+        &[include_str!("presets/search.toml")],
+    ),
+    preset("llm", "any language model, with LoRA", &[LLM]),
+    preset(
+        "games",
+        "a language model that writes players of 2048 or of another game",
+        &[LLM, include_str!("presets/games.toml")],
+    ),
+    preset("laptop", "SmolLM2-135M on a processor", &[LLM, include_str!("presets/laptop.toml")]),
+    preset("gpu-8gb", "Qwen2.5-Coder-0.5B on one GPU with 8 GB", &[LLM, include_str!("presets/gpu-8gb.toml")]),
+    preset("gpu-12gb", "Qwen2.5-Coder-1.5B on one GPU with 12 GB", &[LLM, include_str!("presets/gpu-12gb.toml")]),
+    preset("gpu-16gb", "Qwen2.5-Coder-1.5B on one GPU with 16 GB", &[LLM, include_str!("presets/gpu-16gb.toml")]),
+    preset("gpu-24gb", "Qwen2.5-Coder-1.5B on one GPU with 24 GB", &[LLM, include_str!("presets/gpu-24gb.toml")]),
+    preset("gpu-48gb", "Qwen2.5-Coder-7B on one GPU with 48 GB", &[LLM, include_str!("presets/gpu-48gb.toml")]),
+    preset("gpu-80gb", "Qwen2.5-Coder-7B on one GPU with 80 GB", &[LLM, include_str!("presets/gpu-80gb.toml")]),
+    preset("h200", "Qwen2.5-Coder-1.5B on one H200", &[LLM, include_str!("presets/h200.toml")]),
 ];
 
 /// The dotted names of all keys (`section.key`), in the order of `default.toml`.
@@ -153,13 +124,6 @@ impl Layers {
         preset.layers.iter().try_for_each(|text| self.text(&format!("{PRESET}{name}"), text))
     }
 
-    /// Adds a TOML file as a layer.
-    pub fn file(&mut self, path: &Path) -> Result<(), ConfigError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        self.text(&path.display().to_string(), &text)
-    }
-
     /// Adds TOML text as a layer, without the table `[run]` of recorded configurations.
     pub fn text(&mut self, origin: &str, text: &str) -> Result<(), ConfigError> {
         let mut layer: Table = text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax {
@@ -205,16 +169,24 @@ impl Layers {
         };
         let (key, value) = (key.trim(), value.trim());
         let parsed = format!("v = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("v"));
-        // A setting that is text takes a number, a date or `true` as it was typed, as in `environment.env=2048`.
         let is_no_text = |value: &Value| !matches!(value, Value::String(_) | Value::Array(_) | Value::Table(_));
-        let parsed = parsed.filter(|value| !(self.is_text(key) && is_no_text(value)));
+        let parsed = match (self.found(key), parsed) {
+            // A setting that is text takes a number, a date or `true` as it was typed, as in `environment.env=2048`.
+            (Some(Value::String(_)), Some(value)) if is_no_text(&value) => None,
+            // TOML has neither `.7` nor whole numbers with an exponent, such as 1e6.
+            (Some(Value::Float(_)), None) => value.parse().ok().map(Value::Float),
+            (Some(Value::Integer(_)), Some(Value::Float(number))) if number.fract() == 0.0 && number.abs() < 1e15 => {
+                Some(Value::Integer(number as i64))
+            }
+            (_, parsed) => parsed,
+        };
         self.value(&origin, key, parsed.unwrap_or_else(|| Value::String(value.into())))
     }
 
-    /// Whether a dotted key has text for its value.
-    fn is_text(&self, key: &str) -> bool {
-        let found = key.split_once('.').and_then(|(section, name)| self.merged.get(section)?.get(name));
-        found.is_some_and(Value::is_str)
+    /// The value that a dotted key has so far, if there is such a key.
+    fn found(&self, key: &str) -> Option<&Value> {
+        let (section, name) = key.split_once('.')?;
+        self.merged.get(section)?.get(name)
     }
 
     /// Sets one dotted key.

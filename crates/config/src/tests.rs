@@ -65,6 +65,20 @@ fn later_layers_win_and_whole_numbers_may_be_floats() {
 }
 
 #[test]
+fn numbers_are_taken_as_people_type_them() {
+    let mut layers = Layers::default();
+    for assignment in ["rollout.temperature=.7", "grpo.beta=1.", "sft.total_tokens=12e6", "train.max_steps=1e1"] {
+        layers.assignment(assignment).unwrap();
+    }
+    let config = layers.resolve().unwrap();
+    assert_eq!((config.rollout.temperature, config.grpo.beta), (0.7, 1.0));
+    assert_eq!((config.sft.total_tokens, config.train.max_steps), (12_000_000, 10));
+    for (wrong, found) in [("train.max_steps=1.5", "1.5"), ("train.max_steps=.7", "\".7\""), ("grpo.beta=.", "\".\"")] {
+        assert!(refusal(&[wrong]).unwrap().contains(&format!(" = {found}: expected ")), "{wrong}");
+    }
+}
+
+#[test]
 fn text_is_taken_as_it_was_typed_whatever_it_looks_like() {
     let mut layers = Layers::default();
     for assignment in
@@ -186,7 +200,7 @@ fn zero_is_taken_where_it_means_something() {
     let floats = "model.lora_dropout rollout.min_p rollout.correction_floor reward.scale reward.fuel_bonus \
                   reward.length_penalty reward.length_penalty_from reward.turns_gamma grpo.adam_beta1 grpo.adam_beta2 \
                   grpo.weight_decay grpo.epsilon grpo.epsilon_high grpo.delta grpo.beta grpo.entropy_coef \
-                  grpo.entropy_target grpo.elite_coef grpo.elite_prior grpo.advantage_std_floor guard.warn_tied \
+                  grpo.entropy_target grpo.elite_coef grpo.elite_free_nats grpo.elite_prior grpo.advantage_std_floor guard.warn_tied \
                   guard.warn_parsed guard.warn_clipped guard.stop_unique guard.stop_entropy sft.weight_decay \
                   sft.error_rate";
     assert_eq!(taking("builtin", "float", 0.0), listed(floats));

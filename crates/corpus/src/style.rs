@@ -25,17 +25,10 @@ pub enum Style {
 
 impl Style {
     /// All styles, from the simplest.
-    pub const ALL: [Style; 9] = [
-        Style::Short,
-        Style::Legal,
-        Style::Merge,
-        Style::Corner,
-        Style::Snake,
-        Style::Smooth,
-        Style::Ahead,
-        Style::Chance,
-        Style::Deep,
-    ];
+    pub const ALL: [Style; 9] = {
+        use Style::*;
+        [Short, Legal, Merge, Corner, Snake, Smooth, Ahead, Chance, Deep]
+    };
 
     /// The name in prompts and configuration.
     pub fn name(self) -> &'static str {

@@ -50,19 +50,10 @@ pub enum Ending {
 
 impl Ending {
     /// All endings, in the order of their declaration.
-    pub const ALL: [Ending; 11] = [
-        Ending::GameOver,
-        Ending::OutOfFuel,
-        Ending::Hung,
-        Ending::Freeze,
-        Ending::BadMove,
-        Ending::Raised,
-        Ending::OutOfMemory,
-        Ending::StackOverflow,
-        Ending::MoveLimit,
-        Ending::Passed,
-        Ending::WrongAnswer,
-    ];
+    pub const ALL: [Ending; 11] = {
+        use Ending::*;
+        [GameOver, OutOfFuel, Hung, Freeze, BadMove, Raised, OutOfMemory, StackOverflow, MoveLimit, Passed, WrongAnswer]
+    };
 
     /// The name in logs, metrics and JSON.
     pub fn name(self) -> &'static str {

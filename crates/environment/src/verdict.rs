@@ -31,17 +31,10 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, the best first.
-    pub const ALL: [Verdict; 9] = [
-        Verdict::Succeeded,
-        Verdict::WrongAnswer,
-        Verdict::OutOfBudget,
-        Verdict::Froze,
-        Verdict::BadValue,
-        Verdict::Raised,
-        Verdict::NotCompiled,
-        Verdict::NoFunction,
-        Verdict::Cut,
-    ];
+    pub const ALL: [Verdict; 9] = {
+        use Verdict::*;
+        [Succeeded, WrongAnswer, OutOfBudget, Froze, BadValue, Raised, NotCompiled, NoFunction, Cut]
+    };
 
     /// The name in metrics and JSON.
     pub fn name(self) -> &'static str {

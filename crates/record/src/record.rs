@@ -72,7 +72,8 @@ pub struct StepRecord {
     /// Share of completions with a program that parses.
     #[serde(rename = "programs/frac_parsed", default)]
     pub frac_parsed: f64,
-    /// Number of completions whose evaluation was taken from the cache.
+    /// Number of completions, those of all turns, whose evaluation was taken from the cache: the program was there before, in
+    /// this conversation or in another.
     #[serde(rename = "programs/cache_hits")]
     pub cache_hits: usize,
     /// Number of groups that are not tied.

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use crc::{CRC_32_ISCSI, Crc};
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Event, Sink, SinkError};
+use super::{EvaluationRecord, Event, METRICS_FILE, Sink, SinkError};
 
 /// Name of the directory in the output directory.
 pub const TENSORBOARD_DIR: &str = "tensorboard";
@@ -22,12 +23,14 @@ pub struct TensorBoardSink<'a> {
     /// Returns the time, in seconds since 1970.
     clock: &'a dyn Fn() -> f64,
     open: Option<(PathBuf, File)>,
+    /// The metrics of a run that goes on, and the step that it goes on from, until that is evaluated again.
+    resumed: Option<(PathBuf, usize)>,
 }
 
 impl<'a> TensorBoardSink<'a> {
     /// A sink that stamps events with the time of `clock`.
     pub fn new(clock: &'a dyn Fn() -> f64) -> TensorBoardSink<'a> {
-        TensorBoardSink { clock, open: None }
+        TensorBoardSink { clock, open: None, resumed: None }
     }
 
     fn start(&mut self, output_dir: &Path, resumed_from: usize) -> Result<(), SinkError> {
@@ -44,11 +47,29 @@ impl<'a> TensorBoardSink<'a> {
         let mut version = Message::default();
         version.double(1, begun).delimited(3, b"brain.Event:2");
         self.record(&version)?;
+        self.resumed = goes_on.then(|| (output_dir.join(METRICS_FILE), resumed_from));
+        if goes_on { self.restart(resumed_from + 1) } else { Ok(()) }
+    }
+
+    /// Tells that what comes replaces what was written of `step` and later ones.
+    fn restart(&mut self, step: usize) -> Result<(), SinkError> {
         let mut session = Message::default();
         session.varint(1, SESSION_START);
         let mut restart = Message::default();
-        restart.double(1, begun).varint(2, resumed_from as u64 + 1).delimited(7, &session.bytes);
-        if goes_on { self.record(&restart) } else { Ok(()) }
+        restart.double(1, (self.clock)()).varint(2, step as u64).delimited(7, &session.bytes);
+        self.record(&restart)
+    }
+
+    /// Writes an evaluation. One of the step that the run goes on from is made again: it replaces the whole step, of which
+    /// training is told once more.
+    fn evaluated(&mut self, record: &EvaluationRecord) -> Result<(), SinkError> {
+        if let Some((metrics, step)) = self.resumed.take_if(|(_, step)| *step == record.step) {
+            self.restart(step)?;
+            if let Some(trained) = trained(&metrics, step) {
+                self.scalars(step, &trained)?;
+            }
+        }
+        self.scalars(record.step, record)
     }
 
     /// Writes one event with a scalar for each number of the record.
@@ -80,7 +101,7 @@ impl Sink for TensorBoardSink<'_> {
         match event {
             Event::RunStarted(header) => self.start(&header.output_dir, header.resumed_from),
             Event::StepDone(record) => self.scalars(record.step, *record),
-            Event::Evaluated(record) => self.scalars(record.step, *record),
+            Event::Evaluated(record) => self.evaluated(record),
             _ => Ok(()),
         }
     }
@@ -88,6 +109,13 @@ impl Sink for TensorBoardSink<'_> {
 
 /// `SessionLog.START` of TensorBoard's protocol.
 const SESSION_START: u64 = 1;
+
+/// The line of training of this step in a file of metrics, if there is one.
+fn trained(metrics: &Path, step: usize) -> Option<Value> {
+    let text = fs::read(metrics).ok()?;
+    let lines = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    lines.filter(|line| line["step"] == step).find(|line| line.get("reward").is_some())
+}
 
 /// Hugging Face's name in TensorBoard for a key of its logs.
 fn tag(key: &str) -> String {

@@ -43,7 +43,7 @@ pub fn help(error: &Error, command: &Command, typed: &[String]) -> Option<Error>
 /// own message stands. Only commands with `--set` have settings.
 pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliError> {
     if error.kind() == ErrorKind::ValueValidation {
-        return no_whole_number(error);
+        return no_value(error);
     }
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -98,8 +98,11 @@ fn transposed<'a>(command: &'a Command, typed: &str) -> Option<&'a str> {
     command.get_arguments().filter_map(|argument| argument.get_long()).find(is_meant)
 }
 
-/// The error for a value that is no whole number of the type of its argument, where the parser's message speaks of types.
-fn no_whole_number(error: &Error) -> Option<CliError> {
+/// Ends of the ranges of whole numbers that have no end but that of their type.
+const ENDLESS: [&str; 2] = ["4294967295", "18446744073709551615"];
+
+/// The error for a value that its argument does not take, where the parser's message speaks of types or is in words of its own.
+fn no_value(error: &Error) -> Option<CliError> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
@@ -107,37 +110,51 @@ fn no_whole_number(error: &Error) -> Option<CliError> {
     let (argument, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
     let why = std::error::Error::source(error)?.to_string();
     let long = argument.split(' ').next()?;
+    Some(CliError::user(format!("{long} {value}: {}", expected(long, value, &why)?)))
+}
+
+/// What `long` takes in place of `value`, which was refused for the reason `why`; `None` where the parser's message stands.
+fn expected(long: &str, value: &str, why: &str) -> Option<String> {
+    let begins = |starts: &[&str]| starts.iter().any(|start| why.starts_with(start));
+    // Arguments of our own say so themselves.
+    if begins(&["expected "]) {
+        return Some(why.to_owned());
+    }
+    if begins(&["invalid float", "cannot parse float"]) {
+        return Some("expected a number".to_owned());
+    }
+    let range = ends(why);
+    if let Some((lowest, highest)) = range.filter(|(_, highest)| !ENDLESS.contains(highest)) {
+        return Some(format!("expected a whole number, {lowest} to {highest}"));
+    }
+    if range.is_none() && !begins(&["invalid digit", "number too large", "cannot parse integer"]) {
+        return None;
+    }
+    let lowest = range.map(|(lowest, _)| lowest).into_iter().chain(least(long)).max();
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
-    let lowest = lower_end(&why).unwrap_or(0).max(least(long));
-    let expected = match value.strip_prefix('-').unwrap_or(value) {
-        _ if !["..=4294967295", "..=18446744073709551615"].iter().any(|end| why.ends_with(end))
-            && !["invalid digit", "number too large", "cannot parse integer"]
-                .iter()
-                .any(|start| why.starts_with(start)) =>
-        {
-            return None;
-        }
-        digits if is_digits(digits) && value.parse().is_ok_and(|number: i128| number >= lowest.into()) => {
-            "expected a smaller whole number".to_owned()
-        }
-        _ => format!("expected a whole number, at least {lowest}"),
-    };
-    Some(CliError::user(format!("{long} {value}: {expected}")))
+    let is_large = |number: i128| number >= lowest.unwrap_or(0).into();
+    let is_too_large = is_digits(value) && value.parse().is_ok_and(is_large);
+    Some(match lowest {
+        _ if is_too_large => "expected a smaller whole number".to_owned(),
+        Some(lowest) => format!("expected a whole number, at least {lowest}"),
+        None => "expected a whole number".to_owned(),
+    })
 }
 
-/// The lower end of the range that the parser names, as in "0 is not in 1..=4294967295".
-fn lower_end(why: &str) -> Option<u32> {
-    why.split_once(" is not in ")?.1.split_once("..")?.0.parse().ok()
+/// The ends of the range that the parser names, as in "0 is not in 1..=8".
+fn ends(why: &str) -> Option<(u32, &str)> {
+    let (lowest, highest) = why.split_once(" is not in ")?.1.split_once("..=")?;
+    Some((lowest.parse().ok()?, highest))
 }
 
-/// The smallest number that the setting behind a flag takes: 0, or 1 where 0 is refused.
-fn least(long: &str) -> u32 {
+/// The smallest number that the setting behind a flag takes: 0, or 1 where 0 is refused; none where no setting is behind it.
+fn least(long: &str) -> Option<u32> {
     let name = long.trim_start_matches('-').replace('-', "_");
     let takes_0 = |key: &str| {
         let mut layers = Layers::default();
         layers.preset("llm").and_then(|()| layers.value(long, key, 0)).is_ok() && layers.resolve().is_ok()
     };
-    with_key(&name).map_or(0, |(_, key)| u32::from(!takes_0(key)))
+    with_key(&name).map(|(_, key)| u32::from(!takes_0(key)))
 }
 
 /// The subcommand that these words lead to.

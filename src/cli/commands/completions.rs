@@ -9,26 +9,12 @@ use super::NAME;
 use crate::cli::said::{CliError, output};
 use crate::config;
 
-/// What the shell offers for an argument, by the argument's id.
-const OFFERED: &[(&str, Offer)] = &[
-    ("model", Offer::Hint(ValueHint::AnyPath)),
-    ("against", Offer::Hint(ValueHint::AnyPath)),
-    ("env", Offer::Hint(ValueHint::AnyPath)),
-    ("tasks", Offer::Hint(ValueHint::AnyPath)),
-    ("grader", Offer::Hint(ValueHint::AnyPath)),
-    ("device", Offer::Values(&["auto", "cpu", "cuda", "cuda:0"])),
-    ("adapter", Offer::Hint(ValueHint::DirPath)),
-    ("output_dir", Offer::Hint(ValueHint::DirPath)),
-    ("resume", Offer::Hint(ValueHint::DirPath)),
-    ("run", Offer::Hint(ValueHint::DirPath)),
-    ("runs", Offer::Hint(ValueHint::DirPath)),
-    ("config", Offer::Hint(ValueHint::FilePath)),
+/// The files that the shell offers for arguments, by the arguments' ids.
+const OFFERED: [(&str, ValueHint); 3] = [
+    ("model against env tasks grader", ValueHint::AnyPath),
+    ("adapter output_dir resume run runs", ValueHint::DirPath),
+    ("config", ValueHint::FilePath),
 ];
-
-enum Offer {
-    Hint(ValueHint),
-    Values(&'static [&'static str]),
-}
 
 /// Print a completion script for a shell
 ///
@@ -74,22 +60,18 @@ fn offering(arg: Arg) -> Arg {
     let id = arg.get_id().as_str().to_owned();
     if id == "set" {
         // The value follows the equals sign, so the shell may add no blank.
-        return arg.value_parser(PossibleValuesParser::new(assignments())).value_hint(ValueHint::Other);
+        let assignments = config::keys().into_iter().map(|key| format!("{key}="));
+        return arg.value_parser(PossibleValuesParser::new(assignments)).value_hint(ValueHint::Other);
     }
-    if let Some((_, offer)) = OFFERED.iter().find(|(name, _)| *name == id) {
-        return match offer {
-            Offer::Hint(hint) => arg.value_hint(*hint),
-            Offer::Values(values) => arg.value_parser(PossibleValuesParser::new(*values)),
-        };
+    if id == "device" {
+        return arg.value_parser(PossibleValuesParser::new(["auto", "cpu", "cuda", "cuda:0"]));
+    }
+    if let Some((_, hint)) = OFFERED.iter().find(|(names, _)| names.split(' ').any(|name| name == id)) {
+        return arg.value_hint(*hint);
     }
     let numbers = arg.get_value_hint() == ValueHint::Unknown && arg.get_possible_values().is_empty();
     // Without a hint a shell would offer files.
     if numbers && arg.get_action().takes_values() { arg.value_hint(ValueHint::Other) } else { arg }
-}
-
-/// `section.key=` of every key.
-fn assignments() -> Vec<String> {
-    config::keys().into_iter().map(|key| format!("{key}=")).collect()
 }
 
 /// Names of the commands, for the tests of scripts and pages.

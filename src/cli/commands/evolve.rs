@@ -8,7 +8,7 @@ use crate::cli::arguments::{Base, Flags, SourceArgs, WorkerArgs, text_path};
 use crate::cli::opened::tasks::{first_ids, named};
 use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
-use crate::config::{Config, ModelConfig};
+use crate::config::{Config, ModelConfig, PromptDraw};
 use crate::environment::{Environment, Labels, Request, game2048};
 use crate::evaluation::Estimate;
 use crate::evolve::{self, Candidate, Discovery, Ended, EvolveError, Round, Search, Settings};
@@ -124,6 +124,7 @@ impl EvolveArgs {
             true => self.source.resolve_on(UPDATED, &flags, console)?,
             false => self.source.resolve(&flags, console)?,
         };
+        runs::tell_own_dir("evolve", &self.output_dir, &config, console);
         self.fits(&config)?;
         model::check_files("--model", &config)?;
         evolve::check_dir(&self.output_dir).map_err(|error| refused(error, &config))?;
@@ -164,15 +165,30 @@ impl EvolveArgs {
         }
     }
 
-    /// Refuses turns, of which a search makes one a round.
+    /// Refuses settings of training that a search passes by.
     fn fits(&self, config: &Config) -> Result<(), CliError> {
-        match config.rollout.turns {
-            0 | 1 => Ok(()),
-            turns => Err(CliError::user_hint(
-                format!("rollout.turns: found {turns}, expected 1"),
-                "each round shows what came of the rounds before",
-            )),
-        }
+        let (rollout, reward) = (&config.rollout, &config.reward);
+        // Presets leave the default, which is that of training; a search does what 0 says.
+        let default = Config::preset("llm")?.rollout.resample_tied;
+        let (message, hint) = match rollout.turns {
+            turns if turns > 1 => {
+                (format!("rollout.turns: found {turns}, expected 1"), "each round shows what came of the rounds before")
+            }
+            _ if rollout.resample_tied > default => (
+                format!("rollout.resample_tied: found {}, expected 0 or {default}", rollout.resample_tied),
+                "a search samples no group again; raise --groups, --num-generations or --rounds",
+            ),
+            _ if rollout.draw != PromptDraw::All => (
+                "rollout.draw: found \"pools\", expected \"all\"".to_owned(),
+                "a search is for one game or task, whose prompts have no pools",
+            ),
+            _ if reward.shuffled => (
+                "reward.shuffled: found true, expected false".to_owned(),
+                "a search ranks programs by what they earn; `train` makes control runs",
+            ),
+            _ => return Ok(()),
+        };
+        Err(CliError::user_hint(message, hint))
     }
 
     /// The requests of the game, or of the task.

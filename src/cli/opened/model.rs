@@ -141,6 +141,24 @@ pub fn warn_of_another_base(config: &Config, console: &Console) {
     }
 }
 
+/// Says that a revision was given of what has none.
+pub fn warn_of_revision(config: &Config, console: &Console) {
+    if let Some(words) = idle_revision(&config.model) {
+        console.print(&format!("warning: {words}"));
+    }
+}
+
+/// Why the revision of a model has no effect, if it has none.
+fn idle_revision(ModelConfig { model, revision, .. }: &ModelConfig) -> Option<String> {
+    let is_of_hub = model != "builtin" && !model.ends_with(".gguf") && !Path::new(model).exists();
+    let is_idle = revision != "main" && !is_of_hub;
+    is_idle.then(|| {
+        format!(
+            "model.revision = {revision}: has no effect, models of the Hub alone have revisions; found --model {model}"
+        )
+    })
+}
+
 /// The rank of the adapter in `dir`.
 pub fn rank_of(dir: &Path) -> Option<u64> {
     adapter_setting(dir, "r")?.as_u64()
@@ -171,6 +189,7 @@ fn adapter_hint(dir: &Path) -> Option<String> {
 /// The same, with a message while the model is loaded, and one about it afterwards.
 pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Result<Policy, CliError> {
     warn_of_another_base(config, console);
+    warn_of_revision(config, console);
     let name = &config.model.model;
     if name == "builtin" {
         return policy(config, device);
@@ -307,6 +326,23 @@ mod tests {
         std::fs::write(dir.path().join(ADAPTER_CONFIG), base.to_string()).unwrap();
         config.model.model = format!("{adapter}/.");
         assert_eq!(told(&config).0, fault, "the same place by another name");
+    }
+
+    #[test]
+    fn a_revision_of_what_has_none_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let here = dir.path().display().to_string();
+        let told = |model: &str, revision: &str| {
+            let mut settings = Config::preset("llm").unwrap().model;
+            (settings.model, settings.revision) = (model.into(), revision.into());
+            idle_revision(&settings)
+        };
+        for model in ["builtin", "nowhere/m.gguf", &here] {
+            let words = told(model, "v1").unwrap();
+            assert!(words.starts_with("model.revision = v1: has no effect") && words.ends_with(model), "{words}");
+            assert_eq!(told(model, "main"), None);
+        }
+        assert_eq!(told("owner/name-of-nothing-here", "v1"), None);
     }
 
     #[test]

@@ -116,6 +116,18 @@ pub fn with_trained_adapter(flags: &Flags, console: &Console) -> Result<Flags, C
     Ok(flags)
 }
 
+/// Says that a command which writes to `dir` passes over the directory that a configuration gives to a run, as files of TRL do:
+/// training with the same file would find it taken.
+pub fn tell_own_dir(command: &str, dir: &Path, config: &Config, console: &Console) {
+    let of_runs = &config.train.output_dir;
+    if !of_runs.as_os_str().is_empty() {
+        let (of_runs, dir) = (of_runs.display(), dir.display());
+        console.print(&format!(
+            "train.output_dir = {of_runs}: is for `train`; `{command}` writes to {dir} (--output-dir)"
+        ));
+    }
+}
+
 /// Whether a directory is that of a run.
 pub fn is_run(dir: &Path) -> bool {
     dir.join("config.toml").is_file() && !dir.join("config.json").exists()

@@ -17,6 +17,7 @@ use toml::Table;
 
 use super::{ConfigError, Layers, known_as, nearest};
 use table::Handling;
+pub use table::keys as names;
 
 /// The hint to the manual.
 const MANUAL: &str = "docs/trl.md says what becomes of every key of TRL";
@@ -153,6 +154,7 @@ impl Given<'_> {
         let Some(found) = self.get(key) else { return Ok(Meaning::nothing("null leaves things as they are")) };
         match handling {
             Handling::Is(ours) => self.is(key, ours),
+            Handling::Switches(ours) => Ok(Meaning::set(ours, if coerce::truth(found)? { "on" } else { "off" })),
             Handling::Says(word) => word(self, key),
             Handling::Idle(why) => Ok(Meaning::nothing(why)),
             Handling::Only(values, why) => match values.iter().any(|value| coerce::says(found, value)) {
@@ -224,11 +226,6 @@ pub fn of_trl(key: &str) -> Option<&'static str> {
         Handling::Is(ours) => Some(ours),
         _ => None,
     }
-}
-
-/// All keys of TRL that are known.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    table::keys()
 }
 
 fn unknown(key: &str, found: &Value) -> String {

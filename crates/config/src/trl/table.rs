@@ -10,6 +10,8 @@ use super::{Word, batch, steps, words};
 pub(super) enum Handling {
     /// It is this setting, with the same values.
     Is(&'static str),
+    /// It is this setting, which is "on" where it is true and "off" otherwise.
+    Switches(&'static str),
     /// A function of its value gives the settings.
     Says(Word),
     /// It has no effect, for this reason.
@@ -21,7 +23,7 @@ pub(super) enum Handling {
     Task(&'static str),
 }
 
-use Handling::{Idle, Is, Only, Says, Task};
+use Handling::{Idle, Is, Only, Says, Switches, Task};
 
 const OWN_DECODER: &str =
     "completions come from this program's own decoder, or from servers that --rollouts names (docs/vllm.md)";
@@ -40,7 +42,7 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     ("model_name_or_path", Is("model.model")),
     ("model_revision", Is("model.revision")),
     ("dtype torch_dtype bf16 fp16", Says(words::precision)),
-    ("tf32", Says(words::tf32)),
+    ("tf32", Switches("model.tf32")),
     ("use_cpu no_cuda", Says(words::device)),
     ("attn_implementation", Idle("attention has kernels of its own")),
     ("use_peft lora_r", Says(words::lora)),
@@ -177,7 +179,7 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
         ),
     ),
     ("optim_args optim_target_modules", Only(&[], "the optimiser is AdamW on all that is trained; leave it away")),
-    ("gradient_checkpointing activation_checkpointing", Says(words::checkpointing)),
+    ("gradient_checkpointing activation_checkpointing", Switches("grpo.gradient_checkpointing")),
     ("gradient_checkpointing_kwargs activation_checkpointing_kwargs", Idle("layers are computed again in one way")),
     (
         "use_liger_kernel use_liger_loss liger_kernel_config",
@@ -266,7 +268,7 @@ pub(super) fn handling(key: &str) -> Option<Handling> {
     KEYS.iter().find(|(keys, _)| keys.split_whitespace().any(|known| known == key)).map(|(_, handling)| *handling)
 }
 
-/// All keys of the table.
-pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+/// All keys of TRL that are known.
+pub fn keys() -> impl Iterator<Item = &'static str> {
     KEYS.iter().flat_map(|(keys, _)| keys.split_whitespace())
 }

@@ -23,17 +23,6 @@ pub(super) fn precision(given: &Given<'_>, key: &str) -> Result<Meaning, String>
     }
 }
 
-/// Whether the factors of f32 products may be rounded to TF32.
-pub(super) fn tf32(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
-    Ok(Meaning::set("model.tf32", if given.truth(key)? == Some(true) { "on" } else { "off" }))
-}
-
-/// Whether activations are recomputed in the backward pass.
-pub(super) fn checkpointing(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
-    let word = if given.truth(key)? == Some(true) { "on" } else { "off" };
-    Ok(Meaning::set("grpo.gradient_checkpointing", word))
-}
-
 /// The processor, if it is requested.
 pub(super) fn device(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     Ok(match given.truth(key)? {

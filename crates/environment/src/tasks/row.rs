@@ -9,6 +9,7 @@ use super::task::SHOWN;
 use super::{Function, Kind, SECONDS_MAX, Split, TESTS_MAX, Task, Test, replay, source};
 use crate::config::nearest;
 use crate::value::{Dict, Equality, Value};
+use grpo_base::plural::cut;
 
 const KEYS: &str = "id prompt entry_point tests inputs reference checker apart literal opening shown tolerance \
                     tuples_are_lists array_types split group seconds honeypot modules prelude";
@@ -285,9 +286,5 @@ impl Row<'_> {
 
 /// Type and beginning of a value, for messages.
 fn named(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARACTERS) {
-        Some((at, _)) => format!("{} {}...", value.kind(), &text[..at]),
-        None => format!("{} {text}", value.kind()),
-    }
+    format!("{} {}", value.kind(), cut(&value.to_string(), SHOWN_CHARACTERS))
 }

@@ -59,15 +59,10 @@ const OWN_RULES: &str = "similar_elements find_char_long common_in_nested_lists 
 
 impl Suite {
     /// All suites, in the order of the help.
-    pub const ALL: [Suite; 7] = [
-        Suite::HumanEval,
-        Suite::HumanEvalPlus,
-        Suite::Mbpp,
-        Suite::MbppPlus,
-        Suite::LiveCodeBench,
-        Suite::CruxEvalOutput,
-        Suite::CruxEvalInput,
-    ];
+    pub const ALL: [Suite; 7] = {
+        use Suite::*;
+        [HumanEval, HumanEvalPlus, Mbpp, MbppPlus, LiveCodeBench, CruxEvalOutput, CruxEvalInput]
+    };
 
     /// The name for `--suite`.
     pub fn name(self) -> &'static str {

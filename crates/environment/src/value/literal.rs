@@ -7,6 +7,7 @@ use ruff_text_size::Ranged;
 
 use super::arithmetic::{self, Allowance, ITEMS_MAX};
 use super::{DEPTH_MAX, Int, Value, ValueError};
+use grpo_base::plural::cut;
 
 /// Characters of an expression that a message shows.
 const SHOWN_MAX: usize = 60;
@@ -146,8 +147,7 @@ impl Reader<'_> {
             (Expr::Name(_), _) => "a string has quotes of its own, as in \"'abc'\"",
             _ => "expected numbers, strings, lists, tuples, dicts and sets",
         };
-        let cut = written.char_indices().nth(SHOWN_MAX).map(|(at, _)| format!("{}...", &written[..at]));
-        ValueError::NotLiteral { found: cut.unwrap_or_else(|| written.to_owned()), expected }
+        ValueError::NotLiteral { found: cut(written, SHOWN_MAX), expected }
     }
 }
 

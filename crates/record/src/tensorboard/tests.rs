@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use super::super::{EvaluationRecord, RunHeader, StepRecord, UpdateRecord};
@@ -118,4 +119,32 @@ fn a_resumed_run_begins_a_later_file_that_replaces_the_steps_it_repeats() {
         assert_eq!(step(restart), first);
         assert_eq!(field(&field(restart, 7).unwrap(), 1).unwrap(), 1_u64.to_le_bytes());
     }
+}
+
+#[test]
+fn an_evaluation_that_is_made_again_replaces_the_one_that_was_there_and_leaves_training() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Cell::new(99.0);
+    let now = || clock.replace(clock.get() + 1.0);
+    fs::write(
+        dir.path().join(METRICS_FILE),
+        "{\"step\":19,\"reward\":0.25}\n{\"step\":20,\"reward\":0.5}\n{\"step\":20,\"eval_reward\":0.75}\n",
+    )
+    .unwrap();
+    let evaluation = |step| EvaluationRecord { step, reward: 0.875, ..EvaluationRecord::default() };
+    for resumed_from in [0, 20] {
+        let mut sink = TensorBoardSink::new(&now);
+        let header = RunHeader { output_dir: dir.path().to_owned(), resumed_from, ..RunHeader::default() };
+        let evaluations = [evaluation(20), evaluation(40)];
+        let events = [Event::RunStarted(&header), Event::Evaluated(&evaluations[0]), Event::Evaluated(&evaluations[1])];
+        events.iter().for_each(|event| sink.note(event).unwrap());
+    }
+    let files = files(dir.path());
+    assert_eq!(records(&files[0]).len(), 3, "nothing was there before");
+    let records = records(&files[1]);
+    let is_restart = |record: &Vec<u8>| field(record, 7).is_some();
+    let told: Vec<(u64, bool)> = records[1..].iter().map(|record| (step(record), is_restart(record))).collect();
+    assert_eq!(told, [(21, true), (20, true), (20, false), (20, false), (40, false)]);
+    assert_eq!(scalars(&records[3]), BTreeMap::from([("train/reward".to_owned(), 0.5)]));
+    assert_eq!(scalars(&records[4])["eval/reward"], 0.875);
 }

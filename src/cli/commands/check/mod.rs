@@ -168,18 +168,16 @@ fn verdict(report: &Report) -> String {
     let count = |level| report.of_level(level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
     let warnings = if warnings > 0 { format!("; warnings: {warnings}") } else { String::new() };
-    let (words, style) = match (problems, report.tasks) {
-        (0, Some(tasks)) => {
-            (format!("{} in order{warnings}", counted(tasks.tasks, "task")), Stream::Stdout.style().green())
-        }
-        (0, None) => (format!("the reward is in order{warnings}"), Stream::Stdout.style().green()),
+    let words = match (problems, report.tasks) {
+        (0, Some(tasks)) => format!("{} in order", counted(tasks.tasks, "task")),
+        (0, None) => "the reward is in order".to_owned(),
         (_, Some(tasks)) if tasks.to_mend > 0 => {
             let in_order = tasks.tasks - tasks.to_mend;
-            let words =
-                format!("{}: {in_order} in order, {} to mend{warnings}", counted(tasks.tasks, "task"), tasks.to_mend);
-            (words, Stream::Stdout.style().red().bold())
+            format!("{}: {in_order} in order, {} to mend", counted(tasks.tasks, "task"), tasks.to_mend)
         }
-        (problems, _) => (format!("problems: {problems}{warnings}"), Stream::Stdout.style().red().bold()),
+        (problems, _) => format!("problems: {problems}"),
     };
-    style.apply_to(words).to_string()
+    let style = Stream::Stdout.style();
+    let style = if problems == 0 { style.green() } else { style.red().bold() };
+    style.apply_to(format!("{words}{warnings}")).to_string()
 }

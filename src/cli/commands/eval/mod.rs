@@ -34,8 +34,6 @@ const SAMPLES: (u32, u32) = (256, 8);
 const SUITE_SAMPLES: u32 = 10;
 /// Report games of the best programs.
 const REPORT_GAMES: u32 = 32;
-/// Native strategies that are played by default.
-const BASELINES: &str = "random,cycle,greedy";
 /// Word that asks for no baseline.
 const NO_BASELINE: &str = "none";
 
@@ -234,9 +232,8 @@ impl EvalArgs {
     /// Plays the native strategies on the same boards as the models.
     fn native(&self, rules: &Rules, held_out: &HeldOut, games: Games) -> Vec<Single> {
         let boards = [held_out.selection(games.selection), held_out.report(games.report)].concat();
-        let asked = |baseline: &Baseline| match &self.baselines {
-            Some(names) => names.iter().any(|name| name == baseline.name()),
-            None => BASELINES.split(',').any(|name| name == baseline.name()),
+        let asked = |baseline: &Baseline| {
+            self.baselines.as_ref().is_none_or(|names| names.iter().any(|name| name == baseline.name()))
         };
         let play = |baseline| evaluation::play_baseline(baseline, &boards, &rules.game);
         Baseline::ALL.into_iter().filter(asked).map(play).collect()

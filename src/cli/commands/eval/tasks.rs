@@ -11,7 +11,7 @@ use crate::cli::said::table::{NOTHING, aligned};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, SURE_TASKS, Sample, TaskSummary, TasksSummary};
 use crate::metrics::remarked;
-use crate::plural::{counted, percent};
+use crate::plural::{counted, cut, percent};
 
 /// Tasks that a table has room for.
 const TASKS_SHOWN: usize = 20;
@@ -120,7 +120,8 @@ impl TasksReport {
         for name in names {
             let groups = || self.models.iter().map(|model| model.summary.groups.get(name));
             let tasks = groups().flatten().next().map_or(0, |group| group.tasks);
-            let mut row = vec![if name.is_empty() { "without a group".into() } else { cut(name) }, tasks.to_string()];
+            let mut row =
+                vec![if name.is_empty() { "without a group".into() } else { cut(name, NAME_WIDTH) }, tasks.to_string()];
             row.extend(groups().map(|group| {
                 group.map_or_else(|| NOTHING.into(), |group| both(percent(group.pass_at_1), group.tests))
             }));
@@ -146,7 +147,7 @@ impl TasksReport {
                 None => NOTHING.into(),
             });
             let ended = only.then(|| endings(task));
-            rows.push(std::iter::once(cut(&task.task)).chain(cells).chain(ended).collect());
+            rows.push(std::iter::once(cut(&task.task, NAME_WIDTH)).chain(cells).chain(ended).collect());
         }
         let more = match first.summary.tasks.len().saturating_sub(TASKS_SHOWN) {
             0 => String::new(),
@@ -225,11 +226,4 @@ fn endings(task: &TaskSummary) -> String {
     let mut endings: Vec<(&str, usize)> = task.endings.iter().map(|(ending, count)| (*ending, *count)).collect();
     endings.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     endings.iter().map(|(ending, count)| format!("{ending} {count}")).collect::<Vec<_>>().join(", ")
-}
-
-fn cut(name: &str) -> String {
-    match name.char_indices().nth(NAME_WIDTH) {
-        Some((at, _)) => format!("{}...", &name[..at]),
-        None => name.to_owned(),
-    }
 }

@@ -20,7 +20,7 @@ pub(super) struct Contestant {
 impl Contestant {
     pub fn new(path: &Path, evaluation: &Evaluation, budget_fuel: f64) -> Contestant {
         let played = match evaluation.start.reason() {
-            Some(reason) => Err(format!("{}: {reason}", evaluation.verdict(false).name())),
+            Some(reason) => Err(format!("{}: {}", evaluation.verdict(false).name(), visible(&reason))),
             None => Ok(evaluation.games[0].clone()),
         };
         Contestant { name: visible(&path.display().to_string()), played, budget_fuel }

@@ -98,6 +98,7 @@ impl SftArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let config = self.source.resolve(&flags, console)?;
+        runs::tell_own_dir("sft", &self.output_dir, &config, console);
         model::check_files("--model", &config)?;
         sft::check_dir(&self.output_dir).map_err(refused)?;
         let tasks = tasks(&config, console)?;
@@ -247,13 +248,16 @@ fn learner(
 
 /// Refuses settings that the built-in model, all weights of which are made here, would pass by.
 fn from_nothing(model: &ModelConfig) -> Result<(), CliError> {
-    let ModelConfig { precision, lora_r, adapter, .. } = model;
+    let ModelConfig { precision, lora_r, adapter, revision, .. } = model;
     let message = match () {
         () if !matches!(precision, PrecisionChoice::Auto | PrecisionChoice::F32) => {
             "model.precision: found a half format, expected auto or f32: the built-in model is made in f32".to_owned()
         }
         () if !adapter.is_empty() => {
             format!("model.adapter: found {adapter}, expected none: the built-in model is made from nothing")
+        }
+        () if revision != "main" => {
+            format!("model.revision: found {revision}, expected main: the built-in model is made from nothing")
         }
         () if *lora_r > 0 => {
             format!("model.lora_r: found {lora_r}, expected 0: every weight of the built-in model is trained")

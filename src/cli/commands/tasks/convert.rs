@@ -54,6 +54,11 @@ impl ConvertArgs {
                 None => refusal,
             });
         }
+        // What is there may have been written by hand since. The same once more is no loss.
+        if target.is_file() && !std::fs::read(&target).is_ok_and(|there| there == sum.text.as_bytes()) {
+            let found = format!("--output {}: is there already, and holds something else", target.display());
+            return Err(CliError::user_hint(found, "name a new file"));
+        }
         output::write_file(target.display(), &target, sum.text.as_bytes())?;
         output::print(&sum.report(&target))
     }

@@ -10,7 +10,7 @@ use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::tasks::{Split, Task, Tasks};
 use crate::metrics::Console;
-use crate::plural::counted;
+use crate::plural::{counted, cut};
 use crate::policy::Device;
 use crate::prompt::conversation;
 
@@ -111,11 +111,7 @@ fn section(name: &str, text: &str) -> String {
 
 /// The tests that the prompt does not show.
 fn hidden(task: &Task) -> String {
-    let cut = |test: String| match test.char_indices().nth(TEST_WIDTH) {
-        Some((at, _)) => format!("{}...", &test[..at]),
-        None => test,
-    };
-    let mut lines: Vec<String> = task.told(task.hidden()).into_iter().map(cut).collect();
+    let mut lines: Vec<String> = task.told(task.hidden()).iter().map(|test| cut(test, TEST_WIDTH)).collect();
     lines.extend(task.has_checker().then(|| "and a checker".to_owned()));
     section("tests that it does not show", &lines.join("\n"))
 }

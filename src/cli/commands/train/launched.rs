@@ -4,23 +4,25 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 use super::trace::Traced;
-use super::{launch, summary, train_error};
+use super::{summary, train_error};
+use crate::cli::commands::NAME;
 use crate::cli::opened::gpu_watch::GpuWatch;
-use crate::cli::opened::machine::build_features;
+use crate::cli::opened::machine::{MachineMemory, build_features, cores_and_model};
 use crate::cli::opened::peers::log_name;
 use crate::cli::said::{CliError, output};
 use crate::config::Workers;
 use crate::metrics::{
-    Console, Event, JsonlSink, LaunchSink, Show, Sink, SinkError, Sinks, StepRecord, TensorBoardSink, TerminalSink,
+    Console, Event, JsonlSink, LaunchEnd, LaunchSink, Process, Show, Sink, Sinks, StepRecord, TensorBoardSink,
+    TerminalSink,
 };
 use crate::policy::{self, Device};
 use crate::shell;
-use crate::train::Run;
 use crate::train::run_dir::{self, Reopened};
+use crate::train::{Run, RunSummary, TrainError};
 
 /// What the command line says about a run, besides its configuration.
 pub(super) struct Launched<'a> {
@@ -40,7 +42,7 @@ impl Launched<'_> {
         let (config, peers, device) = (run.config, run.peers, run.policy.decoder().device().clone());
         let show = if config.arena.parallel_rewards == Workers::Inline { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);
-        let mut launches = LaunchSink::new(launch::process(self.commit, &device), &unix_seconds);
+        let mut launches = LaunchSink::new(process(self.commit, &device), &unix_seconds);
         let mut file = JsonlSink::default();
         let mut tensorboard = TensorBoardSink::new(&unix_seconds);
         let mut trace = self.traced.as_ref().map(|traced| traced.sink(&Instant::now));
@@ -58,15 +60,18 @@ impl Launched<'_> {
         sinks.push(&mut terminal);
         let gpu = RefCell::new(GpuWatch::new(&device, console));
         let measure = |record: &StepRecord| gpu.borrow_mut().measure(record);
-        let mut recorder = Recorder { sinks, stop: run.stop, failure: None };
-        let begun = self.begun;
+        let (begun, stop, mut failure) = (self.begun, run.stop, None);
         let mut observer = |event: Event<'_>| {
             if let Event::RunStarted(header) = event {
                 let _ = console.log_to(&header.output_dir.join(log_name(peers.rank())));
                 let _ = begun.set(header.output_dir.clone());
                 gpu.borrow_mut().begin(header);
             }
-            recorder.note(&event);
+            // When a sink fails, the run is asked to stop, with a checkpoint.
+            if let Err(error) = sinks.note(&event) {
+                stop.store(true, Ordering::SeqCst);
+                failure.get_or_insert(error);
+            }
         };
         let run = Run { measure: &measure, ..run };
         let ended = if self.resumed {
@@ -74,13 +79,13 @@ impl Launched<'_> {
         } else {
             run.start(&about(&device), &mut observer)
         };
-        let (failure, busy) = (recorder.failure.take(), gpu.borrow().verdict());
+        let busy = gpu.borrow().verdict();
         drop(terminal);
         // The first process alone writes the trace.
         if let (Some(traced), Some(trace), true) = (&self.traced, &trace, peers.leads()) {
             traced.report(trace, console);
         }
-        let noted = launches.ended(launch::end(&ended));
+        let noted = launches.ended(end(&ended));
         let kept = begun.get().filter(|_| ended.is_err() && peers.leads());
         if let Some(dir) = kept
             && let Some(checkpoint) = run_dir::latest_checkpoint(dir)
@@ -90,9 +95,7 @@ impl Launched<'_> {
         }
         let summary = ended.map_err(train_error)?;
         noted.map_err(CliError::run)?;
-        if let Some(failure) = failure {
-            return Err(CliError::run(failure));
-        }
+        failure.map_or(Ok(()), |failure| Err(CliError::run(failure)))?;
         if !peers.leads() {
             return Ok(());
         }
@@ -106,19 +109,25 @@ impl Launched<'_> {
     }
 }
 
-/// Hands events to the sinks. When one of them fails, the run is asked to stop, with a checkpoint.
-struct Recorder<'a> {
-    sinks: Sinks<'a>,
-    stop: &'a AtomicBool,
-    failure: Option<SinkError>,
+/// What a run records about the process that trains it.
+fn process(commit: Option<&str>, device: &Device) -> Process {
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let memory = MachineMemory::of_this_process().map(|memory| format!("{} GiB", memory.total.div_ceil(1 << 30)));
+    Process {
+        command: std::iter::once(NAME.to_owned()).chain(arguments).collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: commit.map(str::to_owned),
+        machine: std::iter::once(cores_and_model()).chain(memory).collect::<Vec<_>>().join(", "),
+        device: policy::device_name(device),
+    }
 }
 
-impl Recorder<'_> {
-    fn note(&mut self, event: &Event<'_>) {
-        if let Err(error) = self.sinks.note(event) {
-            self.stop.store(true, Ordering::SeqCst);
-            self.failure.get_or_insert(error);
-        }
+fn end(ended: &Result<RunSummary, TrainError>) -> LaunchEnd {
+    match ended {
+        Err(_) => LaunchEnd::Failed,
+        Ok(summary) if summary.stopped.is_some() => LaunchEnd::Guard,
+        Ok(summary) if summary.interrupted => LaunchEnd::Interrupted,
+        Ok(_) => LaunchEnd::Finished,
     }
 }
 

@@ -1,7 +1,6 @@
 //! `grpo-2048 train`: the loop.
 
 mod dry_run;
-mod launch;
 mod launched;
 mod refused;
 mod summary;

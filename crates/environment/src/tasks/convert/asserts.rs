@@ -4,6 +4,7 @@ use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprCall, Operator, Stmt, StmtAssert,
 use ruff_text_size::Ranged;
 
 use crate::value::Value;
+use grpo_base::plural::cut;
 
 /// Characters of an assert that are shown in a reason.
 const SHOWN_MAX: usize = 60;
@@ -187,8 +188,5 @@ fn tolerance_of(expected: &Value, relative: f64, absolute: f64) -> Option<f64> {
 /// The beginning of a piece of the source, on one line.
 pub(super) fn shown(source: &str, piece: &impl Ranged) -> String {
     let text = source[piece.range().to_std_range()].split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(SHOWN_MAX) {
-        Some((at, _)) => format!("`{}...`", &text[..at]),
-        None => format!("`{text}`"),
-    }
+    format!("`{}`", cut(&text, SHOWN_MAX))
 }

@@ -1,5 +1,6 @@
 //! The supported data sets, recognised by the fields of their rows.
 
+use ruff_python_ast::name::Name;
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
@@ -213,9 +214,17 @@ fn pytest_functions(body: &[Stmt]) -> Vec<&StmtFunctionDef> {
         Expr::Attribute(attribute) => attribute.attr.as_str() == "TestCase",
         _ => false,
     };
+    let defined = |statement: &Stmt| match statement {
+        Stmt::FunctionDef(function) => Some(function.name.id.clone()),
+        Stmt::ClassDef(class) => Some(class.name.id.clone()),
+        _ => None,
+    };
+    let names: Vec<Option<Name>> = body.iter().map(defined).collect();
     let mut found = Vec::new();
-    for statement in body {
+    for (place, statement) in body.iter().enumerate() {
         match statement {
+            // The last definition of a name is the one that is there.
+            _ if names[place].is_some() && names[place + 1..].contains(&names[place]) => {}
             Stmt::FunctionDef(function) if function.name.starts_with("test") => found.push(function),
             Stmt::ClassDef(class) if class.name.starts_with("Test") || class.bases().iter().any(is_test_case) => {
                 found.extend(pytest_functions(&class.body));

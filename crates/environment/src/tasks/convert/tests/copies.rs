@@ -90,3 +90,11 @@ fn lists_of_one_item_stay_lists_where_the_function_is_to_return_lists() {
         assert_eq!(answer(starter, json!([[5], [6]])), "[1] -> 5", "{starter}");
     }
 }
+
+/// Models write tests that have one name twice, of which pytest has the last.
+#[test]
+fn of_tests_with_one_name_the_last_one_counts() {
+    let test = "def test_a():\n    assert f(1) == 0\n\ndef test_a():\n    assert f(1) == 1\n\nclass TestB:\n    def test_c(self):\n        assert f(2) == 0\n    def test_c(self):\n        assert f(2) == 2\n    def test_a(self):\n        assert f(3) == 3\n";
+    let row = json!({"question": "f", "solution": "def f(x):\n    return x", "test": test});
+    assert_eq!(tests(&task(row)).1, ["[1] -> 1", "[2] -> 2", "[3] -> 3"]);
+}
