@@ -25,7 +25,8 @@ class Process:
         # From the start: a judge with much to say would wait until somebody reads it.
         hearing = _follow(_hand_on, self._child.stderr, error, begun)
         described = self._child.stdout.readline()
-        if not described:
+        # A judge that is killed may leave half a line.
+        if not described.endswith("\n"):
             status = self._child.wait()
             hearing.join()
             said = "".join(error).strip().removeprefix("error: ")

@@ -137,6 +137,7 @@ fn expected(long: &str, value: &str, why: &str) -> Option<String> {
     Some(match lowest {
         _ if is_too_large => "expected a smaller whole number".to_owned(),
         Some(lowest) => format!("expected a whole number, at least {lowest}"),
+        None if value.starts_with('-') => "expected a whole number, at least 0".to_owned(),
         None => "expected a whole number".to_owned(),
     })
 }

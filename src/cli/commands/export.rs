@@ -117,7 +117,10 @@ impl ExportArgs {
         let Source { config, run, base } = self.source(console)?;
         model::check_files("--model", &config)?;
         model::warn_of_another_base(&config, console);
-        model::warn_of_revision(&config, console);
+        // A run has the revision of the model that it began with, also where its checkpoint is a whole model.
+        if run.is_none() {
+            model::warn_of_revision(&config, console);
+        }
         let origin = Origin::of(&base);
         if let Some(repo) = &self.push {
             policy::check_push(repo).map_err(push_error)?;

@@ -37,12 +37,11 @@ const EXTENSIONS: &str =
 const BROUGHT: &[&str] =
     &["game.py", "tasks.jsonl", "step.json", "run.yaml", "mbpp.jsonl", "my_player.py", "config.json"];
 
-/// Flags of other programs, except those of TRL, which this program knows.
+/// Flags of other programs, such as MPI launchers and `vllm serve`, except those of TRL, which this program knows.
 const FOREIGN_FLAGS: &[&str] = &[
-    "--stub-wasi", "--logdir", "--sync-tensorboard", // Flags of MPI launchers.
-    "--allow-run-as-root", "--bind-to", "--kill-on-bad-exit", "--mca", "--mpi", "--oversubscribe",
-    // Flags of `vllm serve`.
-    "--api-server-count", "--enable-scale-out", "--logprobs-mode", "--max-lora-rank", "--max-loras", "--max-model-len",
+    "--stub-wasi", "--logdir", "--sync-tensorboard", "--allow-run-as-root", "--bind-to", "--kill-on-bad-exit", "--mca",
+    "--mpi", "--oversubscribe", "--api-server-count", "--enable-scale-out", "--logprobs-mode", "--max-lora-rank",
+    "--max-loras", "--max-model-len",
 ];
 
 /// Paths of items in libraries.

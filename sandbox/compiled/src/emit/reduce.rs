@@ -13,7 +13,7 @@ impl<'a> Emitter<'a> {
         let (total, beyond) = (self.long_local(), self.word_local());
         self.word(0);
         self.set(beyond);
-        let mut is_int = true;
+        let (mut is_int, is_started) = (true, start.is_some());
         match start {
             None => self.long(0),
             Some(start) => match self.push_argument(start)? {
@@ -26,6 +26,10 @@ impl<'a> Emitter<'a> {
             },
         }
         self.set(total);
+        if is_started {
+            self.push_beyond_word(&[Value::local(total, Kind::Any)]);
+            self.set(beyond);
+        }
         self.go_through(items, &mut |emitter, item| {
             emitter.charge(cost::SUM_ITEM);
             let value = emitter.one(item);
@@ -67,16 +71,18 @@ impl<'a> Emitter<'a> {
         self.branch(end);
         self.end();
         if value.kind != Kind::Int {
-            // The start of a sum, and what a bool was added to, were not looked at.
-            self.push_beyond_word(&[sum]);
             self.get(beyond);
-            self.put(Wasm::I32Or);
             self.give_up_if();
         }
         self.push(sum);
         self.push(value);
         self.call_runtime("py_sum_step");
         self.set(total);
+        if value.kind != Kind::Int {
+            // What was added may be a bool.
+            self.push_beyond_word(&[sum]);
+            self.set(beyond);
+        }
         self.end();
         self.release(result);
     }
