@@ -88,6 +88,20 @@ fn an_endless_loop_ends_by_gas_and_no_budget_is_exceeded() {
 }
 
 #[test]
+fn long_texts_are_searched_by_the_interpreter_which_has_another_search_for_them() {
+    let search = |text: usize, what: usize| {
+        let source = format!("def play():\n    return ('a' * {text}).find('b' * {what})\n");
+        start(&source).call("play", "[]")
+    };
+    for (text, what) in [(2_499, 100), (29_999, 99), (29_999, 6), (100_000, 5)] {
+        assert_eq!(search(text, what).expect("a value"), "-1", "{what} in {text}");
+    }
+    for (text, what) in [(2_500, 100), (30_000, 99), (30_000, 6), (100_000, 5_000)] {
+        assert!(matches!(search(text, what), Err(Stop::GivenUp { .. })), "{what} in {text}");
+    }
+}
+
+#[test]
 fn the_budget_of_the_game_ends_what_no_call_exceeds() {
     let mut session = start("def play():\n    return sum(range(900000))\n");
     let stop = (0..100).find_map(|_| session.call("play", "[]").err());
