@@ -24,10 +24,12 @@ const ALL_LINEAR: &str = "all-linear";
 
 /// Keys of an adapter configuration that do not change what the adapter computes, or that are checked one by one. Any
 /// other key must be empty, because it switches on something that is not implemented.
-const HARMLESS: &str = "alpha_pattern auto_mapping base_model_name_or_path ensure_weight_tying eva_config \
-    exclude_modules inference_mode init_lora_weights layers_pattern layers_to_transform lora_alpha megatron_core \
-    peft_type peft_version qalora_group_size r rank_pattern revision runtime_config target_modules task_type \
-    use_rslora";
+const HARMLESS: &[&str] = &[
+    "alpha_pattern", "auto_mapping", "base_model_name_or_path", "ensure_weight_tying", "eva_config", "exclude_modules",
+    "inference_mode", "init_lora_weights", "layers_pattern", "layers_to_transform", "lora_alpha", "megatron_core",
+    "peft_type", "peft_version", "qalora_group_size", "r", "rank_pattern", "revision", "runtime_config",
+    "target_modules", "task_type", "use_rslora",
+];
 
 /// Values of `init_lora_weights` that leave the base model unchanged. Other values change its weights too, so that the
 /// adapter's file does not hold the whole result.
@@ -261,7 +263,7 @@ impl Settings {
         }
         let unknown = self.others.iter().find(|(key, value)| {
             let neutral = key.as_str() == "bias" && *value == "none";
-            !HARMLESS.split(' ').any(|harmless| harmless == key.as_str()) && !neutral && is_on(value)
+            !HARMLESS.contains(&key.as_str()) && !neutral && is_on(value)
         });
         match unknown {
             Some((key, value)) => {

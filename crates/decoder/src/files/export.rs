@@ -19,8 +19,10 @@ use crate::{DecoderConfig, PolicyError, Precision, weights};
 use grpo_config::ModelConfig;
 
 /// Files about the tokenizer and about generation that a model may have besides its weights.
-const COMPANIONS: &str = "tokenizer.json tokenizer_config.json special_tokens_map.json added_tokens.json vocab.json \
-    merges.txt tokenizer.model chat_template.jinja generation_config.json";
+const COMPANIONS: &[&str] = &[
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+    "merges.txt", "tokenizer.model", "chat_template.jinja", "generation_config.json",
+];
 
 /// Number format of exported weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +174,7 @@ fn read_json(path: &Path, format: &'static str) -> Result<Value, PolicyError> {
 }
 
 fn copy_companions(from: &Path, to: &Path) -> Result<(), PolicyError> {
-    for name in COMPANIONS.split(' ') {
+    for name in COMPANIONS {
         let path: PathBuf = from.join(name);
         if path.is_file() {
             std::fs::copy(&path, to.join(name)).map_err(PolicyError::file(&path))?;

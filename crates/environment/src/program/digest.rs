@@ -157,8 +157,10 @@ pub(super) fn is_builtin(name: &str) -> bool {
 
 /// Names by which a program can observe what is renamed or removed here: variables by name, frames with their lines,
 /// documentation.
-const MIRRORS: &str = "locals globals vars dir eval exec compile getattr setattr hasattr delattr help inspect sys \
-    traceback types gc ast dis warnings pydoc";
+const MIRRORS: &[&str] = &[
+    "locals", "globals", "vars", "dir", "eval", "exec", "compile", "getattr", "setattr", "hasattr", "delattr", "help",
+    "inspect", "sys", "traceback", "types", "gc", "ast", "dis", "warnings", "pydoc",
+];
 
 /// Whether a program may inspect its own text, through one of these names or an attribute such as `__doc__`,
 /// `__code__` or `f_lineno`.
@@ -175,7 +177,7 @@ impl Mirror {
         let frame = ["f_", "tb_", "co_", "gi_"].iter().any(|start| name.starts_with(start));
         // `__init__` and `__main__` are common and reveal nothing.
         let dunder = name.starts_with("__") && !matches!(name, "__init__" | "__main__");
-        self.0 |= MIRRORS.split(' ').any(|mirror| mirror == name) || dunder || frame;
+        self.0 |= MIRRORS.contains(&name) || dunder || frame;
     }
 }
 

@@ -3,12 +3,18 @@
 
 use ruff_python_ast::{Alias, Stmt, StmtImport, StmtImportFrom};
 
-const TYPING: &str = "AbstractSet Annotated Any AnyStr Callable ClassVar Collection Container Counter DefaultDict \
-    Deque Dict Final FrozenSet Generator Generic Hashable ItemsView Iterable Iterator KeysView List Literal Mapping \
-    MutableMapping MutableSequence MutableSet NamedTuple Never NoReturn Optional OrderedDict Protocol Reversible Self \
-    Sequence Set Sized Text Tuple Type TypeAlias TypeVar TypedDict Union ValuesView";
-const COLLECTIONS_ABC: &str = "Callable Collection Container Generator Hashable ItemsView Iterable Iterator KeysView \
-    Mapping MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized ValuesView";
+const TYPING: &[&str] = &[
+    "AbstractSet", "Annotated", "Any", "AnyStr", "Callable", "ClassVar", "Collection", "Container", "Counter",
+    "DefaultDict", "Deque", "Dict", "Final", "FrozenSet", "Generator", "Generic", "Hashable", "ItemsView", "Iterable",
+    "Iterator", "KeysView", "List", "Literal", "Mapping", "MutableMapping", "MutableSequence", "MutableSet",
+    "NamedTuple", "Never", "NoReturn", "Optional", "OrderedDict", "Protocol", "Reversible", "Self", "Sequence", "Set",
+    "Sized", "Text", "Tuple", "Type", "TypeAlias", "TypeVar", "TypedDict", "Union", "ValuesView",
+];
+const COLLECTIONS_ABC: &[&str] = &[
+    "Callable", "Collection", "Container", "Generator", "Hashable", "ItemsView", "Iterable", "Iterator", "KeysView",
+    "Mapping", "MappingView", "MutableMapping", "MutableSequence", "MutableSet", "Reversible", "Sequence", "Set",
+    "Sized", "ValuesView",
+];
 
 /// Instructions of CPython for an import of these modules, and for each name.
 const FROM_TYPING: u32 = 14_000;
@@ -45,12 +51,11 @@ fn is_typing(import: &StmtImport) -> bool {
 /// The module, if it is one of these and has all names; another name might be that of a builtin.
 fn known(import: &StmtImportFrom) -> Option<&str> {
     let module = import.module.as_deref().filter(|_| import.level == 0)?;
-    let names = match module {
-        "__future__" => "annotations",
+    let has: &[&str] = match module {
+        "__future__" => &["annotations"],
         "typing" => TYPING,
         "collections.abc" => COLLECTIONS_ABC,
         _ => return None,
     };
-    let has = |alias: &Alias| names.split(' ').any(|name| name == alias.name.as_str());
-    import.names.iter().all(|alias| alias.asname.is_none() && has(alias)).then_some(module)
+    import.names.iter().all(|alias| alias.asname.is_none() && has.contains(&alias.name.as_str())).then_some(module)
 }
