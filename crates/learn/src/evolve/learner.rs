@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, GrpoConfig};
+use crate::config::Config;
 use crate::files::{self, PARTIAL};
 use crate::groups::Groups;
 use crate::grpo::{self, Batch, Division, EntropyController, Optimizer};
@@ -79,8 +79,7 @@ impl Learner {
         let learnt = grpo::learnt_from(&rewards.each_ref().map(|turns| turns[0]), &config.grpo);
         let advantages = grpo::advantages(&learnt.clone().map(|place| rewards.items()[place].clone()), &config.grpo);
         let completions = learnt.map(|place| episodes.items()[place].trajectory());
-        let coefficient = self.entropy.coefficient(&config.grpo);
-        let settings = GrpoConfig { entropy_coef: coefficient, ..config.grpo.clone() };
+        let settings = self.entropy.settings(&config.grpo);
         let batch = Batch::new(prompts, completions, advantages, &config.rollout, &settings).divided(self.division);
         let batch = match policy.dropout() > 0.0 {
             true => batch.with_dropout(seed.child(Purpose::Dropout, 0)),
@@ -142,6 +141,7 @@ mod tests {
 
     use super::*;
     use crate::arena::Evaluation;
+    use crate::config::GrpoConfig;
     use crate::fixture::{prompts, rollout_config, tiny_policy};
     use crate::program::Rejection;
     use crate::reward::Reward;

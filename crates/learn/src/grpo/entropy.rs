@@ -29,6 +29,11 @@ impl EntropyController {
         config.entropy_coef + self.added
     }
 
+    /// The settings of the next update: those of `config` with the weight that the bonus has by now.
+    pub fn settings(&self, config: &GrpoConfig) -> GrpoConfig {
+        GrpoConfig { entropy_coef: self.coefficient(config), ..config.clone() }
+    }
+
     /// The target, in nats; none without `entropy_target` or before the first update.
     pub fn target(&self, config: &GrpoConfig) -> Option<f64> {
         self.start.filter(|_| config.entropy_target > 0.0).map(|start| config.entropy_target * start)

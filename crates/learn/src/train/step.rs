@@ -238,7 +238,7 @@ impl Run<'_> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<UpdateRecord, TrainError> {
         let (start, step, controller) = (Instant::now(), lesson.step, progress.state.entropy);
-        let config = GrpoConfig { entropy_coef: controller.coefficient(&self.config.grpo), ..self.config.grpo.clone() };
+        let config = controller.settings(&self.config.grpo);
         let division = progress.state.division.unwrap_or_else(|| (&config).into());
         let batch = self.batch(lesson, &config, division, progress.reference.as_ref())?;
         let learning_rate = grpo::learning_rate(&config, step - 1, self.config.train.max_steps);
