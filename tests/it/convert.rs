@@ -52,16 +52,25 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     assert!(refused(dir.path(), &["tasks", "new", "mine"]).contains("mine/env.toml: is there already"));
 }
 
-#[test]
-fn of_converted_asserts_a_wrong_answer_is_told_from_an_exception_of_the_program() {
+/// What `judge` says of programs with these bodies, in the task that HumanEval's row of `half` becomes with this `test`.
+fn judged(test: &str, bodies: &[&str]) -> Vec<Value> {
     let dir = tempfile::tempdir().unwrap();
     let row = serde_json::json!({
         "task_id": "half", "entry_point": "half", "prompt": "def half(n):\n    \"\"\" Half of n. \"\"\"\n",
-        "canonical_solution": "    return n / 2\n",
-        "test": "def check(candidate):\n    for n in range(1, 4):\n        assert abs(candidate(n) - n / 2) < 1e-6\n"
+        "canonical_solution": "    return n / 2\n", "test": test
     });
     fs::write(dir.path().join("rows.jsonl"), row.to_string()).unwrap();
     done(dir.path(), &["tasks", "convert", "rows.jsonl", "--output", "tasks.jsonl"]);
+    let item = |body: &&str| serde_json::json!({"id": "half", "completion": format!("def half(n):\n    {body}")});
+    let items: String = bodies.iter().map(|body| format!("{}\n", item(body))).collect();
+    let output = program(dir.path()).args(["judge", "--env", "tasks.jsonl"]).write_stdin(items).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let judged = String::from_utf8(output.stdout).unwrap();
+    judged.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn of_converted_asserts_a_wrong_answer_is_told_from_an_exception_of_the_program() {
     let expected = [
         ("return n / 2", "succeeded", 1.0),
         ("return n", "wrong_answer", 0.0),
@@ -72,12 +81,8 @@ fn of_converted_asserts_a_wrong_answer_is_told_from_an_exception_of_the_program(
         ("assert n > 5", "raised", -0.06),
         ("return [0.5][n - 1]", "raised", 0.0),
     ];
-    let item = |body: &str| serde_json::json!({"id": "half", "completion": format!("def half(n):\n    {body}")});
-    let items: String = expected.iter().map(|(body, ..)| format!("{}\n", item(body))).collect();
-    let output = program(dir.path()).args(["judge", "--env", "tasks.jsonl"]).write_stdin(items).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let judged = String::from_utf8(output.stdout).unwrap();
-    let judged: Vec<Value> = judged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let test = "def check(candidate):\n    for n in range(1, 4):\n        assert abs(candidate(n) - n / 2) < 1e-6\n";
+    let judged = judged(test, &expected.map(|(body, ..)| body));
     assert_eq!(judged.len(), expected.len());
     for (found, (body, verdict, reward)) in judged.iter().zip(expected) {
         assert_eq!((&found["verdict"], &found["reward"]), (&verdict.into(), &reward.into()), "{body}: {found}");
@@ -86,20 +91,9 @@ fn of_converted_asserts_a_wrong_answer_is_told_from_an_exception_of_the_program(
 
 #[test]
 fn tests_of_human_eval_have_what_stands_beside_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let row = serde_json::json!({
-        "task_id": "half", "entry_point": "half", "prompt": "def half(n):\n    \"\"\" Half of n. \"\"\"\n",
-        "canonical_solution": "    return n / 2\n",
-        "test": "import math\n\ndef assertion(out, exp):\n    assert math.isclose(out, exp)\n\ndef check(candidate):\n    for n in range(1, 4):\n        assertion(candidate(n), n / 2)\n"
-    });
-    fs::write(dir.path().join("rows.jsonl"), row.to_string()).unwrap();
-    done(dir.path(), &["tasks", "convert", "rows.jsonl", "--output", "tasks.jsonl"]);
-    let item = |body: &str| serde_json::json!({"id": "half", "completion": format!("def half(n):\n    return {body}")});
-    let items = format!("{}\n{}\n", item("n / 2"), item("n"));
-    let output = program(dir.path()).args(["judge", "--env", "tasks.jsonl"]).write_stdin(items).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let judged = String::from_utf8(output.stdout).unwrap();
-    let judged: Vec<Value> = judged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let test = "import math\n\ndef assertion(out, exp):\n    assert math.isclose(out, exp)\n\n\
+        def check(candidate):\n    for n in range(1, 4):\n        assertion(candidate(n), n / 2)\n";
+    let judged = judged(test, &["return n / 2", "return n"]);
     let verdicts: Vec<&str> = judged.iter().map(|found| found["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["succeeded", "wrong_answer"]);
 }
