@@ -178,6 +178,26 @@ fn what_was_found_different_once_is_the_same_now() {
         ("def play(b):\n    if b:\n        x = 1\n    return x + b\n", "play", "[0]"),
         ("def play(b):\n    if b:\n        x = 1\n    return [b].index(x)\n", "play", "[0]"),
         ("def play(n):\n    x = [n]\n    x.append(x)\n    print(x)\n    return x[1] is None\n", "play", "[1]"),
+        // What one run of a comprehension has bound is unbound in the next.
+        ("def play(b):\n    return [[y for x in xs if x or y for y in [7]] for xs in b]\n", "play", "[[[1], [0]]]"),
+        (
+            "def play(b):\n    r = []\n    for xs in b:\n        \
+             r.append(sum(y for x in (w for w in xs) for y in ([7] if x else [y])))\n    return r\n",
+            "play",
+            "[[[1], [0]]]",
+        ),
+        (
+            "fs = []\nfor n in (3, 5):\n    fs.extend([lambda: i for i in range(n)])\ndef play():\n    \
+             return [f() for f in fs]\n",
+            "play",
+            "[]",
+        ),
+        (
+            "fs = [[lambda: [i, j] for j in range(i)] for i in range(4)]\ndef play():\n    \
+             return [f() for row in fs for f in row]\n",
+            "play",
+            "[]",
+        ),
     ] {
         let calls = [arguments.to_owned(), arguments.to_owned()];
         eprintln!("{:?}", compare(source, function, &calls));

@@ -46,6 +46,9 @@ impl<'a> Emitter<'a> {
         }
         let names = &self.scopes.comprehension_of[&(generators.as_ptr() as usize)];
         let bound = self.body.assigned.clone();
+        if generators.len() > 1 {
+            self.unbind(names);
+        }
         if let Expr::Generator(inner) = &generators[0].iter {
             self.over_generator(inner, first, generators, element)?;
         } else {
@@ -56,6 +59,17 @@ impl<'a> Emitter<'a> {
         }
         self.body.assigned = bound;
         Ok(())
+    }
+
+    /// Unbinds what an earlier run has bound: before its loop is reached, the name of an inner loop may be read.
+    fn unbind(&mut self, names: &Names) {
+        for &variable in names.values() {
+            if self.scopes.variables[variable].mode == Mode::Local {
+                let local = self.place(variable);
+                self.long(UNBOUND);
+                self.set(local);
+            }
+        }
     }
 
     fn enter(&mut self, names: &Names) {

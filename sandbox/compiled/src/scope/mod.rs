@@ -129,7 +129,8 @@ impl<'a> Scopes<'a> {
         }
         let mut slot = 0;
         for variable in &mut scopes.variables {
-            if variable.owner == 0 && variable.mode != Mode::Local {
+            // A captured name of a comprehension at the top level is none of these: each run has a cell of its own.
+            if matches!(variable.mode, Mode::Global(_)) {
                 variable.mode = Mode::Global(slot);
                 slot += 1;
             } else if variable.mode == Mode::Cell
