@@ -15,7 +15,7 @@ use grpo_2048::policy::Policy;
 use grpo_2048::prompt::PromptKind;
 use grpo_2048::rollout::Servers;
 use grpo_2048::seed::Seed;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::chat_model::{CHATML, write_model};
 use crate::inside::SANDBOX;
@@ -68,6 +68,9 @@ fn tried(dir: &Path, Way { workers, stop_after, servers, update }: Way) -> Resul
         requests,
         stop: &stop,
     };
+    if update {
+        search.check(dir)?;
+    }
     search.run(dir, &mut |_| (), &mut |round| stop.store(stop_after == Some(round.number), Ordering::SeqCst))
 }
 
@@ -96,7 +99,10 @@ fn a_search_finds_the_same_with_any_number_of_workers_and_where_it_was_stopped()
     let dirs: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
     let first = found(search(dirs[0].path(), 1, None));
     assert_eq!(found(search(dirs[1].path(), 2, None)), first);
-    assert_eq!(search(dirs[2].path(), 2, Some(1)), Ended::Stopped);
+    // After the last round the score of the best is still to be estimated.
+    for round in [1, SETTINGS.rounds] {
+        assert_eq!(search(dirs[2].path(), 2, Some(round)), Ended::Stopped);
+    }
     assert_eq!(found(search(dirs[2].path(), 8, None)), first);
     let expected = files(dirs[0].path());
     assert!(expected.len() > 8, "{:?}", expected.iter().map(|(name, _)| name).collect::<Vec<_>>());
@@ -147,6 +153,41 @@ fn a_search_on_servers_repeats_if_these_do() {
     let expected = found(searched(first.path(), way(1)));
     assert_eq!(found(searched(second.path(), way(8))), expected);
     assert!(!served.loaded().is_empty());
+}
+
+#[test]
+fn a_search_that_learns_refuses_servers_of_another_model_before_it_writes() {
+    let root = tempfile::tempdir().unwrap();
+    let [own, foreign] = ["own", "foreign"].map(|name| root.path().join(name));
+    let way =
+        |served: &Served| Way { workers: 2, stop_after: Some(1), servers: vec![served.url.clone()], update: true };
+    let other = Served::start(|_, mut answer| {
+        for token in answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap() {
+            token["logprob"] = json!(token["logprob"].as_f64().unwrap() - 1.0);
+        }
+        (200, answer.to_string())
+    });
+    let error = tried(&foreign, way(&other)).unwrap_err().to_string();
+    assert!(error.contains("differ from those of builtin by 1.0") && !foreign.exists(), "{error}");
+    assert_eq!(tried(&own, way(&Served::start(honest))).unwrap(), Ended::Stopped);
+}
+
+/// The model here has a context of 2,048 tokens, the server one of 512.
+#[test]
+fn a_server_needs_room_for_the_request_and_one_that_fails_is_told_of_with_the_way_on() {
+    let dir = tempfile::tempdir().unwrap();
+    write_model(&dir.path().join("m"), Some(CHATML));
+    let task =
+        r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}]}"#;
+    fs::write(dir.path().join("task.jsonl"), task).unwrap();
+    let served = Served::forgetful();
+    let arguments = ["evolve", "--model", "m", "--env", "task.jsonl", "--set", "model.lora_r=4", "--rollouts"];
+    let arguments = [&arguments[..], &[served.url.as_str()]].concat();
+    let said = found_nothing(dir.path(), &[&arguments[..], &SHORT].concat());
+    let expected = "which it said that it loaded; serve with one API server: --api-server-count 1; the same command goes on from the last whole round\n";
+    assert!(said.ends_with(expected), "{said}");
+    let said = refused(dir.path(), &[&arguments[..], &["--max-completion-length", "510"]].concat());
+    assert!(said.contains("room for 512 tokens") && said.contains("or lower --max-completion-length here"), "{said}");
 }
 
 #[test]
@@ -213,6 +254,10 @@ fn what_a_search_cannot_use_is_refused_with_a_hint() {
         (&["evolve", "--model", "m", "--set", "rollout.draw=pools"], "rollout.draw: found \"pools\", expected \"all\""),
         (&["evolve", "--model", "m", "--set", "reward.shuffled=true"], "reward.shuffled: found true, expected false"),
         (&["evolve", "--model", "m", "--update", "--num-generations", "2"], "grpo.scale_rewards = entropic"),
+        (
+            &["evolve", "--model", "m", "--update", "--set", "train.memory_mib=1"],
+            "error: train.memory_mib = 1: expected at least ",
+        ),
     ] {
         let said = refused(dir.path(), arguments);
         assert!(said.contains(expected), "{arguments:?}: {said}");
@@ -275,7 +320,7 @@ def evaluate(program_path):
     assert!(said.starts_with("best: the program to begin with: score 0.7500, reward 0.7500"), "{said}");
     assert_eq!(fs::read_to_string(dir.path().join("e/best.py")).unwrap(), initial);
     let state: Value = serde_json::from_slice(&fs::read(dir.path().join("e/evolve.json")).unwrap()).unwrap();
-    assert_eq!(state["database"]["islands"], serde_json::json!([[0], [0], [0], [0]]));
+    assert_eq!(state["database"]["islands"], json!([[0], [0], [0], [0]]));
     // It was there to be improved in the first round already.
     let first = &state["database"]["candidates"][0];
     assert_eq!((&first["round"], &first["asked"]), (&0.into(), &1.into()));

@@ -16,8 +16,9 @@ use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::plural::counted;
 use crate::prompt::PromptKind;
-use crate::rollout::Servers;
+use crate::rollout::{RolloutError, Servers};
 use crate::shell;
+use crate::train::TrainError;
 
 /// The settings of a search whose model learns, under all that the user says.
 const UPDATED: Base<'_> = Base { name: "evolve --update", settings: "[grpo]\nscale_rewards = \"entropic\"\n" };
@@ -130,7 +131,10 @@ impl EvolveArgs {
         evolve::check_dir(&self.output_dir).map_err(|error| refused(error, &config))?;
         let arena = arena::open(&config, console)?;
         let requests = self.requests(arena.environment())?;
-        let stop = interrupt::stop_flag(console, "stopping after this round; the same command goes on from there")?;
+        let stop = interrupt::stop_flag(
+            console,
+            "stopping after this round; the same command goes on from there; Ctrl-C again ends at once",
+        )?;
         let device = model::device(&config.model.device, console)?;
         let allowance = machine::allowance(&device, &config, 1)?;
         let mut policy = model::policy_shown(&config, &device, console)?;
@@ -141,7 +145,8 @@ impl EvolveArgs {
                 "name a language model, such as Qwen/Qwen2.5-Coder-0.5B-Instruct or a .gguf file",
             ));
         }
-        let longest = evolve::longest_prompt(&policy, &config);
+        let longest = evolve::longest_asked(&policy, kind, arena.environment(), &requests);
+        let longest = longest.map_err(|problem| model::prompt_error(&config, problem))?;
         let mut servers = Servers::open(&config.rollout, longest).map_err(CliError::user)?;
         let (policy, servers, arena, config, stop) = (&mut policy, servers.as_mut(), &arena, &config, &*stop);
         let (peers, settings) = (Peers::alone(), self.settings());
@@ -258,7 +263,8 @@ impl EvolveArgs {
     }
 }
 
-/// The user can mend the output directory, the prompts and the environment; every other error fails the search.
+/// The user can mend the output directory, the prompts, the environment, servers, lengths and memory; every other error fails
+/// the search.
 fn refused(error: EvolveError, config: &Config) -> CliError {
     match error {
         EvolveError::OtherSearch { .. } => {
@@ -267,6 +273,13 @@ fn refused(error: EvolveError, config: &Config) -> CliError {
         EvolveError::Foreign { .. } => CliError::user(error),
         EvolveError::Dir(problem) if problem.is_user() => CliError::user(problem),
         EvolveError::Prompt(problem) => model::prompt_error(config, problem),
+        EvolveError::Step(TrainError::Memory(problem)) => {
+            CliError::user(format!("train.memory_mib = {}: {problem}", problem.limit >> 20))
+        }
+        EvolveError::Step(TrainError::Rollout(RolloutError::Server(fault))) => {
+            CliError::Run(format!("--rollouts {fault}; the same command goes on from the last whole round").into())
+        }
+        EvolveError::Step(problem) if problem.is_user() => CliError::user(problem),
         EvolveError::Step(problem) => CliError::run(problem),
         other => CliError::run(other),
     }

@@ -24,13 +24,13 @@ use crate::metrics::Event;
 use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::program::{Program, Rejection};
-use crate::prompt::{Prompt, PromptKind, PromptSet};
+use crate::prompt::{Prompt, PromptError, PromptKind, PromptSet};
 use crate::reward::{Reward, Rule};
 use crate::rollout::{GroupRequest, Servers};
 use crate::seed::{Purpose, Seed};
 use crate::train::memory::Allowance;
 use crate::train::scoring::{Draw, Stage, boards};
-use crate::train::{TrainError, run_dir};
+use crate::train::{TrainError, run_dir, serving};
 
 use database::JudgedProgram;
 pub use database::{Candidate, Database, Lineage};
@@ -123,7 +123,7 @@ impl Search<'_> {
             saved::write(dir, &state)?;
         }
         while state.database.rounds < self.settings.rounds {
-            if self.stop.load(Ordering::SeqCst) {
+            if self.is_asked_to_stop() {
                 return Ok(Ended::Stopped);
             }
             let round = self.round(&mut state.database, learner.as_mut(), observer)?;
@@ -137,31 +137,33 @@ impl Search<'_> {
             }
             told(&round);
         }
-        let database = state.database;
-        let found = self.settle(&database)?;
-        if let Some(found) = &found {
-            saved::write_best(dir, &database, &found.best)?;
+        let ended = self.settle(&state.database)?;
+        if let Ended::Done(Some(found)) = &ended {
+            saved::write_best(dir, &state.database, &found.best)?;
         }
-        Ok(Ended::Done(found.map(Box::new)))
+        Ok(ended)
     }
 
     /// Refuses what [`run`](Search::run) would, before there is anything to lose: a directory of something else, or prompts that
-    /// the model cannot read. Leaves nothing behind.
+    /// the model cannot read; and servers of another model, if the policy learns from what they write. Leaves nothing behind.
     pub fn check(&self, dir: &Path) -> Result<(), EvolveError> {
         check_dir(dir)?;
         saved::read(dir, &self.fingerprint())?;
-        self.asked().map(drop)
+        let asked = asked(self.policy, self.kind, self.arena.environment(), &self.requests)?;
+        match (self.servers.as_deref(), asked.held_out().first()) {
+            (Some(servers), Some(prompt)) if self.settings.update => {
+                Ok(serving::compare(servers, self.policy, prompt, self.config)?)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn fingerprint(&self) -> run_dir::Fingerprint {
         fingerprint(self.config, &self.settings, self.arena.environment(), &self.requests)
     }
 
-    /// The prompts before anything was found.
-    fn asked(&self) -> Result<PromptSet, EvolveError> {
-        let system = self.arena.environment().briefing().system;
-        let briefing = Briefing { system, requests: self.requests.clone() };
-        Ok(PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?)
+    fn is_asked_to_stop(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
     }
 
     /// The program that lies beside an evaluator, judged like all others; none if it does not work, which is said.
@@ -201,10 +203,16 @@ impl Search<'_> {
     /// Number of tokens of the longest prompt that memory is planned for: a request and as many programs as are shown, all of
     /// the maximum length.
     fn longest_shown(&self) -> Result<usize, EvolveError> {
-        let asked = self.asked()?;
-        let asked = asked.held_out().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
+        let asked = longest_asked(self.policy, self.kind, self.arena.environment(), &self.requests)?;
         let shown = (self.settings.inspirations + 1) * self.config.rollout.max_completion_length;
-        Ok(longest_prompt(self.policy, self.config).min(asked + shown))
+        Ok(self.longest_prompt().min(asked + shown))
+    }
+
+    /// Number of tokens of the longest prompt that leaves room for a completion, in the model's context and on the servers.
+    fn longest_prompt(&self) -> usize {
+        let context = self.policy.decoder().config().max_position_embeddings;
+        let served = self.servers.as_deref().and_then(Servers::room).unwrap_or(context);
+        context.min(served).saturating_sub(self.config.rollout.max_completion_length)
     }
 
     fn round(
@@ -264,7 +272,7 @@ impl Search<'_> {
     /// The prompt of each group, with as many inspirations as the model's context has room for, and what it shows: a program
     /// that was written without its parent descends from none.
     fn prompts(&self, database: &Database, lineages: &[Lineage]) -> Result<(Vec<Prompt>, Vec<Lineage>), EvolveError> {
-        let room = longest_prompt(self.policy, self.config);
+        let room = self.longest_prompt();
         let labels = self.arena.environment().labels();
         let system = self.arena.environment().briefing().system;
         let mut fitting = Vec::with_capacity(lineages.len());
@@ -290,24 +298,32 @@ impl Search<'_> {
         Ok(fitting.into_iter().unzip())
     }
 
-    /// The best program: of a game by held-out boards, on others of which its score is estimated.
-    fn settle(&self, database: &Database) -> Result<Option<Discovery>, EvolveError> {
+    /// The best program: of a game by held-out boards, on others of which its score is estimated. That takes a while: a
+    /// search that is asked to stop leaves it to the same command again.
+    fn settle(&self, database: &Database) -> Result<Ended, EvolveError> {
         let ranked = database.ranked();
         if self.arena.environment().has_tests() {
-            return Ok(ranked.first().map(|best| Discovery { best: (*best).clone(), report: None }));
+            let best = ranked.first().map(|best| Discovery { best: (*best).clone(), report: None });
+            return Ok(Ended::Done(best.map(Box::new)));
+        }
+        if self.is_asked_to_stop() {
+            return Ok(Ended::Stopped);
         }
         let finalists = &ranked[..ranked.len().min(FINALISTS)];
         let held_out = HeldOut::salted(&self.config.train.board_salt);
         let mut samples = self.first_games(finalists, held_out.selection(1))?;
         let chosen = evaluation::choose_best(self.arena, &held_out, &mut samples, &mut |_, _| ());
-        let Some(halving) = chosen.map_err(TrainError::from)? else { return Ok(None) };
+        let Some(halving) = chosen.map_err(TrainError::from)? else { return Ok(Ended::Done(None)) };
+        if self.is_asked_to_stop() {
+            return Ok(Ended::Stopped);
+        }
         let mut games = vec![0; samples.len()];
         games[halving.winner] = REPORT;
         let played = evaluation::play_report(self.arena, &held_out, &mut samples, &games, &mut |_, _| ());
         played.map_err(TrainError::from)?;
         let best = finalists[halving.winner].clone();
         let report = Single::new(format!("program {}", best.id), &samples[halving.winner].report);
-        Ok(Some(Discovery { best, report: Some(report) }))
+        Ok(Ended::Done(Some(Box::new(Discovery { best, report: Some(report) }))))
     }
 
     fn first_games(&self, finalists: &[&Candidate], boards: &[Seed]) -> Result<Vec<Sample>, EvolveError> {
@@ -328,9 +344,29 @@ impl Search<'_> {
     }
 }
 
-/// Number of tokens of the longest prompt that leaves room for a completion.
-pub fn longest_prompt(policy: &Policy, config: &Config) -> usize {
-    policy.decoder().config().max_position_embeddings.saturating_sub(config.rollout.max_completion_length)
+/// The prompts before anything was found.
+fn asked(
+    policy: &Policy,
+    kind: PromptKind,
+    environment: &Environment,
+    requests: &[Request],
+) -> Result<PromptSet, PromptError> {
+    let briefing = Briefing { system: environment.briefing().system, requests: requests.to_vec() };
+    PromptSet::load(kind, policy.tokenizer(), &briefing)
+}
+
+/// Number of tokens of the longest prompt before anything was found.
+///
+/// # Errors
+/// [`PromptError`] if the model cannot read the requests.
+pub fn longest_asked(
+    policy: &Policy,
+    kind: PromptKind,
+    environment: &Environment,
+    requests: &[Request],
+) -> Result<usize, PromptError> {
+    let asked = asked(policy, kind, environment, requests)?;
+    Ok(asked.held_out().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0))
 }
 
 /// A program that works, as the database takes it in; none if it failed or earned nothing.

@@ -24,6 +24,12 @@ pub struct Settings {
     pub boards: usize,
 }
 
+/// Settings of the configuration that may change when a search goes on, as when a run of training does.
+const FREE_KEYS: [&str; 5] = [
+    "rollout.servers", "rollout.adapter_dir", "rollout.server_requests", "rollout.server_seconds",
+    "sandbox.on_difference",
+];
+
 /// Everything that a search follows from, but for the number of its rounds and of workers.
 pub(super) fn fingerprint(
     config: &Config,
@@ -55,7 +61,11 @@ pub(super) fn fingerprint(
          salt {:?}, freeze after {}, moves {}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}{learnt}",
         train.seed, train.board_salt, arena.freeze_after, arena.moves_max
     );
-    Fingerprint::new(named, &sections, unnamed)
+    let mut fingerprint = Fingerprint::new(named, &sections, unnamed);
+    for key in FREE_KEYS {
+        fingerprint.named.remove(key);
+    }
+    fingerprint
 }
 
 /// A digest of what programs are asked for and judged by, which the path of a file does not tell: scores by two evaluators are
@@ -91,6 +101,13 @@ mod tests {
         let began = of(&config, settings);
         let recorded = Value::from(began.named.clone());
         assert_eq!(of(&config, Settings { rounds: 9, ..settings }).differing(&recorded), None);
+        // The server of yesterday may have another address today.
+        let mut served = config.clone();
+        served.rollout.servers = vec!["http://localhost:8000".into()];
+        let first = Value::from(of(&served, settings).named);
+        served.rollout.servers = vec!["http://localhost:8001".into()];
+        (served.rollout.server_requests, served.rollout.adapter_dir) = (3, "adapters".into());
+        assert_eq!(of(&served, settings).differing(&first), None);
         let mut other = config.clone();
         (other.train.seed, other.model.model) = (5, "tiny".into());
         let wanted = of(&other, Settings { update: true, ..settings });

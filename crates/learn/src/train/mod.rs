@@ -27,7 +27,7 @@ mod resample;
 pub mod run_dir;
 mod sampling;
 pub mod scoring;
-mod serving;
+pub(crate) mod serving;
 mod settling;
 mod step;
 mod summary;
@@ -174,7 +174,7 @@ impl Run<'_> {
         let lines = self.peers.connect(self.policy.decoder().device(), self.config.parallel.reduce)?;
         observer(Event::RunStarted(&self.header(&progress)));
         let (line, kernels) = (progress.plan.to_string(), self.policy.decoder().kernels());
-        let notice = memory::notice(self.config, kernels, progress.plan.division);
+        let notice = memory::notice(self.config, kernels, progress.plan.division, progress.state.division);
         lines.iter().chain([&line]).chain(&notice).for_each(|line| observer(Event::Message(line)));
         if let Some(words) = self.prompts.turns().and_then(TurnFormat::notice) {
             observer(Event::Message(words));

@@ -6,7 +6,7 @@ use crate::config::{Config, GrpoConfig, GuardConfig};
 use crate::groups::Groups;
 use crate::grpo::{self, Batch};
 use crate::metrics::StepRecord;
-use crate::policy::Adapters;
+use crate::policy::{Adapters, Policy};
 use crate::prompt::{Prompt, PromptSet};
 use crate::rollout::{Completion, RolloutError, ServerFault, Servers};
 
@@ -18,6 +18,37 @@ use super::{Run, TrainError};
 /// or more.
 const ANOTHER_MODEL: f32 = 0.2;
 
+/// Has every server sample a short completion of `prompt` without an adapter, and refuses a server whose log-probabilities
+/// differ by [`ANOTHER_MODEL`] or more from those of `policy` without its adapters.
+pub(crate) fn compare(servers: &Servers, policy: &Policy, prompt: &Prompt, config: &Config) -> Result<(), TrainError> {
+    for (server, completion) in servers.probe(policy, prompt, &config.rollout)? {
+        let ours = scored(policy, prompt, &completion, config)?;
+        let pairs = ours.iter().zip(&completion.logprobs);
+        let difference = pairs.map(|(ours, theirs)| (ours - theirs).abs()).sum::<f32>() / ours.len() as f32;
+        // A difference that is not a number counts as another model too.
+        if !matches!(difference.partial_cmp(&ANOTHER_MODEL), Some(std::cmp::Ordering::Less)) {
+            let found = format!(
+                "log-probabilities differ from those of {} by {difference:.3} nats a token, expected less than \
+                 {ANOTHER_MODEL}",
+                config.model.model
+            );
+            let hint = "serve the same weights (`grpo-2048 export --merge` writes them for a server); where \
+                        rollout.temperature is not 1, with --logprobs-mode processed_logprobs";
+            let fault = ServerFault { server, found, hint: hint.into() };
+            return Err(TrainError::Rollout(RolloutError::Unfit(fault)));
+        }
+    }
+    Ok(())
+}
+
+/// Log-probabilities of the completion's tokens, in nats, under the policy without its adapters.
+fn scored(policy: &Policy, prompt: &Prompt, completion: &Completion, config: &Config) -> Result<Vec<f32>, TrainError> {
+    let grpo = GrpoConfig { mask_truncated_completions: false, ..config.grpo.clone() };
+    let (prompts, one) = ([prompt.clone()], Groups::new(1, vec![completion]));
+    let batch = Batch::new(&prompts, one, Groups::new(1, vec![1.0]), &config.rollout, &grpo);
+    Ok(grpo::reference_logprobs(policy.decoder(), Adapters::Off, &batch)?.concat())
+}
+
 impl Run<'_> {
     /// The servers that `config` names, if it names any.
     pub fn servers(config: &Config, prompts: &PromptSet) -> Result<Option<Servers>, TrainError> {
@@ -25,39 +56,12 @@ impl Run<'_> {
         Ok(Servers::open(&config.rollout, longest)?)
     }
 
-    /// Has every server sample a short completion without an adapter, and refuses a server whose log-probabilities
-    /// differ by [`ANOTHER_MODEL`] or more from those of the trainer's model. Only the first process asks.
+    /// Refuses servers of another model, as [`compare`] does. Only the first process asks.
     pub(super) fn compare_servers(&self) -> Result<(), TrainError> {
-        let (Some(servers), Some(prompt)) = (&self.servers, self.prompts.prompts().first()) else { return Ok(()) };
-        if !self.peers.leads() {
-            return Ok(());
+        match (&self.servers, self.prompts.prompts().first()) {
+            (Some(servers), Some(prompt)) if self.peers.leads() => compare(servers, self.policy, prompt, self.config),
+            _ => Ok(()),
         }
-        for (server, completion) in servers.probe(self.policy, prompt, &self.config.rollout)? {
-            let ours = self.scored(prompt, &completion)?;
-            let pairs = ours.iter().zip(&completion.logprobs);
-            let difference = pairs.map(|(ours, theirs)| (ours - theirs).abs()).sum::<f32>() / ours.len() as f32;
-            // A difference that is not a number counts as another model too.
-            if !matches!(difference.partial_cmp(&ANOTHER_MODEL), Some(std::cmp::Ordering::Less)) {
-                let found = format!(
-                    "log-probabilities differ from those of {} by {difference:.3} nats a token, expected less than \
-                     {ANOTHER_MODEL}",
-                    self.config.model.model
-                );
-                let hint = "serve the same weights (`grpo-2048 export --merge` writes them for a server); where \
-                            rollout.temperature is not 1, with --logprobs-mode processed_logprobs";
-                let fault = ServerFault { server, found, hint: hint.into() };
-                return Err(TrainError::Rollout(RolloutError::Unfit(fault)));
-            }
-        }
-        Ok(())
-    }
-
-    /// Log-probabilities of the completion's tokens, in nats, under the trainer's model without its adapters.
-    fn scored(&self, prompt: &Prompt, completion: &Completion) -> Result<Vec<f32>, TrainError> {
-        let config = GrpoConfig { mask_truncated_completions: false, ..self.config.grpo.clone() };
-        let (prompts, one) = ([prompt.clone()], Groups::new(1, vec![completion]));
-        let batch = Batch::new(&prompts, one, Groups::new(1, vec![1.0]), &self.config.rollout, &config);
-        Ok(grpo::reference_logprobs(self.policy.decoder(), Adapters::Off, &batch)?.concat())
     }
 
     /// Sets the directory where adapters for the servers are written.

@@ -46,6 +46,8 @@ struct Server {
     url: String,
     /// The server's name of the model without adapters.
     model: String,
+    /// Number of tokens that a prompt and its completion may have together there, if it tells.
+    room: Option<usize>,
     /// The adapters that are loaded on it, oldest first.
     adapters: Mutex<Vec<Adapter>>,
     outage: Mutex<Outage>,
@@ -114,13 +116,18 @@ impl Servers {
             // What clients of OpenAI's are told of a server ends in the version, which is part of the paths here.
             let url = url.trim_end_matches('/');
             let url = url.strip_suffix("/v1").unwrap_or(url).to_owned();
-            let model = base_model(&client, &url, tokens);
-            let model = model.map_err(|fault| RolloutError::Unfit(fault.of(&url)))?;
-            Ok(Server { url, model, adapters: Mutex::default(), outage: Mutex::default() })
+            let base = base_model(&client, &url, tokens);
+            let (model, room) = base.map_err(|fault| RolloutError::Unfit(fault.of(&url)))?;
+            Ok(Server { url, model, room, adapters: Mutex::default(), outage: Mutex::default() })
         };
         let servers = config.servers.iter().map(open).collect::<Result<_, RolloutError>>()?;
         let dir = AdapterDir::named(&config.adapter_dir);
         Ok(Some(Servers { servers, client, at_once: config.server_requests, dir, loading: Mutex::default() }))
+    }
+
+    /// Number of tokens that every server has room for, a prompt and its completion together; none if none tells.
+    pub fn room(&self) -> Option<usize> {
+        self.servers.iter().filter_map(|server| server.room).min()
     }
 
     /// Has adapters written below the directory of the run, unless the configuration names another. Those that the run has
@@ -360,19 +367,19 @@ fn collect(
     }
 }
 
-/// The server's name of the model without adapters, if its maximum length is at least `tokens`.
-fn base_model(client: &Client, url: &str, tokens: usize) -> Result<String, AnswerFault> {
+/// The server's name of the model without adapters, and its maximum length, which is at least `tokens`, if it tells.
+fn base_model(client: &Client, url: &str, tokens: usize) -> Result<(String, Option<usize>), AnswerFault> {
     let models = models(client, url)?;
     let base = models.iter().find(|model| model.get("parent").is_none_or(Value::is_null));
     let Some(name) = base.and_then(|base| base["id"].as_str()) else {
         return Err(AnswerFault::rubbish("no model in /v1/models"));
     };
-    match base.and_then(|base| base["max_model_len"].as_u64()) {
-        Some(room) if room < tokens as u64 => Err(AnswerFault {
+    match base.and_then(|base| base["max_model_len"].as_u64()).map(|room| room as usize) {
+        Some(room) if room < tokens => Err(AnswerFault {
             found: format!("room for {room} tokens, a prompt and rollout.max_completion_length take {tokens}"),
             hint: "raise --max-model-len there, or lower --max-completion-length here",
         }),
-        _ => Ok(name.to_owned()),
+        room => Ok((name.to_owned(), room)),
     }
 }
 
