@@ -136,7 +136,7 @@ const LIBRARIES: &str = include_str!("tasks/libraries.jsonl");
 fn references_import_the_library_and_numpy_and_are_judged_alike_by_one_worker_and_by_eight() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("tasks.jsonl"), LIBRARIES).unwrap();
-    let output = check(dir.path(), &["--env", "tasks.jsonl"]);
+    let output = check(dir.path(), &QUICK);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("2 references, each of which passes all tests of its task"), "{text}");

@@ -119,12 +119,23 @@ fn lines(judge: Judge, items: &[Item]) -> String {
 
 #[test]
 fn judge_gives_cpythons_verdict_whatever_is_planted_and_every_other_line_its_own() {
+    expect_cpythons_verdicts(&[0, 4]);
+}
+
+#[test]
+#[ignore = "more numbers of workers; `make proofs` runs it"]
+fn other_numbers_of_workers_give_cpythons_verdict_too() {
+    expect_cpythons_verdicts(&[0, 1, 2, 8]);
+}
+
+/// Judges differences with each of these numbers of workers, of which the first is no worker, and as a list.
+fn expect_cpythons_verdicts(numbers: &[usize]) {
     let directory = tempfile::tempdir().unwrap();
     let items = items();
     let expected = without_fuel(&lines(judge(&SANDBOX.interpreting(), directory.path(), 0), &items));
     assert!(expected.iter().filter(|line| line["verdict"] == "succeeded").count() > items.len() / 3);
     let mut sequential = None;
-    for workers in [0, 1, 4] {
+    for &workers in numbers {
         let told = lines(judge(&planted(1), directory.path(), workers), &items);
         for ((found, right), item) in without_fuel(&told).iter().zip(&expected).zip(&items) {
             assert_eq!(found, right, "{workers} workers: {}", item.completion);
@@ -180,6 +191,17 @@ fn played(sandbox: Sandbox, workers: usize) -> Vec<Evaluation> {
 
 #[test]
 fn a_player_is_played_again_in_the_interpreter_from_its_first_move_whichever_of_its_games_was_looked_at() {
+    expect_the_interpreters_games(&[8]);
+}
+
+#[test]
+#[ignore = "more numbers of workers; `make proofs` runs it"]
+fn other_numbers_of_workers_play_again_what_no_worker_does() {
+    expect_the_interpreters_games(&[1, 2, 3]);
+}
+
+/// Plays without workers, and expects the same with each of these numbers of them.
+fn expect_the_interpreters_games(numbers: &[usize]) {
     let interpreted: Vec<String> = played(SANDBOX.interpreting(), 0).iter().map(Evaluation::digest).collect();
     for check_one_in in [1, 3] {
         let base = played(planted(check_one_in), 0);
@@ -192,7 +214,7 @@ fn a_player_is_played_again_in_the_interpreter_from_its_first_move_whichever_of_
         for ((evaluation, seen), interpreted) in base.iter().zip(&seen).zip(&interpreted) {
             assert!(!seen || evaluation.digest() == *interpreted, "{:?}", evaluation.usage.difference);
         }
-        for workers in [1, 2, 8] {
+        for &workers in numbers {
             let again = played(planted(check_one_in), workers);
             let both = |all: &[Evaluation]| -> Vec<_> {
                 all.iter().map(|one| (one.digest(), one.usage.difference.clone())).collect()

@@ -26,7 +26,11 @@ REFERENCES = {1: "def play(state): return 1", 2: "def play(state): return 2"}
 "#;
 
 fn eval(directory: &Path, arguments: &[&str]) -> String {
-    let small = ["eval", "--samples", "20", "--games", "2", "--report-games", "3"];
+    eval_of("20", directory, arguments)
+}
+
+fn eval_of(samples: &str, directory: &Path, arguments: &[&str]) -> String {
+    let small = ["eval", "--samples", samples, "--games", "2", "--report-games", "3"];
     let quick = ["--set", "sandbox.game_seconds=0.02", "--set", "rollout.max_completion_length=160"];
     let output = program(directory).args([&small[..], &quick, arguments].concat()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -66,8 +70,9 @@ fn eval_tells_the_same_whatever_the_workers_and_the_batch() {
 fn boards_that_nobody_knows_are_drawn_recorded_and_played_again() {
     let dir = tempfile::tempdir().unwrap();
     let small = ["--json", "--baselines", "greedy"];
-    let of =
-        |boards: &[&str]| -> Value { serde_json::from_str(&eval(dir.path(), &[&small[..], boards].concat())).unwrap() };
+    let of = |boards: &[&str]| -> Value {
+        serde_json::from_str(&eval_of("4", dir.path(), &[&small[..], boards].concat())).unwrap()
+    };
     let (published, drawn, other) = (of(&["--boards", "published"]), of(&[]), of(&["--boards", "drawn"]));
     assert_eq!(published["boards"], "published");
     let salt = drawn["boards"].as_str().unwrap();

@@ -1,9 +1,11 @@
 //! Tests of finished and interrupted runs: resumed from other directories, played, scored, exported, and refused.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::program::{done, program, refused};
+use crate::runs;
 
 /// A run as small as they come.
 const SMALL: &[&str] = &[
@@ -13,6 +15,17 @@ const SMALL: &[&str] = &[
 
 fn trained(directory: &Path, more: &[&str]) {
     done(directory, &[&["train", "--output-dir", "run", "--steps", "1"], SMALL, more].concat());
+}
+
+/// Finished runs of which tests have copies: of every weight, and of an adapter.
+static WHOLE: LazyLock<PathBuf> = LazyLock::new(|| made("it-whole", &[]));
+static ADAPTED: LazyLock<PathBuf> = LazyLock::new(|| made("it-adapted", &["--set", "model.lora_r=2"]));
+
+fn made(name: &str, more: &[&str]) -> PathBuf {
+    let directory = runs::shared(name);
+    fs::create_dir_all(&directory).unwrap();
+    trained(&directory, more);
+    directory.join("run")
 }
 
 #[test]
@@ -45,7 +58,7 @@ fn a_run_with_relative_paths_goes_on_and_is_exported_from_elsewhere_and_records_
 #[test]
 fn the_best_program_of_a_run_is_played_and_scored_by_the_name_of_the_run() {
     let dir = tempfile::tempdir().unwrap();
-    trained(dir.path(), &[]);
+    runs::copy(&WHOLE, &dir.path().join("run"));
     let best = fs::read_to_string(dir.path().join("run/best.py")).unwrap();
     let scored = |file: &str, input: &str| {
         let mut command = program(dir.path());
@@ -78,7 +91,7 @@ fn what_cannot_work_is_said_before_any_work_is_done() {
     assert!(words.contains("max_completion_length = 100000") && words.contains("at most 502"), "{words}");
     assert!(!words.contains("memory"), "{words}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    trained(dir.path(), &[]);
+    runs::copy(&WHOLE, &dir.path().join("run"));
     let lock = fs::File::options().write(true).open(dir.path().join("run/.lock")).unwrap();
     lock.try_lock().unwrap();
     let words = refused(dir.path(), &["train", "--resume", "run", "--steps", "2", "--set", "train.preflight=true"]);
@@ -106,7 +119,7 @@ fn a_setting_in_the_wrong_words_is_answered_with_the_right_ones() {
             assert!(words.contains(expected), "{arguments:?}: no {expected:?} in {words}");
         }
     }
-    trained(dir.path(), &["--set", "model.lora_r=2"]);
+    runs::copy(&ADAPTED, &dir.path().join("run"));
     let words = refused(dir.path(), &["train", "--output-dir", "next", "--set", "model.adapter=run"]);
     assert!(words.contains("did you mean `run/checkpoint-1`"), "{words}");
 }
@@ -114,7 +127,7 @@ fn a_setting_in_the_wrong_words_is_answered_with_the_right_ones() {
 #[test]
 fn an_adapter_is_named_by_the_run_that_trained_it() {
     let dir = tempfile::tempdir().unwrap();
-    trained(dir.path(), &["--set", "model.lora_r=2"]);
+    runs::copy(&ADAPTED, &dir.path().join("run"));
     let named = ["train", "--output-dir", "next", "--steps", "1", "--adapter", "run"];
     done(dir.path(), &[&named[..], SMALL].concat());
     let recorded = fs::read_to_string(dir.path().join("next/config.toml")).unwrap();
@@ -128,7 +141,7 @@ fn an_adapter_is_named_by_the_run_that_trained_it() {
 #[test]
 fn that_a_checkpoint_has_no_digests_is_said_once() {
     let dir = tempfile::tempdir().unwrap();
-    trained(dir.path(), &[]);
+    runs::copy(&WHOLE, &dir.path().join("run"));
     fs::remove_file(dir.path().join("run/checkpoint-1/BLAKE3SUMS")).unwrap();
     let words = done(dir.path(), &["train", "--resume", "run", "--steps", "2"]).stderr;
     let words = String::from_utf8(words).unwrap();

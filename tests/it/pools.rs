@@ -43,13 +43,13 @@ fn computed(run: &Path, earned: fn(&Value) -> f64) -> Vec<[f64; 5]> {
 fn pools_follow_from_rewards_and_go_on_after_a_kill() {
     let root = tempfile::tempdir().unwrap();
     let [unbroken, killed] = ["unbroken", "killed"].map(|name| root.path().join(name));
-    let more = [POOLS, &["--steps", "4", "--sequential", "--set", "train.eval_samples=0"]].concat();
+    let more = [POOLS, &["--steps", "3", "--sequential", "--set", "train.eval_samples=0"]].concat();
     run(&unbroken, &more);
-    run_killed_after(&killed, "checkpoint-2", &more);
+    run_killed_after(&killed, "checkpoint-1", &more);
     assert_same(&unbroken, &killed);
 
     let found = recorded(&unbroken);
-    assert_eq!((found.len(), &found), (4, &computed(&unbroken, |line| line["reward"].as_f64().unwrap())));
+    assert_eq!((found.len(), &found), (3, &computed(&unbroken, |line| line["reward"].as_f64().unwrap())));
     let last = found.last().unwrap();
     assert!(last[..3].iter().filter(|count| **count > 0.0).count() > 1, "{last:?}");
 }
@@ -60,11 +60,11 @@ fn pools_are_those_of_one_program_where_rewards_are_sums_over_turns() {
     let dir = root.path().join("run");
     let turns = ["--turns", "2", "--set", "reward.turns=discounted", "--set", "rollout.feedback=verdict"];
     let room =
-        ["--set", "rollout.max_completion_length=490", "--set", "train.eval_samples=0", "--steps", "3", "--sequential"];
+        ["--set", "rollout.max_completion_length=490", "--set", "train.eval_samples=0", "--steps", "2", "--sequential"];
     run(&dir, &[POOLS, &turns, &room].concat());
     let of_the_last = |line: &Value| line["turns"].as_array().unwrap().last().unwrap()["reward"].as_f64().unwrap();
     let found = recorded(&dir);
-    assert_eq!((found.len(), &found), (3, &computed(&dir, of_the_last)));
+    assert_eq!((found.len(), &found), (2, &computed(&dir, of_the_last)));
     assert_ne!(found, computed(&dir, |line| line["reward"].as_f64().unwrap()), "sums are in other pools");
 }
 

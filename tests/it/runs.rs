@@ -64,6 +64,28 @@ pub fn run(dir: &Path, more: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// A place for a run that several tests read, without what an earlier process of tests has left there.
+pub fn shared(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if dir.exists() {
+        fs::remove_dir_all(&dir).unwrap();
+    }
+    dir
+}
+
+/// Copies a run, for a test that changes it.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
+}
+
 /// Trains a small run that is killed with signal 9 as soon as it has written `there`, and resumed.
 pub fn run_killed_after(dir: &Path, there: &str, more: &[&str]) {
     let mut child = train(dir, more).spawn().unwrap();

@@ -44,17 +44,17 @@ fn one_step_ahead_a_run_that_was_killed_or_interrupted_goes_on_as_an_unbroken_on
     let [unbroken, killed, interrupted] = ["unbroken", "killed", "interrupted"].map(|name| root.path().join(name));
     // An evaluation plays its games before those of the next step.
     let more = [
-        &["--steps", "4", "--save-steps", "1", "--set", "train.save_total_limit=9"][..],
+        &["--steps", "3", "--save-steps", "1", "--set", "train.save_total_limit=9"][..],
         &["--eval-steps", "2", "--set", "train.eval_samples=2"],
     ];
     let more = ahead(&more.concat());
     run(&unbroken, &more);
-    for (step, there) in [(0, false), (1, true), (2, true), (3, true), (4, false)] {
+    for (step, there) in [(0, false), (1, true), (2, true), (3, false)] {
         let path = unbroken.join(format!("checkpoint-{step}")).join(SAMPLED_AHEAD);
         assert_eq!(path.is_file(), there, "after step {step}");
     }
 
-    run_killed_after(&killed, "checkpoint-2", &more);
+    run_killed_after(&killed, "checkpoint-1", &more);
     assert_same(&unbroken, &killed);
 
     let mut child = train(&interrupted, &more).spawn().unwrap();
@@ -63,7 +63,7 @@ fn one_step_ahead_a_run_that_was_killed_or_interrupted_goes_on_as_an_unbroken_on
     assert!(status.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let newest = fs::read_to_string(interrupted.join("checkpoint-latest")).unwrap();
-    assert!(interrupted.join(&newest).join(SAMPLED_AHEAD).is_file() || newest == "checkpoint-4", "{newest}");
+    assert!(interrupted.join(&newest).join(SAMPLED_AHEAD).is_file() || newest == "checkpoint-3", "{newest}");
     run(&interrupted, &[&more[..], &["--resume", interrupted.to_str().unwrap()]].concat());
     assert_same(&unbroken, &interrupted);
 }
@@ -96,13 +96,13 @@ fn a_run_without_may_go_on_with_it_and_begins_on_policy() {
     let root = tempfile::tempdir().unwrap();
     let [without, switched] = ["without", "switched"].map(|name| root.path().join(name));
     let more = |more: &[&'static str]| [more, &["--set", "train.eval_samples=0"]].concat();
-    run(&without, &more(&["--steps", "3"]));
-    run(&switched, &more(&["--steps", "2"]));
+    run(&without, &more(&["--steps", "2"]));
+    run(&switched, &more(&["--steps", "1"]));
     let resume = ["--resume", switched.to_str().unwrap()];
-    run(&switched, &[&more(&["--steps", "3", "--steps-ahead", "1"])[..], &resume].concat());
+    run(&switched, &[&more(&["--steps", "2", "--steps-ahead", "1"])[..], &resume].concat());
     let (mut expected, mut found) = (steps(&without), steps(&switched));
-    assert_eq!(found[2]["sampling/policy_lag"], 0.0);
+    assert_eq!(found[1]["sampling/policy_lag"], 0.0);
     for key in ["loss", "grad_norm", "entropy", "reward", "num_tokens"] {
-        assert_eq!(expected[2][key].take(), found[2][key].take(), "{key}");
+        assert_eq!(expected[1][key].take(), found[1][key].take(), "{key}");
     }
 }

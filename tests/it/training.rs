@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use candle_core::Device;
 use grpo_2048::evaluation::held_out_boards;
 use serde_json::Value;
 
 use crate::program::ignores_hangups;
-use crate::runs::{SETTLED, assert_same, essence, run, run_killed_after, train, wait_for};
+use crate::runs::{SETTLED, assert_same, essence, run, run_killed_after, shared, steps, train, wait_for};
 
 #[test]
 fn i2_sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
-    same_with_workers(&["2", "8"]);
+    same_with_workers(&["8"]);
 }
 
 /// Trains without workers and with each of these numbers of them, and expects the same files.
@@ -32,16 +33,22 @@ fn same_with_workers(numbers: &[&str]) {
 #[test]
 #[ignore = "more numbers of workers; `make proofs` runs it"]
 fn other_numbers_of_workers_train_as_no_worker_does() {
-    same_with_workers(&["1", "3", "5"]);
+    same_with_workers(&["1", "2", "3", "5"]);
 }
+
+/// A finished run of four steps, which is only read.
+static UNBROKEN: LazyLock<PathBuf> = LazyLock::new(|| {
+    let dir = shared("it-unbroken");
+    run(&dir, &["--steps", "4", "--save-steps", "1"]);
+    dir
+});
 
 #[test]
 fn i10_a_run_resumed_after_kill_9_equals_an_unbroken_one() {
     let root = tempfile::tempdir().unwrap();
-    let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
-    run(&unbroken, &["--steps", "4", "--save-steps", "1"]);
+    let killed = root.path().join("killed");
     run_killed_after(&killed, "checkpoint-2", &["--steps", "4", "--save-steps", "1"]);
-    assert_same(&unbroken, &killed);
+    assert_same(&UNBROKEN, &killed);
 }
 
 #[test]
@@ -120,7 +127,7 @@ fn f16_with_dropout_resumes_to_the_last_bit_on_any_number_of_threads() {
             &["--steps", steps, "--save-steps", "1", "--lora-r", "4", "--set", "train.eval_samples=0"][..],
             &["--set", "model.precision=f16", "--set", "model.lora_dropout=0.2"],
             // Half precision is slow on processors.
-            &["--set", "rollout.max_completion_length=100", "--set", "grpo.learn_from_best=1"],
+            &["--set", "rollout.max_completion_length=40", "--set", "grpo.learn_from_best=1"],
         ]
         .concat()
     };
@@ -129,6 +136,7 @@ fn f16_with_dropout_resumes_to_the_last_bit_on_any_number_of_threads() {
     let again = [&more("2")[..], &["--resume", resumed.to_str().unwrap()]].concat();
     assert!(train(&resumed, &again).env("RAYON_NUM_THREADS", "1").status().unwrap().success());
     assert_same(&unbroken, &resumed);
+    assert!(steps(&unbroken).iter().all(|step| step["grad_norm"].as_f64() > Some(0.0)), "every step has an update");
     let state = candle_core::safetensors::load(unbroken.join("checkpoint-2/optimizer.safetensors"), &Device::Cpu);
     let scale = state.unwrap()["loss_scale"].to_vec1::<f64>().unwrap()[0];
     assert!(scale >= 1024.0 && scale.log2().fract() == 0.0, "{scale}");
@@ -170,14 +178,29 @@ fn a_limit_on_memory_cuts_the_update_says_so_once_and_keeps_the_batch() {
     assert!(!refused.exists(), "a refused run leaves nothing behind");
 }
 
+/// Another test interrupts a run by Ctrl-C (`steps_ahead`), and one terminates a run before its first step (`cli`).
 #[cfg(unix)]
 #[test]
-fn ctrl_c_and_what_schedulers_send_write_a_checkpoint_and_exit_130() {
+fn what_schedulers_send_writes_a_checkpoint_and_exits_130() {
+    let signal = if ignores_hangups() { "-TERM" } else { "-HUP" };
+    expect_a_checkpoint_after(&[(signal, &[])]);
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "more signals; `make proofs` runs it"]
+fn other_numbers_of_workers_and_other_signals_write_a_checkpoint_and_exit_130() {
+    expect_a_checkpoint_after(&[("-INT", &["--sequential"]), ("-TERM", &["--parallel-rewards", "3"])]);
+}
+
+/// Sends each of these signals to a run with these flags that has made a step.
+#[cfg(unix)]
+fn expect_a_checkpoint_after(signals: &[(&str, &[&str])]) {
     let root = tempfile::tempdir().unwrap();
-    for signal in ["-INT", "-TERM", "-HUP"].into_iter().take(if ignores_hangups() { 2 } else { 3 }) {
+    for &(signal, more) in signals {
         let dir = root.path().join(signal);
         let endless = ["--steps", "1000", "--save-steps", "1000", "--set", "train.eval_samples=0"];
-        let mut child = train(&dir, &endless).spawn().unwrap();
+        let mut child = train(&dir, &[&endless[..], more].concat()).spawn().unwrap();
         wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
         let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         assert!(status.success());
@@ -197,7 +220,7 @@ fn the_reward_check_says_its_line_and_leaves_the_run_as_it_is() {
     let root = tempfile::tempdir().unwrap();
     let (checked, unchecked) = (root.path().join("checked"), root.path().join("unchecked"));
     // The reference players need a larger budget than these runs have.
-    let budget = ["--set", "train.game_seconds=0.2"];
+    let budget = ["--set", "train.game_seconds=0.2", "--set", "train.eval_samples=0"];
     let words = |dir: &Path, more: &[&str]| {
         let (code, said) = told(dir, &[&budget, more].concat());
         assert_eq!(code, Some(0), "{said}");
@@ -226,15 +249,13 @@ fn a_run_whose_reward_cannot_reach_the_target_is_refused() {
 
 #[test]
 fn a_directory_of_another_configuration_is_refused_and_left_as_it_was() {
-    let root = tempfile::tempdir().unwrap();
-    let dir = root.path().join("run");
-    run(&dir, &["--steps", "1"]);
-    let before = essence(&dir);
+    let dir: &Path = &UNBROKEN;
+    let before = essence(dir);
     for more in [&["--temperature", "0.9"][..], &["--temperature", "0.9", "--resume", dir.to_str().unwrap()]] {
-        let (code, message) = told(&dir, more);
+        let (code, message) = told(dir, more);
         assert!(code == Some(2) && message.contains("rollout.temperature"), "{message}");
     }
-    assert_eq!(before, essence(&dir));
+    assert_eq!(before, essence(dir));
 }
 
 /// The lines of every JSONL file in a directory.
@@ -260,9 +281,7 @@ fn seeds(lines: &[Value]) -> BTreeSet<(u64, String)> {
 
 #[test]
 fn i4_completions_and_elites_play_the_boards_of_their_step_which_no_other_step_plays() {
-    let root = tempfile::tempdir().unwrap();
-    let dir = root.path().join("run");
-    run(&dir, &["--steps", "4", "--set", "train.eval_samples=0"]);
+    let dir: &Path = &UNBROKEN;
     let (elites, completions) = (seeds(&lines(&dir.join("elites"))), seeds(&lines(&dir.join("completions"))));
     assert!(elites.iter().any(|(step, _)| *step == 4), "{elites:?}");
     assert!(elites.is_subset(&completions), "{elites:?}\n{completions:?}");
@@ -325,7 +344,8 @@ fn a_run_that_can_no_longer_learn_exits_3_and_names_the_checkpoint_of_before() {
 fn boards_are_drawn_where_nobody_names_a_seed_and_the_recorded_configuration_repeats_them() {
     let dir = tempfile::tempdir().unwrap();
     let settings = "rollout.groups=1 rollout.num_generations=6 rollout.max_completion_length=160 arena.games=1 train.max_steps=1 \
-                    train.eval_samples=0 sandbox.game_seconds=0.05 train.game_seconds=0.05 train.preflight=false";
+                    train.eval_samples=0 sandbox.game_seconds=0.05 train.game_seconds=0.05 train.preflight=false \
+                    train.settle=false";
     let train = |name: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
         command.current_dir(dir.path()).args(["train", "--output-dir", name]).args(more);

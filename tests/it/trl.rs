@@ -196,6 +196,8 @@ fn a_dry_run_of_the_example_says_what_it_would_be_and_writes_nothing() {
     let asked = [
         &["train", "--config", &example, "--model", "builtin", "--dry-run"][..],
         &["--set", "rollout.min_p=0.02", "--set", "train.preflight=false"],
+        // To measure the machine, programs are written and learnt from; most end within this.
+        &["--set", "rollout.max_completion_length=160"],
     ]
     .concat();
     let output = program(dir.path()).args(asked).output().unwrap();

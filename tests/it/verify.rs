@@ -1,8 +1,9 @@
 //! What a run keeps: rewards are recomputed from it, and pages and tables are made of it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -18,10 +19,17 @@ fn certificate(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// A finished run of three steps, of which tests have copies.
+static THREE_STEPS: LazyLock<PathBuf> = LazyLock::new(|| {
+    let dir = runs::shared("it-three-steps");
+    runs::run(&dir, &["--steps", "3", "--set", "train.eval_samples=0"]);
+    dir
+});
+
 #[test]
 fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     let place = tempfile::tempdir().unwrap();
-    runs::run(&place.path().join("run"), &["--steps", "3", "--set", "train.eval_samples=0"]);
+    runs::copy(&THREE_STEPS, &place.path().join("run"));
     let whole = verify(place.path(), &["--json", "--sequential"]);
     assert_eq!(whole.status.code(), Some(0), "{}", String::from_utf8_lossy(&whole.stderr));
     let found = certificate(&whole);
@@ -59,7 +67,7 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
 fn completions_that_a_run_learnt_from_and_no_longer_has_are_missing() {
     let place = tempfile::tempdir().unwrap();
     let run = place.path().join("run");
-    runs::run(&run, &["--steps", "3"]);
+    runs::copy(&THREE_STEPS, &run);
     let [first, second, third] = [1, 2, 3].map(|step| run.join(format!("completions/step_0000{step}.jsonl")));
     let text = fs::read_to_string(&second).unwrap();
     let (lines, _) = text.trim_end().rsplit_once('\n').unwrap();
@@ -112,7 +120,7 @@ fn completions_that_a_run_learnt_from_and_no_longer_has_are_missing() {
 #[test]
 fn rewards_with_a_part_of_another_program_are_refused_and_not_called_wrong() {
     let place = tempfile::tempdir().unwrap();
-    runs::run(&place.path().join("run"), &["--steps", "1", "--set", "train.eval_samples=0"]);
+    runs::copy(&THREE_STEPS, &place.path().join("run"));
     let log = place.path().join("run/completions/step_00001.jsonl");
     let text = fs::read_to_string(&log).unwrap().replacen("\"reward_parts\":{", "\"reward_parts\":{\"time\":0.5,", 1);
     fs::write(&log, text).unwrap();
@@ -171,7 +179,7 @@ fn what_holds_no_completions_is_refused() {
 fn a_page_and_a_table_of_the_newest_run_replace_no_file_of_it_and_name_lines_that_cannot_be_read() {
     let place = tempfile::tempdir().unwrap();
     let (dir, run) = (place.path(), place.path().join("runs/train-001"));
-    runs::run(&run, &["--steps", "1"]);
+    runs::run(&run, &["--steps", "1", "--set", "train.eval_samples=0"]);
     let table = |output: &str| done(dir, &["export-completions", "latest", "--output", output]);
     // A page and a table beside the files of the run are made anew.
     for _ in 0..2 {
