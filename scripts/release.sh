@@ -46,8 +46,9 @@ pack() {
 }
 
 mkdir -p target/dist
-# What is published is all that lies there.
-find target/dist -mindepth 1 -maxdepth 1 -name 'grpo-2048-*' ! -name "grpo-2048-$version-*" -exec rm -rf {} +
+# What is published is all that lies there. Whole names are compared: 1.0.0-rc.1 begins as 1.0.0 does.
+find target/dist -mindepth 1 -maxdepth 1 -regextype posix-extended -name 'grpo-2048-*' \
+    ! -regex "target/dist/grpo-2048-${version//./\\.}-[a-z0-9_]+-[a-z]+-linux-[a-z0-9]+(\.tar\.gz(\.sha256)?)?" -exec rm -rf {} +
 if [ $# -eq 0 ]; then
     strip -o target/dist/stripped "$BIN"
     pack "$host" target/dist/stripped

@@ -106,6 +106,7 @@ fn an_update_takes_what_the_plan_says() {
             precision,
             kernels,
             packed,
+            dropout: policy.dropout(),
         };
         for (micro_batch, activations, logit_bytes) in [
             (8, Activations::Kept, 64 << 20),

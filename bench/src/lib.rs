@@ -49,7 +49,6 @@ const SMALLEST: &str = "def strategy(board):\n    return 'W'\n";
 /// A measurement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The arena failed.
     #[error(transparent)]
     Arena(#[from] ArenaError),
     /// The sandbox could not start an instance.
@@ -58,7 +57,6 @@ pub enum BenchError {
     /// A script in `python3` failed.
     #[error("{python}: {message}")]
     Python { python: PathBuf, message: String },
-    /// Completions did not have the requested length.
     #[error("found {found} tokens in all completions, expected {expected}: one ended early")]
     Tokens {
         found: usize,
@@ -68,13 +66,10 @@ pub enum BenchError {
     /// The synthetic episodes had no advantages, which is a bug.
     #[error("the update had nothing to learn from")]
     NoSignal,
-    /// Sampling failed.
     #[error(transparent)]
     Rollout(#[from] RolloutError),
-    /// The update failed.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
     /// A large copy ran at a rate that the memory of the GPU does not have, so that no share of it would mean anything.
@@ -88,7 +83,6 @@ pub enum BenchError {
         /// By the clock and the bus of the memory, in GB/s.
         possible: f64,
     },
-    /// The scripts for Python could not be written.
     #[error("cannot write the scripts for python3: {0}")]
     Scripts(#[source] std::io::Error),
 }
@@ -137,7 +131,6 @@ pub struct Rewards<'a> {
     pub clocks: Clocks<'a>,
     /// The sources of the batch's programs.
     pub programs: &'a [String],
-    /// Number of rounds.
     pub rounds: usize,
     /// The seed that boards are derived from.
     pub seed: Seed,

@@ -25,19 +25,33 @@ pub struct Played {
 /// One round of one way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WayRun {
-    /// The cost of the round.
     pub cost: Cost,
     /// The results of the programs; empty if none plays.
     pub played: Vec<Played>,
+}
+
+/// The notation of a figure for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Show {
+    /// Per second.
+    Rate,
+    /// Seconds, or milliseconds.
+    Seconds,
+    /// MiB.
+    Bytes,
+    /// A share (0 to 1) in percent.
+    Share,
+    /// A percentage.
+    Percent,
+    /// A ratio of rates.
+    Ratio,
 }
 
 /// The distribution of a number over all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     pub median: f64,
-    /// The lowest.
     pub low: f64,
-    /// The highest.
     pub high: f64,
 }
 
@@ -48,6 +62,22 @@ impl Spread {
         values.sort_by(f64::total_cmp);
         let (low, high) = (*values.first()?, *values.last()?);
         Some(Spread { median: stats::quantile(&values, 0.5), low, high })
+    }
+
+    /// `2.31 s (2.20 to 2.50)`: the median, then the lowest and the highest.
+    pub(super) fn shown(self, show: Show) -> String {
+        let (scale, unit, digits) = match show {
+            Show::Rate if self.median >= 1000.0 => (1.0, "", 0),
+            Show::Rate => (1.0, "", 1),
+            Show::Seconds if self.median < 0.1 => (1000.0, " ms", 2),
+            Show::Seconds => (1.0, " s", 2),
+            Show::Bytes => (1.0 / f64::from(1 << 20), " MiB", 0),
+            Show::Share => (100.0, " %", 1),
+            Show::Percent => (1.0, " %", 1),
+            Show::Ratio => (1.0, "x", 2),
+        };
+        let [median, low, high] = [self.median, self.low, self.high].map(|value| value * scale);
+        format!("{median:.digits$}{unit} ({low:.digits$} to {high:.digits$})")
     }
 }
 
@@ -137,7 +167,6 @@ impl Innocents {
 pub struct Table {
     /// Number of programs of the batch.
     pub completions: usize,
-    /// Number of rounds.
     pub rounds: usize,
     /// The rows, ordered by work.
     pub rows: Vec<Row>,
@@ -149,11 +178,13 @@ impl Table {
         let head = ["work", "way", "wall", "CPU", "wall ratio", "CPU ratio", "innocent", "changed", "stopped", "moves"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         let mut work = "";
+        let seconds = |spread: Spread| spread.shown(Show::Seconds);
         for row in &self.rows {
             let name = if row.work == work { "" } else { row.work };
             work = row.work;
             let mut cells = vec![name.to_owned(), row.way.clone(), seconds(row.wall_s), seconds(row.cpu_s)];
-            cells.extend([row.wall_ratio, row.cpu_ratio].map(|spread| spread.map_or(NOTHING.into(), ratio)));
+            let ratio = |spread: Option<Spread>| spread.map_or(NOTHING.into(), |spread| spread.shown(Show::Ratio));
+            cells.extend([row.wall_ratio, row.cpu_ratio].map(ratio));
             cells.extend(match row.innocents {
                 Some(Innocents { count, changed, stopped, moves }) => {
                     [count.to_string(), changed.to_string(), stopped.to_string(), moves.to_string()]
@@ -164,16 +195,4 @@ impl Table {
         }
         rows
     }
-}
-
-/// `2.31 s (2.20 to 2.50)`, or in milliseconds if the median is below a tenth of a second.
-fn seconds(spread: Spread) -> String {
-    let (scale, unit) = if spread.median < 0.1 { (1000.0, "ms") } else { (1.0, "s") };
-    let [median, low, high] = [spread.median, spread.low, spread.high].map(|value| value * scale);
-    format!("{median:.2} {unit} ({low:.2} to {high:.2})")
-}
-
-/// `3.1x (2.9 to 3.4)`.
-fn ratio(spread: Spread) -> String {
-    format!("{:.2}x ({:.2} to {:.2})", spread.median, spread.low, spread.high)
 }

@@ -42,7 +42,8 @@ class Judge:
         return self._judging.ask(items=items)["judgements"]
 
     def requests(self):
-        """What a policy is asked for, a dict for each task (in a game, for each style of play): id, system, prompt, held_out."""
+        """What a policy is asked for, a dict for each task (in a game, for each style of play): id, system, prompt, held_out.
+        The prompt has the tests that are shown, and where neither these nor the text name the function, how the program begins."""
         return self._judging.ask(requests=None)["requests"]
 
     def reward(self, completions, id=None, **columns):

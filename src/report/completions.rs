@@ -34,23 +34,18 @@ const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct LoggedCompletion {
-    /// The step that it belongs to.
     pub step: usize,
     /// Its index in the step, group after group.
     pub index: usize,
-    /// Style of the prompt.
+    /// Style of the prompt; of tasks, the name of the task.
     pub style: String,
-    /// The text of the prompt.
     pub prompt: String,
-    /// The text of the completion.
     pub completion: String,
-    /// Tokens of the completion.
+    /// Number of tokens of the completion.
     pub tokens: usize,
     /// Why it ended: `stop`, or `length` if it was truncated.
     pub finish: String,
-    /// The reward.
     pub reward: f64,
-    /// The parts of the reward.
     pub reward_parts: serde_json::Map<String, Value>,
     /// The advantage; absent in logs without one.
     pub advantage: Option<f64>,
@@ -60,7 +55,6 @@ pub struct LoggedCompletion {
     pub digest: String,
     /// All turns of its conversation; empty if there was one.
     pub turns: Vec<LoggedTurn>,
-    /// Verdict and games.
     #[serde(flatten)]
     pub evaluation: LoggedEvaluation,
 }
@@ -71,15 +65,13 @@ pub struct LoggedCompletion {
 pub struct LoggedTurn {
     /// What the policy was told before.
     pub told: String,
-    /// What it wrote.
     pub completion: String,
-    /// Tokens of that.
+    /// Number of tokens of the completion.
     pub tokens: usize,
     /// The name of its [`Verdict`].
     verdict: String,
     /// The same in version 2, where `verdict` says how the program started.
     became: Option<String>,
-    /// The reward of the turn.
     pub reward: f64,
 }
 
@@ -120,7 +112,6 @@ pub struct LoggedEvaluation {
     pub verdict: String,
     /// Why it never played, as in the log; empty if it did.
     pub reason: String,
-    /// The games.
     pub games: Vec<LoggedGame>,
 }
 
@@ -185,7 +176,6 @@ impl LoggedEvaluation {
 /// Statistics of the completions of one step, and some of the completions.
 #[derive(Debug, Clone, Serialize)]
 pub struct StepSummary {
-    /// The step.
     pub step: usize,
     /// Number of its completions.
     pub completions: usize,
@@ -203,7 +193,6 @@ pub struct StepSummary {
 /// A completion that is shown, with its games.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShownSample {
-    /// The step.
     pub step: usize,
     /// `best`, `median` or `worst` of its step; with tasks, which cannot be ranked, `each`.
     pub place: &'static str,
@@ -213,11 +202,9 @@ pub struct ShownSample {
     pub verdict: String,
     /// Why it failed; empty if it did not.
     pub reason: String,
-    /// The reward.
     pub reward: f64,
-    /// The advantage.
     pub advantage: Option<f64>,
-    /// Mean score.
+    /// Mean score of its games; with tasks, the share of tests.
     pub score: f64,
     /// The program's source, including the part in the prompt.
     pub source: String,
@@ -241,7 +228,6 @@ pub struct ToldGame {
     pub score: f64,
     /// The name of its ending.
     pub ending: String,
-    /// Its transcript.
     #[serde(flatten)]
     pub transcript: Transcript,
 }

@@ -9,38 +9,19 @@ use crate::train::COMPLETIONS_VERSION;
 pub enum ReportError {
     /// There is no such directory.
     #[error("{path}: no such directory")]
-    Missing {
-        /// The path.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// The path is a file.
     #[error("{path}: is a file; name the directory that a run writes to, as given to --output-dir")]
-    File {
-        /// The path.
-        path: PathBuf,
-    },
+    File { path: PathBuf },
     /// The directory holds something else.
     #[error("{path}: holds no run: neither metrics.jsonl nor config.toml is there")]
-    NoRun {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A log has a format of a later version.
+    NoRun { path: PathBuf },
+    /// A log has a format of a later version, which its first line names.
     #[error("{path}: lines of version {found}; this program reads up to {COMPLETIONS_VERSION}, a later one reads them")]
-    Later {
-        /// The file.
-        path: PathBuf,
-        /// The version that its first line names.
-        found: u64,
-    },
+    Later { path: PathBuf, found: u64 },
     /// The file system refused an operation.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
 }
 
 impl ReportError {

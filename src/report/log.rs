@@ -26,7 +26,6 @@ const LATE_STEPS: usize = 10;
 /// One completion of the page's list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LogEntry {
-    /// The step.
     pub step: usize,
     /// Its index in the step.
     pub index: usize,
@@ -36,12 +35,10 @@ pub struct LogEntry {
     pub failure: String,
     /// The reason of the failure, as in the log.
     pub reason: String,
-    /// The reward.
     pub reward: f64,
-    /// The advantage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advantage: Option<f64>,
-    /// Mean score.
+    /// Mean score of its games; with tasks, the share of tests.
     pub score: f64,
     /// Whether its program was tried on a honeypot.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -49,7 +46,6 @@ pub struct LogEntry {
     /// The prompt; empty where it is that of the completion before.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub prompt: String,
-    /// The program.
     pub source: String,
 }
 
@@ -118,7 +114,7 @@ pub fn honeypots<'a>(steps: &[&'a [LogEntry]]) -> BTreeSet<&'a str> {
 /// A reason why programs failed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reason {
-    /// The kind of failure.
+    /// Its kind.
     pub failure: String,
     /// The reason, without names that differ from program to program.
     pub reason: String,
@@ -134,13 +130,11 @@ pub struct Reason {
 /// their own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Failures {
-    /// Number of completions.
     pub completions: usize,
-    /// Number of completions that failed.
+    /// Number of those that failed.
     pub failed: usize,
     /// Number of completions of the last steps.
     pub late: usize,
-    /// Number of completions of the last steps that failed.
     pub late_failed: usize,
     /// Number of last steps.
     pub late_steps: usize,

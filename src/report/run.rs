@@ -47,11 +47,9 @@ pub struct RunView {
     pub evaluations: Columns,
     /// The distribution of scores of each step.
     pub scores: Vec<StepSummary>,
-    /// The best programs.
     pub hall_of_fame: Vec<Famous>,
     /// The best, median and worst programs of some steps; with tasks, many programs of these steps.
     pub samples: Vec<ShownSample>,
-    /// The reasons why programs failed.
     pub failures: Failures,
     /// The prompts that were asked, as tasks.
     pub tasks: AskedTasks,
@@ -60,7 +58,6 @@ pub struct RunView {
     pub completions: Option<PackedLog>,
     /// When processes worked on the run, and how they ended.
     pub launches: Vec<LaunchRecord>,
-    /// The recorded configuration.
     pub configuration: BTreeMap<String, String>,
     /// Notes for the reader about missing information.
     pub notes: Vec<String>,
@@ -101,12 +98,7 @@ impl RunReader {
     /// Readers of runs, with names that tell them apart: as many last parts of each path as that takes.
     pub fn open_all(paths: &[PathBuf]) -> Result<Vec<RunReader>, ReportError> {
         let mut readers = paths.iter().map(|path| RunReader::open(path)).collect::<Result<Vec<_>, _>>()?;
-        let last = |path: &Path, parts: usize| -> String {
-            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            let all: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
-            all[all.len().saturating_sub(parts)..].join("/")
-        };
-        let named = |parts| paths.iter().map(move |path| last(path, parts));
+        let named = |parts| paths.iter().map(move |path| last_parts(path, parts));
         let distinct = |parts: &usize| named(*parts).collect::<BTreeSet<_>>().len() == paths.len();
         let parts = (1..PARTS_MAX).find(distinct).unwrap_or(1);
         readers.iter_mut().zip(named(parts)).for_each(|(reader, name)| reader.name = name);
@@ -125,7 +117,7 @@ impl RunReader {
             Err(source) => return Err(ReportError::Io { path: named(), source }),
         }
         match [METRICS_FILE, "config.toml"].iter().any(|name| path.join(name).is_file()) {
-            true => Ok(RunReader { path: named(), name: name(path), seen: BTreeMap::new() }),
+            true => Ok(RunReader { path: named(), name: last_parts(path, 1), seen: BTreeMap::new() }),
             false => Err(ReportError::NoRun { path: named() }),
         }
     }
@@ -296,10 +288,11 @@ impl RunReader {
     }
 }
 
-/// The last part of a run's path.
-fn name(path: &Path) -> String {
-    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    absolute.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+/// The last parts of a run's path, at most so many.
+fn last_parts(path: &Path, parts: usize) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let all: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    all[all.len().saturating_sub(parts)..].join("/")
 }
 
 /// The samples of steps at equal distances over the run, including the first and the last, up to [`SAMPLE_BYTES`]. A step

@@ -58,10 +58,11 @@ fn view(run: &Path) -> RunView {
     RunReader::open(run).unwrap().read().unwrap()
 }
 
-/// The JSON of the page, without its tags.
-fn embedded(page: &str) -> &str {
+/// The source of the first sample of the first run, from the JSON of the page.
+fn first_source(page: &str) -> String {
     let (_, rest) = page.split_once(r#"<script type="application/json" id="runs">"#).unwrap();
-    rest.split_once("</script>").unwrap().0
+    let contents: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    contents["runs"][0]["samples"][0]["source"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -74,9 +75,7 @@ fn hostile_text_of_a_program_stays_text() {
     assert_eq!(page.matches("<script").count(), 2);
     assert_eq!(page.matches("</script").count(), 2);
     assert!(!page.contains("<img") && !page.contains("alert(1)</") && !page.contains("<b>"));
-    let contents: Value = serde_json::from_str(embedded(&page)).unwrap();
-    let shown = contents["runs"][0]["samples"][0]["source"].as_str().unwrap();
-    assert_eq!(shown, format!("def strategy(board{hostile}"));
+    assert_eq!(first_source(&page), format!("def strategy(board{hostile}"));
 }
 
 #[test]
@@ -84,9 +83,7 @@ fn text_that_would_look_like_another_is_shown_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let page = html(&[view(&write_run(dir.path(), "run", "): # \u{202e}\u{200b}"))], Refresh::Never);
     assert!(!page.contains(['\u{202e}', '\u{200b}']));
-    let contents: Value = serde_json::from_str(embedded(&page)).unwrap();
-    let shown = contents["runs"][0]["samples"][0]["source"].as_str().unwrap();
-    assert_eq!(shown, "def strategy(board): # \\u{202e}\\u{200b}");
+    assert_eq!(first_source(&page), "def strategy(board): # \\u{202e}\\u{200b}");
 }
 
 /// Replays a game from its drops as the page does. Returns the last board and the score.
@@ -138,8 +135,11 @@ fn a_run_of_which_little_plays_says_what_to_change() {
     let run = write_run(dir.path(), "few", "x");
     let mut config = crate::config::Config::preset("llm").unwrap();
     (config.model.model, config.rollout.max_completion_length) = ("m.gguf".into(), 128);
-    let settings = format!("[run]\nversion = \"0.1.0\"\n\n{}", toml::to_string(&config).unwrap());
-    fs::write(run.join("config.toml"), settings).unwrap();
+    let recorded = |config: &crate::config::Config| {
+        let settings = format!("[run]\nversion = \"0.1.0\"\n\n{}", toml::to_string(config).unwrap());
+        fs::write(run.join("config.toml"), settings).unwrap();
+    };
+    recorded(&config);
     let record = |played: f64| json!({"step": 1, "reward": 0.1, "verdict/succeeded": played, "verdict/cut": 30.0});
     let note = |played: f64| {
         fs::write(run.join("metrics.jsonl"), format!("{}\n", record(played))).unwrap();
@@ -156,8 +156,7 @@ fn a_run_of_which_little_plays_says_what_to_change() {
     assert!(!note(90.0).contains("completions"), "many play");
     // A warm-up teaches players of 2048, which no other game asks for.
     config.environment.env = "nim.py".into();
-    fs::write(run.join("config.toml"), format!("[run]\nversion = \"0.1.0\"\n\n{}", toml::to_string(&config).unwrap()))
-        .unwrap();
+    recorded(&config);
     let found = note(2.0);
     assert!(found.contains("rollout.max_completion_length=256") && !found.contains("sft"), "{found}");
 }

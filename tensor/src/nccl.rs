@@ -200,7 +200,6 @@ mod without {
     /// Nobody has one: this build knows nothing of GPUs.
     pub enum NoNccl {}
 
-    #[allow(missing_docs, reason = "as where it is built with CUDA")]
     impl NoNccl {
         pub fn version() -> std::result::Result<String, String> {
             Err("this program was built without CUDA".to_owned())

@@ -206,15 +206,7 @@ fn adapted_maps_are_products_and_low_rank_terms() {
     let (x, outputs) = (random(&[37, 12], 1), [20_usize, 8, 1]);
     for count in [1, 3] {
         let outputs = &outputs[..count];
-        let maps: Vec<lora::Frozen> = (0..)
-            .zip(outputs)
-            .map(|(seed, outputs)| lora::Frozen {
-                weight: random(&[*outputs, 12], 10 + seed).as_detached_tensor().into(),
-                // The first map has no bias.
-                bias: (seed > 0).then(|| random(&[*outputs], 20 + seed).as_detached_tensor()),
-                dropout: None,
-            })
-            .collect();
+        let maps = emulated::maps(outputs, DType::F32);
         let (a, b) = (random(&[count * RANK, 12], 2), random(&[outputs.iter().sum(), RANK], 3));
         let adapted = adapted(&a, &b, &maps);
         check(&[&x, &a, &b], || lora::adapted_linear(&x, &adapted), || lora::plain(&x, &adapted));

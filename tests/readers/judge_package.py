@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import csv
 import inspect
 import io
 import json
@@ -9,6 +10,7 @@ import os
 import pickle
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -48,6 +50,30 @@ assert [answer["reward"] for answer in shown("docs/judge.md")] == [1.0]
 told = block("python/README.md", "from grpo_sandbox import Judge").splitlines()[-1]
 assert json.dumps([answer])[:-2].startswith(told.removeprefix("# ").removesuffix(", ...}]")), (told, answer)
 
+
+def rows_become_tasks():
+    """A table of one's own, by the lines of docs/tasks.md: what `tasks convert` makes of it is what its author meant."""
+    table = [("Add two numbers.", "def add(a, b):\n    return a + b", ["add(1, 2) == 3", "add(-1, 1) == 0", "add(5, 5) == 10"]),
+             ("Is it even?", "def even(n):\n    return n % 2 == 0", ["even(2)", "not even(3)", "even(0)"])]
+    with tempfile.TemporaryDirectory() as place:
+        with open(f"{place}/own.csv", "w", newline="") as file:
+            lines = [(text, code, "\n".join(f"assert {test}" for test in tests)) for text, code, tests in table]
+            csv.writer(file).writerows([("question", "solution", "tests"), *lines])
+        before = os.getcwd()
+        os.chdir(place)
+        try:
+            exec(compile(block("docs/tasks.md", "import csv, json"), "docs/tasks.md", "exec"), {})
+            subprocess.run([judging.program(), "tasks", "convert", "rows.jsonl"], check=True, stdout=subprocess.DEVNULL)
+            judge = Judge(env="rows.tasks.jsonl", workers=1)
+        finally:
+            os.chdir(before)
+        asked = [request["prompt"] for request in judge.requests()]
+        assert asked[0] == "Add two numbers.\n\nExamples:\nassert add(1, 2) == 3\nassert add(-1, 1) == 0", asked
+        assert asked[1] == "Is it even?\n\nThe program defines `even`, and begins with:\ndef even(n):", asked
+        assert judge.reward([code for _, code, _ in table], id=[0, 1]) == [1.0, 1.0]
+
+
+rows_become_tasks()
 items = [f"def add(a, b):\n    return a + b if a < {n} else b" for n in range(-900, 900, 300)]
 answers = [Judge(env=TASKS, workers=workers).judge(items, ["add"] * len(items)) for workers in (0, 1, 4)]
 assert answers[0] == answers[1] == answers[2]

@@ -28,8 +28,8 @@ def write_model(directory):
     Qwen2ForCausalLM(Qwen2Config(vocab_size=len(fast), eos_token_id=0, pad_token_id=0, **sizes)).save_pretrained(directory)
 
 
-lines = block("README.md", "from datasets import load_dataset")
-assert lines == block("docs/judge.md", "from datasets import load_dataset"), "README.md and docs/judge.md show other lines"
+lines = block("README.md", "from datasets import Dataset")
+assert lines == block("docs/judge.md", "from datasets import Dataset"), "README.md and docs/judge.md show other lines"
 os.chdir(sys.argv[1])
 subprocess.run(["grpo-2048", "tasks", "new", "mine"], check=True, stdout=subprocess.DEVNULL)
 write_model("MODEL")

@@ -37,7 +37,7 @@ def write_model(directory):
     Qwen3ForCausalLM(Qwen3Config(vocab_size=len(fast), **ends, **sizes)).save_pretrained(directory)
 
 
-lines = block("docs/turns.md", "from datasets import load_dataset")
+lines = block("docs/turns.md", "from datasets import Dataset")
 # A token is a byte here.
 longer = lines.replace("max_steps=2,", "max_steps=2, max_completion_length=2048,")
 assert longer != lines

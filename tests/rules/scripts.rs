@@ -95,3 +95,31 @@ fn what_takes_hours_runs_by_night_with_what_it_needs() {
     assert!(makefile.contains("\nfuzz: build ##"), "fuzzing wants the interpreter that a build compiles");
     assert!(proofs.contains("- run: make gpu-emulated\n"), "docs/gpu.md: by night");
 }
+
+#[test]
+fn what_is_published_is_of_one_version_and_not_of_one_that_begins_alike() {
+    let place = tempfile::tempdir().unwrap();
+    let dist = place.path().join("target/dist");
+    for folder in [&place.path().join("scripts"), &dist] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::copy(root().join("scripts/release.sh"), place.path().join("scripts/release.sh")).unwrap();
+    let archive = |version: &str| format!("grpo-2048-{version}-aarch64-unknown-linux-gnu.tar.gz");
+    let (own, sums) = (archive("1.0.0"), format!("{}.sha256", archive("1.0.0")));
+    for name in [&own, &sums, &archive("1.0.0-rc.1"), &archive("1.0.0-rc1"), &archive("1.0"), &archive("11.0.0")] {
+        fs::write(dist.join(name), "").unwrap();
+    }
+    fs::create_dir(dist.join("grpo-2048-1.0.0-rc.1-aarch64-unknown-linux-gnu")).unwrap();
+    let mut release = Command::new("bash");
+    // It ends where the program is to be packed, because there is none.
+    release.arg(place.path().join("scripts/release.sh")).env_remove("CARGO").env("BIN", "nothing");
+    // In place of the compiler, a function of the shell that tells the version.
+    let metadata = r#"{"packages":[{"name":"grpo-2048","version":"1.0.0"}]}"#;
+    release.env("BASH_FUNC_cargo%%", format!("() {{ echo '{metadata}'; }}"));
+    let (Ok(_), Ok(output)) = (Command::new("python3").arg("--version").output(), release.output()) else { return };
+    let is_named = |name: &str| name.starts_with("grpo-2048-");
+    let left = fs::read_dir(&dist).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut left: Vec<String> = left.filter(|name| is_named(name)).collect();
+    left.sort();
+    assert_eq!(left, [own, sums], "{}", String::from_utf8_lossy(&output.stderr));
+}

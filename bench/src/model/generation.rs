@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::count::{NumberBytes, decoded_bytes};
-use super::sheet::Show;
 use super::{BenchError, Column, Measurement, ModelWork, Rates, Round, Way, rated};
+use crate::table::Show;
 use grpo_2048::rollout::{self, RolloutEvent};
 
 pub(super) const COLUMNS: &[Column] = &[

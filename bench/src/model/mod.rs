@@ -38,7 +38,6 @@ pub struct Way {
     pub change: String,
     /// The configuration: groups, completions per group, their length, the division of updates.
     pub config: Config,
-    /// The model.
     pub policy: Rc<Policy>,
 }
 
@@ -76,7 +75,6 @@ pub struct Measurement<'a> {
     pub peers: &'a [Peer<'a>],
     pub clocks: Clocks<'a>,
     pub gauges: &'a dyn Gauges,
-    /// Number of rounds.
     pub rounds: usize,
     /// The seed of prompts and sampling.
     pub seed: Seed,

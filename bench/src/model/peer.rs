@@ -27,7 +27,6 @@ pub enum PeerModel {
 pub struct Peer<'a> {
     /// Its name in the table.
     pub name: String,
-    /// The interpreter.
     pub python: &'a Python,
     /// `generate.py` or `update.py`.
     pub script: &'static str,

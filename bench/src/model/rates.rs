@@ -55,12 +55,10 @@ impl Rates {
     }
 }
 
-/// The distributions of the rates over all rounds.
+/// The distributions of the [`Rates`] over all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RateSpreads {
-    /// See [`Rates`].
     pub copied_bytes_per_s: Spread,
-    /// See [`Rates`].
     pub matmul_flops_per_s: Spread,
 }
 

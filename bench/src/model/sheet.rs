@@ -6,28 +6,12 @@ use serde_json::{Value, json};
 use super::rates::RateSpreads;
 use super::{Basis, Round};
 use crate::Spread;
+use crate::table::Show;
 
 /// The text of a figure that could not be measured.
 const UNMEASURED: &str = "unmeasured";
 /// The text of a figure without a meaning.
 const NOTHING: &str = "-";
-
-/// The notation of a figure for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Show {
-    /// Per second.
-    Rate,
-    /// Seconds, or milliseconds.
-    Seconds,
-    /// MiB.
-    Bytes,
-    /// A share (0 to 1) in percent.
-    Share,
-    /// A percentage.
-    Percent,
-    /// A ratio of rates.
-    Ratio,
-}
 
 /// A kind of figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +70,7 @@ impl Figure {
 
     fn text(&self, show: Show) -> String {
         match self {
-            Figure::Measured(spread) => shown(*spread, show),
+            Figure::Measured(spread) => spread.shown(show),
             Figure::Unmeasured => UNMEASURED.into(),
             Figure::Nothing => NOTHING.into(),
         }
@@ -117,17 +101,14 @@ pub struct Sheet {
     pub columns: &'static [Column],
     /// The model without a change, its changes, the peers.
     pub rows: Vec<SheetRow>,
-    /// The device of the model.
     pub device: String,
-    /// The number format of its weights.
+    /// The number format of the weights.
     pub dtype: &'static str,
     /// Number of threads of the processor.
     pub threads: usize,
     /// The clock of times.
     pub basis: Basis,
-    /// Number of rounds.
     pub rounds: usize,
-    /// The rates of the device.
     pub rates: RateSpreads,
     /// The peer that ratios are of.
     pub peer: Option<String>,
@@ -175,19 +156,4 @@ impl Serialize for Sheet {
         });
         sheet.serialize(serializer)
     }
-}
-
-fn shown(Spread { median, low, high }: Spread, show: Show) -> String {
-    let (scale, unit, digits) = match show {
-        Show::Rate if median >= 1000.0 => (1.0, "", 0),
-        Show::Rate => (1.0, "", 1),
-        Show::Seconds if median < 0.1 => (1000.0, " ms", 2),
-        Show::Seconds => (1.0, " s", 2),
-        Show::Bytes => (1.0 / f64::from(1 << 20), " MiB", 0),
-        Show::Share => (100.0, " %", 1),
-        Show::Percent => (1.0, " %", 1),
-        Show::Ratio => (1.0, "x", 2),
-    };
-    let [median, low, high] = [median, low, high].map(|value| value * scale);
-    format!("{median:.digits$}{unit} ({low:.digits$} to {high:.digits$})")
 }

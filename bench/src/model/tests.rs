@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use super::count::{NumberBytes, Trained, decoded_bytes, update_flops};
 use super::generation::Phases;
-use super::sheet::Show;
 use super::*;
 use crate::Spread;
+use crate::table::Show;
 use grpo_2048::policy::KNOWN_SHAPES;
 use grpo_2048::rollout::RolloutEvent;
 

@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use rand::Rng;
 
 use super::count::{Trained, update_flops};
-use super::sheet::Show;
 use super::{BenchError, Column, Measurement, ModelWork, Rates, Round, Way, rated};
+use crate::table::Show;
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{Batch, Division, Optimizer, UpdateStage, UpdateWatch, cores, update_watched};
 use grpo_2048::rollout::{Completion, CompletionId, FinishReason};

@@ -124,6 +124,11 @@ fn without_path(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), words)
 }
 
+/// Whether an error is that of a full disk, or of as much of it as this user may have.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// What a path is that a reader may wait for without end: a named pipe, a socket or a device. None for all else.
 pub fn special(path: &Path) -> Option<&'static str> {
     use std::os::unix::fs::FileTypeExt;

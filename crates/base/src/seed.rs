@@ -30,7 +30,7 @@ pub enum Purpose {
     Step = 8,
     /// Completions sampled for an evaluation.
     Evaluation = 9,
-    /// Random choices of the native baselines.
+    /// Which inputs of adapters an update drops.
     Dropout = 10,
     /// Choices of the native baselines.
     Baseline = 11,

@@ -195,9 +195,7 @@ fn elites(grpo: &GrpoConfig) -> Result<(), ConfigError> {
 
 /// Refuses weights that grow with rewards where two completions are compared: the worse one would have none at all.
 fn entropic(config: &Config) -> Result<(), ConfigError> {
-    let learnt_from = config.grpo.learn_from_best + config.grpo.learn_from_worst;
-    let compared = if learnt_from == 0 { config.rollout.num_generations } else { learnt_from };
-    let fits = config.grpo.scale_rewards != ScaleRewards::Entropic || compared > 2;
+    let fits = config.grpo.scale_rewards != ScaleRewards::Entropic || config.learnt_per_group() > 2;
     require(fits, "grpo.scale_rewards", "entropic", "expected another where groups of two are learnt from")
 }
 

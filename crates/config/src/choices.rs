@@ -1,4 +1,5 @@
-//! Settings with a fixed set of values.
+//! Settings with a fixed set of values. `default.toml` says above the key what each value means; values that have more to
+//! say say it here.
 
 use std::num::NonZeroUsize;
 
@@ -96,15 +97,12 @@ pub enum PrecisionChoice {
     F16,
 }
 
-/// Whether a GPU may round the factors of f32 products to TF32, with 11 bits of precision.
+/// Whether a GPU may round the factors of f32 products to TF32: `model.tf32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tf32 {
-    /// If the layers round more than TF32 does.
     Auto,
-    /// Always.
     On,
-    /// Never.
     Off,
 }
 
@@ -120,98 +118,74 @@ pub enum FrozenWeights {
     Packed,
 }
 
-/// The correction for the difference between the probabilities of servers and of the trainer.
+/// The correction for the difference between the probabilities of servers and of the trainer: `rollout.correction`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Correction {
-    /// The loss of a token is weighted by its probability under the trainer's policy divided by that under the
-    /// server's, truncated to bounds.
     Truncate,
-    /// The same, but tokens out of bounds do not count.
     Mask,
-    /// No correction.
     None,
 }
 
-/// What runs the functions of programs.
+/// What runs the functions of programs: `sandbox.tier`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// Compiled code where it is certain to do what CPython does, otherwise CPython
     Auto,
-    /// Compiled code alone; a program that leaves it is an error
     Compiled,
-    /// CPython
     Interpreter,
 }
 
-/// What follows where compiled code and CPython answer otherwise.
+/// What follows where compiled code and CPython answer otherwise: `sandbox.on_difference`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDifference {
-    /// CPython's verdict, a warning, and a count
     Judge,
-    /// The end of the command
     Stop,
 }
 
-/// The reward for passing tests of a task.
+/// The reward for passing tests of a task: `reward.tests`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestsReward {
-    /// The share of tests passed, reduced by the share that the best constant answer passes; 1 only if all are passed.
     AboveConstant,
-    /// 1 if all tests are passed, 0 otherwise.
     All,
-    /// The share of tests passed, 0 to 1.
     Share,
 }
 
-/// Which prompts a step asks.
+/// Which prompts a step asks: `rollout.draw`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptDraw {
-    /// All of them once, in random order, before any of them again.
     All,
-    /// Rather those whose newest group earned neither little nor much.
     Pools,
 }
 
-/// What a policy that writes again is told of its program.
+/// What a policy that writes again is told of its program: `rollout.feedback`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feedback {
-    /// What failed: the first failed test if the prompt shows it, an exception, how a game ended.
     Shown,
-    /// The verdict alone.
     Verdict,
 }
 
-/// The reward of several turns.
+/// The reward of several turns: `reward.turns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnsReward {
-    /// That of the last turn.
     Last,
-    /// That of the best turn.
     Best,
-    /// One for each turn: its own and the discounted ones of later turns.
     Discounted,
 }
 
-/// The divisor of advantages.
+/// The divisor of advantages: `grpo.scale_rewards`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaleRewards {
-    /// The standard deviation of the group's rewards.
     Group,
-    /// The standard deviation of all rewards of the step.
     Batch,
-    /// The mean of the group's rewards, in which negative rewards count as 0.
     Mean,
-    /// None: weights grow exponentially with the reward, as steeply as a fixed divergence from equal weights allows.
     Entropic,
-    /// 1.
     None,
 }
 
@@ -238,46 +212,37 @@ impl LossType {
     }
 }
 
-/// The unit for which the ratio of the loss is computed.
+/// The unit for which the ratio of the loss is computed, and that for which servers are corrected:
+/// `grpo.importance_sampling_level`, `rollout.correction_level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportanceSamplingLevel {
-    /// Each token.
     Token,
-    /// Each completion: the geometric mean of its tokens' ratios.
     Sequence,
 }
 
-/// The schedule of the learning rate after warm-up.
+/// The schedule of the learning rate after warm-up: `grpo.lr_scheduler_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LrScheduler {
-    /// Constant at the peak.
     Constant,
-    /// Linear to zero.
     Linear,
-    /// Half a cosine to zero.
     Cosine,
 }
 
-/// Whether the backward pass recomputes activations, so that they need not be kept.
+/// Whether the backward pass recomputes activations, so that they need not be kept: `grpo.gradient_checkpointing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checkpointing {
-    /// If memory is short.
     Auto,
-    /// Always.
     On,
-    /// Never.
     Off,
 }
 
-/// How the gradients of several processes are added.
+/// How the gradients of several processes are added: `parallel.reduce`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduce {
-    /// In the order of the parts, independent of the number of processes.
     Exact,
-    /// First within each process, then in an order that the library of MPI or NCCL chooses.
     Fast,
 }

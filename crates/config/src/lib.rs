@@ -1,9 +1,8 @@
 //! All settings, with their defaults, units and checks.
 //!
-//! `default.toml` beside this file has the defaults and their explanations; the structs here give the types, with the
-//! same explanations. Layers are merged as TOML tables, defaults < preset < file < `--set` < flags, and only the merged
-//! table is turned into a [`Config`], so an unknown key or a wrong type is found in every layer. The origin of each
-//! value is recorded.
+//! `default.toml` beside this file has the defaults and their explanations; the structs here give the types. Layers are
+//! merged as TOML tables, defaults < preset < file < `--set` < flags, and only the merged table is turned into a
+//! [`Config`], so an unknown key or a wrong type is found in every layer. The origin of each value is recorded.
 
 mod check;
 mod choices;

@@ -57,10 +57,8 @@ impl Mix {
     }
 }
 
-/// One program of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorpusProgram {
-    /// The requested style.
     pub asked: Style,
     /// The style in which the program is written.
     pub style: Style,

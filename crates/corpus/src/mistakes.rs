@@ -12,26 +12,20 @@ pub(super) fn make(rng: &mut ChaCha8Rng, body: &str) -> String {
         0 => drop_character(rng, body),
         1 => drop_line(rng, body),
         2 => slip_indentation(rng, body),
-        3 => pick(rng, &[("return", "retrun"), (":\n", "\n"), ("==", "=")]).apply(body),
-        4 => ("range(3)", "range(4)").apply(body),
+        3 => replaced(body, pick(rng, &[["return", "retrun"], [":\n", "\n"], ["==", "="]])),
+        4 => replaced(body, ["range(3)", "range(4)"]),
         5 => rename_one_use(rng, body),
         6 => drop_last_return(body),
         7 => lower_case(body),
-        _ => pick(rng, &[("board[", "bord["), ("(board)", "(b)"), (" in board", " in b")]).apply(body),
+        _ => replaced(body, pick(rng, &[["board[", "bord["], ["(board)", "(b)"], [" in board", " in b"]])),
     }
 }
 
-trait Replacement {
-    /// Replaces the last occurrence; returns the text unchanged if there is none.
-    fn apply(&self, text: &str) -> String;
-}
-
-impl Replacement for (&str, &str) {
-    fn apply(&self, text: &str) -> String {
-        match text.rfind(self.0) {
-            Some(at) => format!("{}{}{}", &text[..at], self.1, &text[at + self.0.len()..]),
-            None => text.into(),
-        }
+/// The body with the last occurrence of the first text replaced by the second, if there is one.
+fn replaced(body: &str, [from, to]: [&str; 2]) -> String {
+    match body.rfind(from) {
+        Some(at) => format!("{}{to}{}", &body[..at], &body[at + from.len()..]),
+        None => body.into(),
     }
 }
 
@@ -63,9 +57,9 @@ fn slip_indentation(rng: &mut ChaCha8Rng, body: &str) -> String {
 
 fn rename_one_use(rng: &mut ChaCha8Rng, body: &str) -> String {
     let names =
-        [("slide(", "shift("), ("can(", "check("), ("value(", "evaluate("), ("max(", "best("), ("s[0]", "i[0]")];
-    let present: Vec<_> = names.into_iter().filter(|(name, _)| body.contains(name)).collect();
-    if present.is_empty() { drop_character(rng, body) } else { pick(rng, &present).apply(body) }
+        [["slide(", "shift("], ["can(", "check("], ["value(", "evaluate("], ["max(", "best("], ["s[0]", "i[0]"]];
+    let present: Vec<_> = names.into_iter().filter(|[name, _]| body.contains(name)).collect();
+    if present.is_empty() { drop_character(rng, body) } else { replaced(body, pick(rng, &present)) }
 }
 
 fn drop_last_return(body: &str) -> String {

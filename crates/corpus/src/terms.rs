@@ -6,10 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use super::Style;
 use super::choice::{pick, weighted};
 
-/// A term of the sum.
 #[derive(Debug, Clone)]
 pub(super) enum Term {
-    /// An expression.
     Expression(String),
     /// Statements that change `v`, indented for the body of a function.
     Statements(String),

@@ -19,7 +19,6 @@ pub const END: &str = "<|end|>";
 /// Represents characters that do not occur in the corpus.
 pub const UNKNOWN: &str = "<|unk|>";
 
-/// Settings of the training of a vocabulary.
 #[derive(Debug, Clone)]
 pub struct VocabularyOptions {
     /// Number of tokens, including special ones and single characters.

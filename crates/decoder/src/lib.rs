@@ -230,7 +230,8 @@ impl Policy {
     /// Writes the trained variables and the tokenizer into an existing directory: a Hugging Face model directory, or a
     /// PEFT adapter. Weights that have diverged are refused before anything is written.
     pub fn save(&self, dir: &Path) -> Result<(), PolicyError> {
-        weights::check_finite(self.trainable.iter().map(|(name, var)| (name, var.as_tensor())))?;
+        let trained = || self.trainable.iter().map(|(name, var)| (name, var.as_tensor()));
+        weights::check_finite(trained())?;
         self.tokenizer.save(dir)?;
         if let Some(set) = &self.adapters {
             return set.save(dir, &self.origin);
@@ -242,8 +243,7 @@ impl Policy {
             None => shape.to_json(),
         };
         std::fs::write(&path, format!("{described:#}\n")).map_err(PolicyError::file(&path))?;
-        let weights = self.trainable.iter().map(|(name, var)| (name.clone(), var.as_tensor()));
-        weights::write_file(weights, &dir.join(weights::FILE))
+        weights::write_file(trained(), &dir.join(weights::FILE))
     }
 
     /// Writes the trained adapters as a PEFT directory, into an existing directory.

@@ -30,11 +30,11 @@ impl Precision {
         let capability = compute_capability(device)?;
         match (asked, capability) {
             (config::PrecisionChoice::Auto, capability) => Ok(Precision::automatic(device.is_cpu(), capability)),
-            (config::PrecisionChoice::Bf16, Some(found)) if found < BF16_FROM => Err(PolicyError::Argument {
-                what: "model.precision",
-                found: format!("bf16 on a GPU of compute capability {}.{}", found.0, found.1),
-                expected: "f16 or f32, or a GPU of compute capability 8.0 or above".into(),
-            }),
+            (config::PrecisionChoice::Bf16, Some(found)) if found < BF16_FROM => Err(PolicyError::argument(
+                "model.precision",
+                format!("bf16 on a GPU of compute capability {}.{}", found.0, found.1),
+                "f16 or f32, or a GPU of compute capability 8.0 or above",
+            )),
             (config::PrecisionChoice::F32, _) => Ok(Precision::F32),
             (config::PrecisionChoice::Bf16, _) => Ok(Precision::Bf16),
             (config::PrecisionChoice::F16, _) => Ok(Precision::F16),

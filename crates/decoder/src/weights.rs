@@ -196,11 +196,11 @@ pub(super) fn shards(index: &Path) -> Result<Vec<PathBuf>, PolicyError> {
 
 /// Writes tensors with the metadata that older readers require.
 pub(super) fn write_file<'a>(
-    tensors: impl IntoIterator<Item = (String, &'a Tensor)>,
+    tensors: impl IntoIterator<Item = (&'a String, &'a Tensor)>,
     path: &Path,
 ) -> Result<(), PolicyError> {
     let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    let tensors: Vec<(String, Tensor)> = tensors
+    let tensors: Vec<(&String, Tensor)> = tensors
         .into_iter()
         .map(|(name, tensor)| Ok((name, tensor.detach().to_device(&Device::Cpu)?.contiguous()?)))
         .collect::<candle_core::Result<_>>()?;

@@ -12,20 +12,16 @@ pub struct Briefing {
 /// A worked example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// The request of the example.
     pub request: String,
-    /// A program that answers the request.
     pub program: String,
 }
 
-/// One request for a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// Name of its groups: a style of play, or the name of a task.
     pub style: String,
     /// A worked example, shown before the request.
     pub example: Option<Example>,
-    /// Text of the request.
     pub words: String,
     /// The beginning of the program, which the prompt contains.
     pub opening: String,

@@ -1,4 +1,4 @@
-//! Names of an environment's figures, and the format of its scores.
+//! Names of an environment's figures, the format of its scores, and what they are measured by.
 
 use std::collections::BTreeSet;
 
@@ -43,12 +43,10 @@ impl Labels {
         self.either("played", "tested")
     }
 
-    /// Name of a score.
     pub fn score(self) -> &'static str {
         self.either("score", "tests passed")
     }
 
-    /// Name of a mean score.
     pub fn mean_score(self) -> &'static str {
         self.either("mean score", "tests passed")
     }
@@ -98,10 +96,18 @@ impl Labels {
         (0..FINER_MAX).find(|more| different(*more) >= most).unwrap_or(FINER_MAX)
     }
 
-    /// Whether games have tiles.
     pub fn has_tiles(self) -> bool {
         self == Labels::Board
     }
+}
+
+/// The scale of an environment's scores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Worth {
+    /// Score that earns a reward of 1.
+    pub scale: f64,
+    /// Score of a simple player that plays to the end; the penalties for failures are relative to it.
+    pub anchor: f64,
 }
 
 #[cfg(test)]

@@ -17,17 +17,15 @@ pub mod tasks;
 mod trace;
 mod value;
 mod verdict;
-mod worth;
 
 pub use briefing::{Briefing, Example, Request};
 pub use evaluator::{Evaluator, FUNCTION as EVALUATED};
-pub use labels::Labels;
+pub use labels::{Labels, Worth};
 pub use outcome::{Case, Ending, Outcome, Points, points};
 pub use script::{Reference, ScriptError, ScriptGame};
 pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
 pub use value::{Dict, Equality, Int, Set, Value, ValueError};
 pub use verdict::Verdict;
-pub use worth::Worth;
 
 use grpo_base::{files, seed};
 use grpo_config as config;
@@ -47,11 +45,9 @@ pub enum Environment {
     Script(ScriptGame),
     /// A file of Python that gives a program its score.
     Evaluator(Evaluator),
-    /// Tasks with tests.
     Tasks(Tasks),
 }
 
-/// Why an environment cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
     /// The name is neither known nor that of a file of a supported kind.
@@ -59,27 +55,19 @@ pub enum EnvironmentError {
         "{name}: found {found}; expected \"2048\", a .jsonl file of tasks, a .py file with the rules of a game or an \
          evaluator, or a directory with env.toml"
     )]
-    Unknown {
-        /// The name that the user gave.
-        name: String,
-        found: &'static str,
-    },
+    Unknown { name: String, found: &'static str },
     /// A path at which there is something other than a file or a directory.
     #[error("{}: found {found}; expected a file, which has an end", path.display())]
     Special { path: PathBuf, found: &'static str },
-    /// A malformed file of tasks.
     #[error(transparent)]
     Tasks(#[from] TasksError),
-    /// A malformed game.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// A malformed `env.toml`.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
 }
 
 impl Environment {
-    /// Opens the environment with this name.
     pub fn open(name: &str) -> Result<Environment, EnvironmentError> {
         let path = Path::new(name);
         if name == game2048::NAME {
@@ -129,7 +117,6 @@ impl Environment {
         }
     }
 
-    /// The name of the environment.
     pub fn name(&self) -> &str {
         match self {
             Environment::Game2048 => game2048::NAME,
@@ -171,7 +158,6 @@ impl Environment {
         }
     }
 
-    /// The tasks, if the environment has tasks.
     pub fn tasks(&self) -> Option<&Tasks> {
         match self {
             Environment::Tasks(tasks) => Some(tasks),
@@ -184,7 +170,6 @@ impl Environment {
         matches!(self, Environment::Tasks(_))
     }
 
-    /// Wording of figures.
     pub fn labels(&self) -> Labels {
         match self {
             Environment::Game2048 => Labels::Board,

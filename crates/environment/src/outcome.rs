@@ -34,7 +34,6 @@ pub enum Ending {
     Freeze,
     /// An answer was no move.
     BadMove,
-    /// The program raised an exception.
     Raised,
     /// The program needed more memory than it may have.
     OutOfMemory,
@@ -84,14 +83,12 @@ impl std::fmt::Display for Ending {
     }
 }
 
-/// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Record", try_from = "Record")]
 pub struct Outcome {
     pub case: Case,
     /// Points of a game; in a task, the share of tests passed.
     pub score: f64,
-    /// Why it ended.
     pub ending: Ending,
     /// Fuel used, loading included; 0 for native players.
     pub fuel: u64,

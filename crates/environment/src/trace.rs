@@ -42,7 +42,6 @@ pub struct Transcript {
 /// How a task's tests went.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestsTrace {
-    /// Tests of the task.
     pub tests: u32,
     /// Those that the program passed.
     pub passed: u32,

@@ -19,7 +19,6 @@ pub enum Verdict {
     Froze,
     /// It returned something that is no move, or no value.
     BadValue,
-    /// It raised an exception.
     Raised,
     /// Its program does not compile.
     NotCompiled,

@@ -5,7 +5,6 @@ use grpo_mpi::MpiError;
 /// Processes cannot train together.
 #[derive(Debug, thiserror::Error)]
 pub enum ParallelError {
-    /// A launcher started several processes, but there is no MPI library.
     #[error(
         "{launcher} started {size} processes, and no library of MPI was found to join them ({}); expected the one that \
          belongs to the launcher, where the loader finds it, or its path in GRPO_2048_MPI", refusals.join("; ")
@@ -16,7 +15,6 @@ pub enum ParallelError {
         /// The loader's message for each library that was tried.
         refusals: Vec<String>,
     },
-    /// Library and launcher are of different MPI implementations.
     #[error(
         "{launcher} started {started} processes, and {library} ({version}) knows of {found}; expected the library of MPI \
          that belongs to the launcher: name it in GRPO_2048_MPI, or start with the launcher that belongs to it"
@@ -30,25 +28,19 @@ pub enum ParallelError {
         /// Number of processes according to the library.
         found: usize,
     },
-    /// The MPI library failed.
     #[error(transparent)]
     Mpi(#[from] MpiError),
-    /// NCCL failed.
     #[error("NCCL: {reason}")]
     Nccl { reason: String },
-    /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
-    /// A message of another process cannot be read.
     #[error("rank {rank}: said something that cannot be read: {reason}")]
     Unreadable { rank: usize, reason: String },
-    /// Processes cannot be connected to detect that one of them ends.
     #[error(
         "the processes cannot watch each other: {reason}; every machine must reach the one of rank 0 by TCP, by its host \
          name or one of its addresses"
     )]
     Unwatched { reason: std::io::Error },
-    /// Processes have different results of a step.
     #[error(
         "step {step}: rank {rank} has come to other results than rank 0, which is a fault of its machine or a bug; \
          --resume goes on from the newest checkpoint"
@@ -58,7 +50,6 @@ pub enum ParallelError {
         rank: usize,
         step: usize,
     },
-    /// Processes differ in something that must be equal.
     #[error("rank {rank} differs from rank 0: {}; all processes of a run must be alike", differing.join("; "))]
     Differs {
         /// The first process that differs from rank 0.

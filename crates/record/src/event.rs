@@ -18,13 +18,9 @@ pub enum Event<'a> {
     /// The run starts, or continues from a checkpoint.
     RunStarted(&'a RunHeader),
     /// Step `step` starts; the first one is 1.
-    StepStarted {
-        /// Number of the step.
-        step: usize,
-    },
+    StepStarted { step: usize },
     /// More tokens have been sampled.
     Decoding {
-        /// Number of the step.
         step: usize,
         /// Completion tokens sampled so far in this step.
         tokens: usize,
@@ -35,7 +31,6 @@ pub enum Event<'a> {
     },
     /// A completion has ended and is submitted to the arena.
     CompletionEnded {
-        /// Number of the step.
         step: usize,
         /// Its index in the step, group after group.
         index: usize,
@@ -45,39 +40,16 @@ pub enum Event<'a> {
     /// A game of a completion or of an elite was played. The event comes with the evaluation that the game belongs to.
     GamePlayed(&'a GamePlayed<'a>),
     /// An activity of the loop has ended.
-    ActivityDone {
-        /// Number of the step.
-        step: usize,
-        activity: Activity,
-        /// When it began and ended.
-        period: Period,
-    },
-    /// One more completion has its reward.
-    Scored {
-        /// Number of the step.
-        step: usize,
-        /// Number of completions of this step that have been scored.
-        done: usize,
-        /// Number of completions of the step.
-        total: usize,
-    },
+    ActivityDone { step: usize, activity: Activity, period: Period },
+    /// One more completion has its reward: `done` of the `total` of the step.
+    Scored { step: usize, done: usize, total: usize },
     /// A completion was scored, with its verdict and reward.
     CompletionScored(&'a ScoredCompletion),
-    /// More parts of the update are done.
-    Updating {
-        /// Number of micro-batches that are done.
-        done: usize,
-        /// Number of all micro-batches.
-        total: usize,
-    },
-    /// The best programs of the run play held-out games, by which they are ranked. When all have played, the best of
-    /// them plays other games.
-    Settling {
-        /// Number of programs that have played.
-        done: usize,
-        /// Number of programs that are ranked.
-        total: usize,
-    },
+    /// So many micro-batches of the update are done.
+    Updating { done: usize, total: usize },
+    /// The best programs of the run play held-out games, by which they are ranked: `done` of them have played. When all have,
+    /// the best of them plays other games.
+    Settling { done: usize, total: usize },
     /// A step is complete.
     StepDone(&'a StepRecord),
     /// A held-out evaluation is complete.
@@ -91,9 +63,7 @@ pub enum Event<'a> {
 /// A period of time on the machine's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period {
-    /// When it began.
     pub begin: Instant,
-    /// When it ended.
     pub end: Instant,
 }
 
@@ -132,15 +102,12 @@ pub enum Player<'a> {
 /// One game: its player, time and outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GamePlayed<'a> {
-    /// Number of the step.
     pub step: usize,
-    /// The program that played it.
     pub player: Player<'a>,
     /// Its index among the games of the program.
     pub game: usize,
     /// The index of the worker thread that played it; none if the thread of the loop did.
     pub worker: Option<usize>,
-    /// When it began and ended.
     pub period: Period,
     pub score: f64,
     /// The name of its ending, or that the program was rejected or the sandbox failed.
@@ -178,7 +145,6 @@ pub struct RunHeader {
     pub steps_ahead: usize,
     /// Games per program.
     pub games: usize,
-    /// The directory of the run.
     pub output_dir: PathBuf,
     /// The root seed.
     pub seed: u64,

@@ -20,7 +20,6 @@ pub const LAUNCHES_FILE: &str = "launches.jsonl";
 pub struct Process {
     /// Its arguments, with the name of the program first.
     pub command: Vec<String>,
-    /// Version of the program.
     pub version: String,
     /// The commit that it was built from, if the build knew it.
     pub commit: Option<String>,
@@ -54,7 +53,6 @@ pub enum LaunchRecord {
         at: f64,
         /// Number of steps done before.
         step: usize,
-        /// The process.
         #[serde(flatten)]
         process: Process,
     },

@@ -327,8 +327,7 @@ fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TurnFigures;
-    use super::super::UpdateRecord;
+    use super::super::{TurnFigures, UpdateRecord};
     use super::*;
 
     #[test]

@@ -90,7 +90,7 @@ fn of_games(games: &[Outcome]) -> String {
         let name = if several { format!("Game {}", number + 1) } else { "The game".to_owned() };
         let points = serde_json::to_string(&Points(outcome.score)).expect("a score is JSON");
         let moves = outcome.moves();
-        let how = ended(outcome.ending);
+        let how = ended(outcome);
         let line = format!("{name} ended after {moves} moves with {points} points: {how}.");
         // The boards of several games would fill the text.
         if number == 0 { format!("{line}{}", course(&outcome.trace)) } else { line }
@@ -116,9 +116,11 @@ fn course(trace: &Trace) -> String {
 }
 
 /// Why a game ended, in words.
-fn ended(ending: Ending) -> &'static str {
-    match ending {
-        Ending::GameOver => "no move was left",
+fn ended(outcome: &Outcome) -> &'static str {
+    match outcome.ending {
+        Ending::GameOver if matches!(outcome.trace, Trace::Board(_)) => "no move was left",
+        // A game in Python says that it is over, and not why: it may be won.
+        Ending::GameOver => "it was over by its rules",
         Ending::OutOfFuel => "the time of the program was used up",
         Ending::Hung => "a call of the program took too long",
         Ending::Freeze => "its last moves changed nothing",

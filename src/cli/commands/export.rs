@@ -243,7 +243,7 @@ impl ExportArgs {
         let mut flags = Flags::default();
         trained.name_in(&mut flags);
         let config = over(&flags)?;
-        let steps = run_dir::steps_done(&run);
+        let steps = run_dir::steps_done(&run).map_err(CliError::run)?;
         Ok(Source { config, run: Some((run, steps)), base })
     }
 

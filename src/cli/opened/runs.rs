@@ -63,7 +63,7 @@ impl Trained {
     pub fn open(flag: &str, asked: &Path, console: &Console) -> Result<Trained, CliError> {
         let dir = named(flag, asked)?;
         require_directory(flag, &dir)?;
-        let (good, damaged) = run_dir::newest_good(&dir);
+        let (good, damaged) = run_dir::newest_good(&dir).map_err(CliError::run)?;
         let checkpoint = good.ok_or_else(|| match damaged.first() {
             None => CliError::user_hint(
                 format!("{flag} {}: no run with a checkpoint there", dir.display()),

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt::Display;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -92,6 +93,7 @@ impl CliError {
     pub fn run(error: impl Error + Send + Sync + 'static) -> CliError {
         match untried(&error) {
             Some(ArenaError::Environment { .. }) => CliError::user(chain(&error)),
+            _ if is_of_full_disk(&error) => CliError::Run(format!("{}; {}", chain(&error), output::MAKE_ROOM).into()),
             _ => CliError::Run(Box::new(error)),
         }
     }
@@ -159,6 +161,18 @@ fn untried<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ArenaError> {
     }
 }
 
+/// Whether the cause of an error, which names the file, is a full disk.
+fn is_of_full_disk(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(files::is_full) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 /// An error with its causes. A cause that the message contains already is left out.
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
@@ -206,6 +220,21 @@ mod tests {
         assert_eq!(CliError::run(ours()).code(), 1);
         assert_eq!(CliError::run(TrainError::from(ours())).code(), 1);
         assert_eq!(line(JudgeError::from(ours())).code(), 1);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_what_to_do_wherever_it_is_found_out() {
+        let told = |kind: io::ErrorKind| {
+            let path = || "run/metrics.jsonl".into();
+            let of_metrics = crate::metrics::SinkError::File { path: path(), source: kind.into() };
+            let of_policy = crate::policy::PolicyError::File { path: path(), source: kind.into() };
+            let [sink, train] = [CliError::run(of_metrics), CliError::run(TrainError::from(of_policy))];
+            assert_eq!((sink.code(), train.code(), sink.to_string()), (1, 1, train.to_string()));
+            train.to_string()
+        };
+        let full = "run/metrics.jsonl: no storage space; make room there, or name a place on another disk";
+        assert_eq!(told(io::ErrorKind::StorageFull), full);
+        assert_eq!(told(io::ErrorKind::PermissionDenied), "run/metrics.jsonl: permission denied");
     }
 
     #[test]

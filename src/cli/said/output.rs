@@ -12,6 +12,9 @@ use textwrap::WordSplitter;
 use super::CliError;
 use crate::files::{self, WholeFile};
 
+/// What to do about a full disk.
+pub const MAKE_ROOM: &str = "make room there, or name a place on another disk";
+
 pub fn print(text: &str) -> Result<(), CliError> {
     print_to_reader(text).map(|_| ())
 }
@@ -73,8 +76,7 @@ pub fn unwritten(named: impl Display, error: &io::Error) -> CliError {
 
 /// The error of a full disk, which is the machine's fault; none where the error is another.
 pub fn full(named: impl Display, error: &io::Error) -> Option<CliError> {
-    let is_full = matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
-    is_full.then(|| CliError::Run(format!("{named}: {error}; make room there, or name a place on another disk").into()))
+    files::is_full(error).then(|| CliError::Run(format!("{named}: {error}; {MAKE_ROOM}").into()))
 }
 
 /// The text in lines of at most `room` columns, broken between words alone.

@@ -1,11 +1,17 @@
 //! A batch of sequences on a GPU: starts from prompts that are in the cache, and brings drawn tokens to the host.
 
-use candle_core::{DType, Result, Tensor};
+use std::collections::VecDeque;
 
+use candle_core::{DType, Device, Result, Tensor};
+
+use super::drawing::{CHUNK, Rows};
 use super::kernels::{FillCache, MoveRows, NOT_FINITE, THREADS};
 use super::machine::{Machine, Memory};
 use super::step::{Buffers, Shapes, Step};
+use super::view::{DecoderView, WeightLayout};
+use super::weights::Weights;
 use super::{Drawing, Drawn};
+use crate::RopeTable;
 
 /// Prompts that tensor operations have fed to the model.
 pub struct Prefilled {
@@ -20,14 +26,14 @@ pub struct Prefilled {
 }
 
 /// A chunk of tokens that the GPU may still be working on.
-pub(super) struct Flight<M: Machine> {
+struct Flight<M: Machine> {
     pending: M::Pending,
     rows: usize,
     count: usize,
 }
 
 /// A batch that decodes.
-pub(super) struct Batch<M: Machine> {
+struct Batch<M: Machine> {
     step: Step<M>,
     rows: usize,
     /// Slots written; the GPU keeps its own count.
@@ -40,11 +46,37 @@ pub(super) struct Batch<M: Machine> {
     /// Whether steps are recorded; false once the machine has answered that it cannot record.
     records: bool,
     first: Vec<u32>,
+    /// Chunks that have not been collected, the oldest first.
+    flights: VecDeque<Flight<M>>,
+}
+
+/// Starts a batch on `machine`, with each prompt repeated and the weights in this layout.
+pub(super) fn start<M: Machine + 'static>(
+    machine: M,
+    view: &DecoderView,
+    layout: WeightLayout,
+    prompts: &Prefilled,
+    drawing: Drawing,
+) -> Result<Box<dyn Rows>> {
+    let (capacity, dtype) = (prompts.slots + drawing.longest, view.embedding.dtype());
+    let shapes = Shapes {
+        model: view.sizes.clone(),
+        layers: view.layers.len(),
+        dtype,
+        rows: prompts.first.len() * drawing.copies,
+        capacity,
+        chunk: CHUNK,
+        inverse_temperature: (1.0 / drawing.temperature) as f32,
+    };
+    let rope = RopeTable::new(&view.sizes.angles, capacity, &Device::Cpu)?;
+    let weights = Weights::adopt(&machine, view, layout)?;
+    let buffers = Buffers::new(&machine, &shapes, rope.rows(), weights.joint_width())?;
+    Ok(Box::new(Batch::begin(Step { machine, weights, buffers, shapes }, prompts, drawing)?))
 }
 
 impl<M: Machine> Batch<M> {
     /// Starts with copies of each prompt, next to each other.
-    pub fn begin(step: Step<M>, prompts: &Prefilled, drawing: Drawing) -> Result<Self> {
+    fn begin(step: Step<M>, prompts: &Prefilled, drawing: Drawing) -> Result<Self> {
         let Shapes { rows, capacity, dtype, ref model, .. } = step.shapes;
         let heads = model.heads;
         let of: Vec<u32> = (0..rows).map(|row| (row / drawing.copies) as u32).collect();
@@ -75,33 +107,16 @@ impl<M: Machine> Batch<M> {
         machine.copy(&step.buffers.logits, 0, &machine.adopt(&logits)?, rows * model.vocab_size * 4)?;
         machine.write(&step.buffers.first, &words(&first))?;
         machine.write(&step.buffers.slot, &words(&[prompts.slots as u32]))?;
-        let slots = prompts.slots;
-        Ok(Batch { step, rows, slots, recording: None, warm: false, records: drawing.record, first })
-    }
-
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Starts to draw `count` tokens for each row, at most a chunk.
-    ///
-    /// * `uniforms`: `count` numbers in `0..1` for each row in turn.
-    pub fn enqueue(&mut self, count: usize, uniforms: &[f64]) -> Result<Flight<M>> {
-        let chunk = self.step.shapes.chunk;
-        assert!(count <= chunk && uniforms.len() == count * self.rows, "uniforms of a chunk");
-        assert!(self.slots + count <= self.step.shapes.capacity, "the cache is full");
-        let spread = uniforms.chunks(count.max(1)).flat_map(|row| {
-            row.iter().copied().chain(std::iter::repeat_n(0.0, chunk - count)).flat_map(f64::to_le_bytes)
-        });
-        let (machine, buffers) = (&self.step.machine, &self.step.buffers);
-        machine.write(&buffers.uniforms, &spread.collect::<Vec<u8>>())?;
-        machine.write(&buffers.place, &words(&[0]))?;
-        for _ in 0..count {
-            self.token()?;
-        }
-        self.slots += count;
-        let pending = self.step.machine.read(&self.step.buffers.drawn, 8 * self.step.shapes.rows * chunk)?;
-        Ok(Flight { pending, rows: self.rows, count })
+        Ok(Batch {
+            step,
+            rows,
+            slots: prompts.slots,
+            recording: None,
+            warm: false,
+            records: drawing.record,
+            first,
+            flights: VecDeque::new(),
+        })
     }
 
     fn token(&mut self) -> Result<()> {
@@ -116,39 +131,6 @@ impl<M: Machine> Batch<M> {
             Some(recording) => unsafe { self.step.machine.replay(recording) },
             None => self.step.token(self.rows),
         }
-    }
-
-    /// Waits for a chunk and returns its tokens.
-    pub fn collect(&self, flight: Flight<M>) -> Result<Drawn> {
-        let Flight { pending, rows, count } = flight;
-        let bytes = self.step.machine.wait(pending)?;
-        let (all, _) = bytes.as_chunks::<4>();
-        let (tokens, logprobs) = all.split_at(all.len() / 2);
-        let chunk = self.step.shapes.chunk;
-        let token = |word: &[u8; 4]| Some(u32::from_le_bytes(*word)).filter(|token| *token != NOT_FINITE);
-        let tokens = tokens.chunks(chunk).take(rows).map(|row| row[..count].iter().map(token).collect());
-        let logprobs = logprobs.chunks(chunk).take(rows);
-        let logprobs = logprobs.map(|row| row[..count].iter().map(|word| f32::from_le_bytes(*word)).collect());
-        Ok(Drawn { tokens: tokens.collect(), logprobs: logprobs.collect() })
-    }
-
-    /// Drops all rows but those in `live` (ascending). Returns which old row each new row is: surviving rows among the
-    /// first `live.len()` stay where they are, and the others fill the gaps.
-    pub fn keep(&mut self, live: &[usize]) -> Result<Vec<usize>> {
-        let count = live.len();
-        let mut order: Vec<usize> = (0..count).collect();
-        let gaps = (0..count).filter(|row| live.binary_search(row).is_err());
-        let moves: Vec<(usize, usize)> = live.iter().copied().filter(|row| *row >= count).zip(gaps).collect();
-        for (from, to) in &moves {
-            order[*to] = *from;
-        }
-        if !moves.is_empty() {
-            self.move_rows(&moves)?;
-        }
-        self.first = order.iter().map(|row| self.first[*row]).collect();
-        self.step.machine.write(&self.step.buffers.first, &words(&self.first))?;
-        (self.rows, self.recording, self.warm) = (count, None, false);
-        Ok(order)
     }
 
     /// Copies the cache and the logits of row `from` over those of row `to`, for each pair.
@@ -183,6 +165,63 @@ impl<M: Machine> Batch<M> {
         // Safety: `logits` holds a row of f32 for every row named, and the lists live until the end of this function;
         // the machine reuses freed memory only in the order of its queue.
         unsafe { machine.launch(&kernel, [moves.len(), 1, 1], THREADS, &row) }
+    }
+}
+
+impl<M: Machine> Rows for Batch<M> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn enqueue(&mut self, count: usize, uniforms: &[f64]) -> Result<()> {
+        let chunk = self.step.shapes.chunk;
+        assert!(count <= chunk && uniforms.len() == count * self.rows, "uniforms of a chunk");
+        assert!(self.slots + count <= self.step.shapes.capacity, "the cache is full");
+        let spread = uniforms.chunks(count.max(1)).flat_map(|row| {
+            row.iter().copied().chain(std::iter::repeat_n(0.0, chunk - count)).flat_map(f64::to_le_bytes)
+        });
+        let (machine, buffers) = (&self.step.machine, &self.step.buffers);
+        machine.write(&buffers.uniforms, &spread.collect::<Vec<u8>>())?;
+        machine.write(&buffers.place, &words(&[0]))?;
+        for _ in 0..count {
+            self.token()?;
+        }
+        self.slots += count;
+        let pending = self.step.machine.read(&self.step.buffers.drawn, 8 * self.step.shapes.rows * chunk)?;
+        self.flights.push_back(Flight { pending, rows: self.rows, count });
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Option<Drawn>> {
+        let Some(Flight { pending, rows, count }) = self.flights.pop_front() else { return Ok(None) };
+        let bytes = self.step.machine.wait(pending)?;
+        let (all, _) = bytes.as_chunks::<4>();
+        let (tokens, logprobs) = all.split_at(all.len() / 2);
+        let chunk = self.step.shapes.chunk;
+        let token = |word: &[u8; 4]| Some(u32::from_le_bytes(*word)).filter(|token| *token != NOT_FINITE);
+        let tokens = tokens.chunks(chunk).take(rows).map(|row| row[..count].iter().map(token).collect());
+        let logprobs = logprobs.chunks(chunk).take(rows);
+        let logprobs = logprobs.map(|row| row[..count].iter().map(|word| f32::from_le_bytes(*word)).collect());
+        Ok(Some(Drawn { tokens: tokens.collect(), logprobs: logprobs.collect() }))
+    }
+
+    /// Surviving rows among the first `live.len()` stay where they are, and the others fill the gaps.
+    fn keep(&mut self, live: &[usize]) -> Result<Vec<usize>> {
+        assert!(self.flights.is_empty(), "a chunk is still on its way");
+        let count = live.len();
+        let mut order: Vec<usize> = (0..count).collect();
+        let gaps = (0..count).filter(|row| live.binary_search(row).is_err());
+        let moves: Vec<(usize, usize)> = live.iter().copied().filter(|row| *row >= count).zip(gaps).collect();
+        for (from, to) in &moves {
+            order[*to] = *from;
+        }
+        if !moves.is_empty() {
+            self.move_rows(&moves)?;
+        }
+        self.first = order.iter().map(|row| self.first[*row]).collect();
+        self.step.machine.write(&self.step.buffers.first, &words(&self.first))?;
+        (self.rows, self.recording, self.warm) = (count, None, false);
+        Ok(order)
     }
 }
 

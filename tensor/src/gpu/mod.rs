@@ -26,7 +26,6 @@ pub(crate) mod params;
 mod pinned;
 pub(crate) mod products;
 mod rates;
-mod start;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -60,7 +59,7 @@ impl DeviceBatch {
             candle_core::Device::Cuda(device) => {
                 crate::device::make_room(view.embedding.device())?;
                 let layout = WeightLayout::within(crate::device::room(view.embedding.device())?, view);
-                let rows = start::start(cuda::Cuda::with_products(device)?, view, layout, prompts, drawing)?;
+                let rows = batch::start(cuda::Cuda::with_products(device)?, view, layout, prompts, drawing)?;
                 Ok(Some(DeviceBatch { rows }))
             }
             _ => Ok(None),
@@ -74,7 +73,7 @@ impl DeviceBatch {
         prompts: &Prefilled,
         drawing: Drawing,
     ) -> TensorResult<Option<Self>> {
-        let start = |machine| Ok(DeviceBatch { rows: start::start(machine, view, layout, prompts, drawing)? });
+        let start = |machine| Ok(DeviceBatch { rows: batch::start(machine, view, layout, prompts, drawing)? });
         Emulated::open().map(start).transpose()
     }
 

@@ -94,7 +94,6 @@ pub struct LayerView {
     /// Norm before the feed-forward block.
     pub inner_norm: Tensor,
     pub gate_up: MapsView,
-    /// Down map.
     pub down: MapsView,
 }
 

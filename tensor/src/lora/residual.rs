@@ -68,9 +68,9 @@ pub struct Prepared {
 pub type FactorSlopes = [Tensor; 4];
 
 impl Prepared {
-    /// Splits the factors of the first and the last maps, which are contiguous and in f32, for layers in `format`.
+    /// Splits the factors of the first and the last maps for layers in `format`.
     pub fn new(first: &Adapted, last: &Adapted, format: DType) -> Result<Self> {
-        let splits = [Split::new(first, format)?, Split::new(last, format)?];
+        let splits = [Split::new(&first.detached()?, format)?, Split::new(&last.detached()?, format)?];
         Ok(Prepared { splits, slopes: Mutex::default() })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::backprop::GradStore;
 
-use super::formats::{check_formats, largest, rounded, unit, wide};
+use super::formats::{check_formats, in_full, largest, rounded, unit, wide};
 use super::*;
 use crate::attention::gpu::{Attention, Limits};
 use crate::gpu::{emulated, emulated_launches, in_both_orders};
@@ -145,7 +145,7 @@ fn scores_of_a_gpu_stay_finite_for_extreme_logits_and_say_where_they_are_none() 
 }
 
 /// Maps of one `x` of twelve numbers; the first has no bias.
-fn maps(outputs: &[usize], format: DType) -> Vec<lora::Frozen> {
+pub(super) fn maps(outputs: &[usize], format: DType) -> Vec<lora::Frozen> {
     let part = |shape: &[usize], seed: u64| rounded(&random(shape, seed), format).as_detached_tensor();
     let map = |(seed, outputs): (u64, &usize)| lora::Frozen {
         weight: part(&[*outputs, 12], 10 + seed).into(),
@@ -271,19 +271,13 @@ fn low_rank_terms_of_a_gpu_keep_nearly_all_of_f32_in_every_format() {
     let (x, a, b) = (random(&[37, 12], 1), random(&[2 * RANK, 12], 2), random(&[25, RANK], 3));
     for format in [DType::BF16, DType::F16] {
         let (x, narrow) = (rounded(&x, format), maps(&[20, 5], format));
-        let exact = narrow.iter().map(|map| lora::Frozen {
-            weight: map.weight.to_dtype(DType::F32).unwrap().into(),
-            bias: map.bias.as_ref().map(wide),
-            dropout: None,
-        });
-        let exact: Vec<lora::Frozen> = exact.collect();
         let uneven = rounded(&random(&[37, 25], 99), format);
         let run = |x: &Var, maps: &[lora::Frozen]| {
             let y = lora::adapted_linear(x, &adapted(&a, &b, maps)).unwrap();
             let store = (wide(&y) * wide(&uneven)).unwrap().sum_all().unwrap().backward().unwrap();
             (y.detach(), [x, &a, &b].map(|var| wide(store.get(var).unwrap())))
         };
-        let (expected, of_exact) = run(&rounded(&wide(&x), DType::F32), &exact);
+        let (expected, of_exact) = run(&rounded(&wide(&x), DType::F32), &in_full(&narrow));
         emulated(|| {
             let (found, gradients) = run(&x, &narrow);
             assert!(difference(&wide(&found), &expected) <= 2.0 * unit(format) * largest(&expected));

@@ -31,13 +31,9 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("held out, after step 0: score 1313", "tests/readers/shown.py", "README.md"),
     ("\"\"\"You guess a number", "tests/it/script_games.rs", "docs/games.md"),
     ("from grpo_sandbox import Judge\n\njudge = Judge(env=\"tasks.jsonl\"", "tests/readers/judge_package.py", "shown("),
+    ("from datasets import Dataset\nfrom grpo_sandbox import Judge", "tests/readers/trl_trial.py", "docs/judge.md"),
     (
-        "from datasets import load_dataset\nfrom grpo_sandbox import Judge",
-        "tests/readers/trl_trial.py",
-        "docs/judge.md",
-    ),
-    (
-        "from datasets import load_dataset\nfrom grpo_sandbox import Conversation",
+        "from datasets import Dataset\nfrom grpo_sandbox import Conversation",
         "tests/readers/trl_turns.py",
         "docs/turns.md",
     ),
@@ -48,6 +44,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("<|im_end|>\n<|im_start|>user", "crates/rollout/src/prompt/turns/tests.rs", "docs/turns.md"),
     ("{\"id\": \"runs\"", "tests/rules/docs/running.rs", "skills/grpo-2048-tasks/SKILL.md"),
     ("def check():", "tests/rules/docs/running.rs", "docs/tasks.md"),
+    ("import csv, json", "tests/readers/judge_package.py", "docs/tasks.md"),
     ("def strategy(board, seen={}, known={}):", "tests/rules/docs/running.rs", "docs/results.md"),
     ("[dependencies]\ngrpo-verify = ", "scripts/packages.sh", "reward_part.rs"),
     (

@@ -11,19 +11,11 @@ use super::process::{Process, Silence, feed};
 use super::transport::{Transport, no_reward, parsed, reward, shortened};
 
 /// A command for `sh`, which is started anew for each batch: what a completion does to it ends with the batch.
-pub(super) struct CommandLine {
-    line: String,
-}
-
-impl CommandLine {
-    pub fn new(line: &str) -> CommandLine {
-        CommandLine { line: line.to_owned() }
-    }
-}
+pub(super) struct CommandLine(pub String);
 
 impl Transport for CommandLine {
     fn ask(&self, items: &[Value], limit: Duration) -> Result<Vec<Option<f64>>, String> {
-        let (process, stdin) = Process::start(Command::new("sh").args(["-c", &self.line]))?;
+        let (process, stdin) = Process::start(Command::new("sh").args(["-c", &self.0]))?;
         let mut process = process.leashed()?;
         feed(stdin, items.iter().map(|item| format!("{item}\n")).collect());
         let mut rewards = Vec::with_capacity(items.len());

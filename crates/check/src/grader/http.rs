@@ -10,15 +10,8 @@ use super::transport::{Transport, no_reward, parsed, reward, shortened};
 /// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
 
-pub(super) struct Server {
-    url: String,
-}
-
-impl Server {
-    pub fn new(url: &str) -> Server {
-        Server { url: url.to_owned() }
-    }
-}
+/// A server at this address.
+pub(super) struct Server(pub String);
 
 impl Transport for Server {
     fn ask(&self, items: &[Value], limit: Duration) -> Result<Vec<Option<f64>>, String> {
@@ -28,7 +21,7 @@ impl Transport for Server {
             .http_status_as_error(false)
             .proxy(None)
             .build();
-        let request = config.new_agent().post(&self.url).header("content-type", "application/json");
+        let request = config.new_agent().post(&self.0).header("content-type", "application/json");
         let mut answer = request.send(columns(items).to_string()).map_err(|error| error.to_string())?;
         let text = answer.body_mut().read_to_string().map_err(|error| error.to_string())?;
         if !answer.status().is_success() {

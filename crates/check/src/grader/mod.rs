@@ -47,18 +47,17 @@ impl Grader {
     /// anything else a command for `sh`. It may take `each` for a completion.
     pub fn open(name: &str, form: Form, each: Duration) -> Result<Grader, String> {
         let transport: Box<dyn Transport> = if name.starts_with("http://") {
-            Box::new(http::Server::new(name))
+            Box::new(http::Server(name.to_owned()))
         } else if name.starts_with("https://") {
             return Err("a server is asked without TLS; expected http://".to_owned());
         } else if let Some((module, function)) = function::named(name) {
             Box::new(function::Function::start(module, function)?)
         } else {
-            Box::new(command::CommandLine::new(name))
+            Box::new(command::CommandLine(name.to_owned()))
         };
         Ok(Grader { name: name.to_owned(), form, each, transport })
     }
 
-    /// What it was called.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -31,9 +31,7 @@ pub(super) struct Process {
 
 /// Why there is no further line.
 pub(super) enum Silence {
-    /// The output has ended.
     Ended,
-    /// Nothing came in time.
     TooLong,
 }
 

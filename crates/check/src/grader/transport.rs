@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::environment::Value as PythonValue;
 use crate::environment::tasks::Task;
+use crate::plural::cut;
 
 /// A completion that a grader is asked about.
 #[derive(Debug, Clone)]
 pub struct Asked<'a> {
-    /// The task that it answers.
     pub task: &'a Task,
     /// What a policy might have written.
     pub completion: String,
@@ -19,7 +19,6 @@ pub struct Asked<'a> {
 /// The form in which completions and prompts are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// As texts.
     Text,
     /// As lists of chat messages, which TRL calls conversational.
     Chat,
@@ -60,8 +59,5 @@ pub(super) fn no_reward(found: &str) -> String {
 /// The first characters of a text, as messages show it.
 pub(super) fn shortened(text: &str) -> String {
     const SHOWN: usize = 120;
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text.to_owned(),
-    }
+    cut(text, SHOWN)
 }

@@ -27,15 +27,7 @@ pub(super) fn examine(
     }));
     let trials: Vec<Trial> = programs.map(|source| Trial::new(&source, seeds(GAMES))).collect();
     told("evaluations", 0, trials.len());
-    let judged = match judged(judge, &trials) {
-        Ok(judged) => judged,
-        Err(ArenaError::Environment { message, .. }) => {
-            let finding = CheckFinding::problem(Check::Rules, format!("{}: {message}", evaluator.path().display()));
-            let remedy = "correct the evaluator: it fails before it has a program";
-            return report(Vec::new(), vec![finding.mend(remedy)]);
-        }
-        Err(error) => return Err(error),
-    };
+    let judged = judged(judge, &trials)?;
     let [nothing, begins @ ..] = &judged[..] else { unreachable!("a program that does nothing is judged") };
     let [first, again] = begins else {
         let text = "no initial_program.py beside it: nobody has shown that a program earns anything";

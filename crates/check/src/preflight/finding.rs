@@ -107,7 +107,6 @@ pub struct Setting {
     /// Dotted key.
     pub key: &'static str,
     pub found: String,
-    /// Its default value.
     pub default: String,
 }
 
@@ -127,16 +126,13 @@ impl fmt::Display for TaskPlace {
     }
 }
 
-/// One finding of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckFinding {
     pub check: Check,
-    /// How serious it is.
     pub level: Level,
     /// The task concerned, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<TaskPlace>,
-    /// The finding in words, with figures.
     pub text: String,
     /// The setting that explains the finding.
     pub setting: Option<Setting>,

@@ -7,7 +7,7 @@ use super::finding::{Check, CheckFinding, Level};
 use crate::arena::{Evaluation, Start};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
-use crate::environment::{Labels, Outcome};
+use crate::environment::{Ending, Labels, Outcome};
 use crate::plural::counted;
 use crate::stats;
 
@@ -48,7 +48,6 @@ pub struct Ladder<'a> {
     pub limits: &'static [&'static str],
     /// The setting whose limit ended a game.
     pub limit: fn(&Outcome) -> Option<&'static str>,
-    /// How scores are written.
     pub labels: Labels,
 }
 
@@ -206,6 +205,16 @@ impl Ladder<'_> {
     fn extreme(&self, which: impl Fn(&ReferencePlayer) -> bool, before: impl Fn(f32, f32) -> bool) -> usize {
         let players = (0..self.players.len()).filter(|&at| which(&self.players[at]));
         players.reduce(|best, at| if before(self.reward(at), self.reward(best)) { at } else { best }).unwrap_or(0)
+    }
+}
+
+/// The setting whose limit ended a game. How many moves a game may have, its own file may say.
+pub fn limit(game: &Outcome) -> Option<&'static str> {
+    match game.ending {
+        Ending::OutOfFuel => Some("train.game_seconds"),
+        Ending::Hung => Some("sandbox.call_share"),
+        Ending::OutOfMemory => Some("sandbox.memory_mib"),
+        _ => None,
     }
 }
 

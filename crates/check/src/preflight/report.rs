@@ -9,7 +9,6 @@ use crate::environment::Labels;
 /// Number of tasks, and of those with problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TaskCount {
-    /// All of them.
     pub tasks: usize,
     pub tests: usize,
     /// Tasks with a problem of their own.
@@ -19,13 +18,10 @@ pub struct TaskCount {
 /// The result of one reference player.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
-    /// Name of the player.
     pub name: String,
     /// Rank among players of about equal strength; higher is stronger.
     pub rank: u8,
-    /// Number of games.
     pub games: usize,
-    /// Mean score of the games.
     pub mean_score: f64,
     /// Largest tile of all games, in 2048; 0 if it did not play.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +42,6 @@ impl Standing {
     }
 }
 
-/// The result of the check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The reference players of a game, weakest first.
@@ -67,7 +62,6 @@ impl Report {
         self.findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok)
     }
 
-    /// Findings of this level.
     pub fn of_level(&self, level: Level) -> impl Iterator<Item = &CheckFinding> {
         self.findings.iter().filter(move |finding| finding.level == level)
     }

@@ -16,7 +16,6 @@ pub(super) const AGAIN: &str = "# The same once more.\n";
 pub struct Trial {
     /// The text of a completion: a fenced program.
     pub text: String,
-    /// The cases that it is tried on.
     pub cases: Vec<Case>,
 }
 
@@ -26,10 +25,8 @@ impl Trial {
     }
 }
 
-/// The result of a trial.
 #[derive(Debug, Clone)]
 pub struct JudgedTrial {
-    /// How the program played.
     pub evaluation: Evaluation,
     pub reward: Reward,
 }
@@ -42,9 +39,7 @@ pub trait TrialJudge {
 
 /// The judge of training: extraction, arena, reward.
 pub struct TrainingPath<'a> {
-    /// The arena that plays the programs.
     pub arena: &'a Arena,
-    /// The reward of the configuration.
     pub reward: &'a RewardConfig,
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::adapters::linear::Lora;
@@ -130,13 +131,7 @@ impl AdapterSet {
 
     /// Reads a PEFT directory for a model with so many layers, of which nothing else is known.
     pub fn read(dir: &Path, layers: usize, device: &Device) -> Result<Self, PolicyError> {
-        let path = dir.join(CONFIG);
-        let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
-        let settings: Settings = serde_json::from_str(&text).map_err(|error| PolicyError::Corrupt {
-            path: path.clone(),
-            format: "adapter configuration",
-            message: error.to_string(),
-        })?;
+        let settings: Settings = described(dir)?;
         settings.check()?;
         let path = dir.join(WEIGHTS);
         if !path.exists() && dir.join("adapter_model.bin").exists() {
@@ -182,7 +177,7 @@ impl AdapterSet {
         });
         let path = dir.join(CONFIG);
         std::fs::write(&path, format!("{config:#}\n")).map_err(PolicyError::file(&path))?;
-        weights::write_file(self.tensors.iter().map(|(name, tensor)| (name.clone(), tensor)), &dir.join(WEIGHTS))
+        weights::write_file(&self.tensors, &dir.join(WEIGHTS))
     }
 
     /// Modules that carry adapters, as PEFT finds them: by the last part of their names if all layers are alike,
@@ -202,29 +197,26 @@ impl AdapterSet {
             expected.insert(format!("{PREFIX}{module}.lora_A.weight"), vec![self.rank, inputs]);
             expected.insert(format!("{PREFIX}{module}.lora_B.weight"), vec![outputs, self.rank]);
         }
+        let refuse = |message: String| Err(PolicyError::AdapterTensors { message });
         if self.tensors.is_empty() {
-            return Err(PolicyError::AdapterTensors { message: "no tensors".into() });
+            return refuse("no tensors".into());
         }
         for (name, tensor) in &self.tensors {
             let Some(shape) = expected.get(name) else {
-                let message = format!("`{name}` does not sit on a linear layer of this model");
-                return Err(PolicyError::AdapterTensors { message });
+                return refuse(format!("`{name}` does not sit on a linear layer of this model"));
             };
             if tensor.dims() != shape {
                 let (found, rank) = (tensor.dims(), self.rank);
-                let message = format!(
+                return refuse(format!(
                     "`{name}` has shape {found:?}; the model and r = {rank} of adapter_config.json ask for {shape:?}"
-                );
-                return Err(PolicyError::AdapterTensors { message });
+                ));
             }
             let other = match name.contains(".lora_A.") {
                 true => name.replace(".lora_A.", ".lora_B."),
                 false => name.replace(".lora_B.", ".lora_A."),
             };
             if !self.tensors.contains_key(&other) {
-                return Err(PolicyError::AdapterTensors {
-                    message: format!("`{other}` is missing; `{name}` is there"),
-                });
+                return refuse(format!("`{other}` is missing; `{name}` is there"));
             }
         }
         Ok(())
@@ -272,6 +264,14 @@ impl Settings {
             None => Ok(()),
         }
     }
+}
+
+/// The configuration of the adapter in a directory.
+pub(crate) fn described<T: DeserializeOwned>(dir: &Path) -> Result<T, PolicyError> {
+    let path = dir.join(CONFIG);
+    let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
+    let corrupt = |message| PolicyError::Corrupt { path, format: "adapter configuration", message };
+    serde_json::from_str(&text).map_err(|error| corrupt(error.to_string()))
 }
 
 /// Whether a value switches a setting on.

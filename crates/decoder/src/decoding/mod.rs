@@ -3,6 +3,3 @@
 pub(crate) mod device_batch;
 pub(crate) mod sampling;
 pub(crate) mod snapshot;
-
-#[cfg(test)]
-mod tests;

@@ -67,11 +67,7 @@ impl Cache {
     pub fn select(&mut self, rows: &[usize]) -> Result<(), PolicyError> {
         let count = self.rows();
         if let Some(row) = rows.iter().find(|row| **row >= count) {
-            return Err(PolicyError::Argument {
-                what: "row of the cache",
-                found: row.to_string(),
-                expected: format!("below {count}"),
-            });
+            return Err(PolicyError::argument("row of the cache", row, format!("below {count}")));
         }
         for layer in &mut self.layers {
             layer.select(rows, count)?;
@@ -100,8 +96,8 @@ fn check_prompts(prompts: &[&[u32]], cache: &Cache) -> Result<(), PolicyError> {
         return Ok(());
     }
     let found = format!("{} prompts for {} rows, slots used: {:?}", prompts.len(), cache.rows(), cache.lengths());
-    let expected = "one prompt of at least one token for each row of an empty cache".into();
-    Err(PolicyError::Argument { what: "prompts to prefill", found, expected })
+    let expected = "one prompt of at least one token for each row of an empty cache";
+    Err(PolicyError::argument("prompts to prefill", found, expected))
 }
 
 impl Decoder {
@@ -191,14 +187,9 @@ impl Decoder {
         let longest = tokens.iter().map(|tokens| tokens.len()).max().unwrap_or(0);
         let alone = cache.feeds_rows_alone();
         if tokens.len() != cache.rows() || longest == 0 || !(alone || cache.is_empty() || longest == 1) {
-            return Err(PolicyError::Argument {
-                what: "tokens to feed",
-                found: format!("{} lists of up to {longest} tokens", tokens.len()),
-                expected: format!(
-                    "one for each of {} rows, not all empty, with a token at most in padded rows",
-                    cache.rows()
-                ),
-            });
+            let (found, rows) = (format!("{} lists of up to {longest} tokens", tokens.len()), cache.rows());
+            let expected = format!("one for each of {rows} rows, not all empty, with a token at most in padded rows");
+            return Err(PolicyError::argument("tokens to feed", found, expected));
         }
         if !alone {
             return self.feed_padded(tokens, longest, cache);
@@ -244,11 +235,8 @@ impl Decoder {
     pub fn step(&self, ids: &Tensor, cache: &mut Cache) -> Result<Tensor, PolicyError> {
         let rows = ids.dims1()?;
         if rows != cache.rows() {
-            return Err(PolicyError::Argument {
-                what: "tokens of a step",
-                found: rows.to_string(),
-                expected: format!("one for each of {} rows", cache.rows()),
-            });
+            let expected = format!("one for each of {} rows", cache.rows());
+            return Err(PolicyError::argument("tokens of a step", rows, expected));
         }
         self.advance(ids, vec![1; rows], cache)
     }

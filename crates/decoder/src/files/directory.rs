@@ -94,9 +94,8 @@ fn find(dir: &Path, wanted: impl Fn(&str) -> bool) -> Option<String> {
 
 /// The model that the adapter in a directory was made for.
 fn base_model(dir: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(dir.join(set::CONFIG)).ok()?;
-    let value: Value = serde_json::from_str(&text).ok()?;
-    Some(value.get("base_model_name_or_path")?.as_str()?.to_owned())
+    let described: Value = set::described(dir).ok()?;
+    Some(described.get("base_model_name_or_path")?.as_str()?.to_owned())
 }
 
 /// Whether a file's name is that of an interrupted download.

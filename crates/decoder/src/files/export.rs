@@ -62,7 +62,6 @@ impl WeightFormat {
 /// A summary of what was written.
 #[derive(Debug, Clone)]
 pub struct Exported {
-    /// Number of parameters.
     pub parameters: usize,
     /// Format of the written tensors.
     pub format: WeightFormat,
@@ -101,7 +100,7 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
         Some(source) => copy_companions(source, dir)?,
         None => tokenizer.save(dir)?,
     }
-    let (mut tensors, mut parameters) = (Vec::new(), 0);
+    let (mut tensors, mut parameters) = (BTreeMap::new(), 0);
     let mut weights = weights;
     for (name, _) in shape.tensors() {
         // Tensors are taken out one by one, so that each is held in two formats only while it is converted.
@@ -111,9 +110,9 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
         if !weights::is_finite(&tensor)? {
             return Err(PolicyError::NotFinite { place: format!("weights in {}", format.name()), name });
         }
-        tensors.push((name, tensor));
+        tensors.insert(name, tensor);
     }
-    write(&tensors, &dir.join(weights::FILE))?;
+    weights::write_file(&tensors, &dir.join(weights::FILE))?;
     Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })
 }
 
@@ -138,10 +137,10 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
         Some(base) => AdapterSet::load(from, &base.config, &Device::Cpu)?,
         None => AdapterSet::read(from, 0, &Device::Cpu)?,
     };
-    let mut described = read_json(&from.join(set::CONFIG), "adapter configuration")?;
+    let mut described: Value = set::described(from)?;
     described["base_model_name_or_path"] = base_name(&config.model, &described["base_model_name_or_path"]).into();
     write_text(&dir.join(set::CONFIG), &format!("{described:#}\n"))?;
-    write(&set.tensors.clone().into_iter().collect::<Vec<_>>(), &dir.join(set::WEIGHTS))?;
+    weights::write_file(&set.tensors, &dir.join(set::WEIGHTS))?;
     match base.as_ref().map(|base| (&base.dir, &base.tokenizer)) {
         Some((Some(source), _)) => copy_companions(source, dir)?,
         Some((None, tokenizer)) => tokenizer.save(dir)?,
@@ -161,16 +160,6 @@ fn base_name(model: &str, own: &Value) -> String {
     let Ok(path) = Path::new(model).canonicalize() else { return model.into() };
     let is_id = |own: &&str| hub::is_hub_id(own) && !Path::new(own).exists();
     own.as_str().filter(is_id).map_or_else(|| path.display().to_string(), str::to_owned)
-}
-
-fn write(tensors: &[(String, Tensor)], path: &Path) -> Result<(), PolicyError> {
-    weights::write_file(tensors.iter().map(|(name, tensor)| (name.clone(), tensor)), path)
-}
-
-fn read_json(path: &Path, format: &'static str) -> Result<Value, PolicyError> {
-    let text = std::fs::read_to_string(path).map_err(PolicyError::file(path))?;
-    let corrupt = |message| PolicyError::Corrupt { path: path.into(), format, message };
-    serde_json::from_str(&text).map_err(|error| corrupt(error.to_string()))
 }
 
 fn copy_companions(from: &Path, to: &Path) -> Result<(), PolicyError> {

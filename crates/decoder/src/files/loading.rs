@@ -95,8 +95,8 @@ fn held(config: &ModelConfig, LoadTarget { device, precision }: LoadTarget<'_>) 
 }
 
 fn not_packed(found: &str, expected: &str) -> PolicyError {
-    let (found, expected) = (format!("\"packed\" {found}"), format!("{expected}; or \"auto\""));
-    PolicyError::Argument { what: "model.frozen_weights", found, expected }
+    let expected = format!("{expected}; or \"auto\"");
+    PolicyError::argument("model.frozen_weights", format!("\"packed\" {found}"), expected)
 }
 
 /// Reads a directory in Hugging Face layout.

@@ -59,7 +59,7 @@ impl HalfLayer<'_> {
             return Ok(None);
         }
         let Some([first, last]) = self.joined(&Adapters::On)? else { return Ok(None) };
-        let factors = Arc::new(Prepared::new(&detached(&first)?, &detached(&last)?, format)?);
+        let factors = Arc::new(Prepared::new(&first, &last, format)?);
         Ok(Some(PreparedHalf { first: hollow(first)?, last: hollow(last)?, factors }))
     }
 
@@ -85,12 +85,6 @@ impl HalfLayer<'_> {
     fn lora(&self) -> Option<Vec<&Lora>> {
         self.first.iter().copied().chain([self.last]).map(|map| map.lora.as_ref()).collect()
     }
-}
-
-/// The same maps with their factors in no graph, contiguous and in f32.
-fn detached(maps: &Adapted) -> TensorResult<Adapted> {
-    let wide = |factor: &Tensor| factor.detach().to_dtype(DType::F32)?.contiguous();
-    Ok(Adapted { a: wide(&maps.a)?, b: wide(&maps.b)?, ..maps.clone() })
 }
 
 /// The same maps with the shapes of their factors and none of their memory, once their numbers are where they are read.

@@ -39,11 +39,7 @@ fn masks(policy: &Policy) -> BTreeMap<String, Tensor> {
 #[ignore = "writes what tests/goldens/dropout.py reads"]
 fn the_masks_of_dropout() {
     let masks = masks(&policy(PROBABILITY));
-    weights::write_file(
-        masks.iter().map(|(name, tensor)| (name.clone(), tensor)),
-        &goldens().join("dropout/masks.safetensors"),
-    )
-    .unwrap();
+    weights::write_file(&masks, &goldens().join("dropout/masks.safetensors")).unwrap();
 }
 
 /// Log-probabilities of every token after the first, and gradients of their negative mean.

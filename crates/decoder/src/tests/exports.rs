@@ -107,6 +107,9 @@ fn the_built_in_model_becomes_a_directory_that_loads() {
     let (again, builtin) = (load(&settings_of(out.path())).unwrap(), load(&settings).unwrap());
     let ids = vec![builtin.tokenizer().encode("def strategy(board):\n    return \"W\"\n")];
     assert_eq!(vec![again.tokenizer().encode("def strategy(board):\n    return \"W\"\n")], ids);
+    assert!(!ids[0].is_empty() && !builtin.tokenizer().stop_ids().is_empty());
     assert_eq!(again.tokenizer().stop_ids(), builtin.tokenizer().stop_ids());
-    assert_eq!(largest_difference(&full_logits(&again, &ids), &full_logits(&builtin, &ids)), 0.0);
+    let logits = full_logits(&builtin, &ids);
+    assert_eq!(largest_difference(&full_logits(&again, &ids), &logits), 0.0);
+    assert!(logits.flatten_all().unwrap().to_vec1::<f32>().unwrap().iter().all(|logit| logit.is_finite()));
 }

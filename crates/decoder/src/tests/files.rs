@@ -88,6 +88,8 @@ fn a_truncated_gguf_file_is_called_damaged() {
         let found = load(&settings_of(&path));
         assert!(matches!(found, Err(PolicyError::Corrupt { format: "GGUF", .. })), "{length} bytes");
     }
+    std::fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();
+    assert!(refusal(&path).contains("bytes are there"), "{}", refusal(&path));
 }
 
 #[test]
@@ -187,10 +189,6 @@ fn a_gguf_file_that_is_none_is_named_with_what_to_do() {
     let path = dir.path().join("model.gguf");
     std::fs::write(&path, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n").unwrap();
     assert!(refusal(&path).contains("git lfs pull"), "{}", refusal(&path));
-    write_gguf(&policy(config(), 21), &path);
-    let bytes = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();
-    assert!(refusal(&path).contains("bytes are there"), "{}", refusal(&path));
 }
 
 #[test]
@@ -237,17 +235,17 @@ fn weights_of_more_layers_than_the_configuration_says_are_refused() {
 #[test]
 fn numbers_that_no_model_has_are_refused_by_name() {
     for (key, value) in [
-        ("rms_norm_eps", serde_json::json!(-1.0)),
+        ("rms_norm_eps", json!(-1.0)),
         ("rms_norm_eps", 0.into()),
         ("rope_theta", 0.into()),
         ("rope_theta", (-1).into()),
         ("rope_scaling", "x".into()),
-        ("rope_scaling", serde_json::json!([])),
-        ("rope_scaling", serde_json::json!({"rope_type": 5})),
-        ("rope_parameters", serde_json::json!({"rope_theta": "10000"})),
+        ("rope_scaling", json!([])),
+        ("rope_scaling", json!({"rope_type": 5})),
+        ("rope_parameters", json!({"rope_theta": "10000"})),
         (
             "rope_scaling",
-            serde_json::json!({"rope_type": "llama3", "factor": -8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            json!({"rope_type": "llama3", "factor": -8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                 "original_max_position_embeddings": 8192}),
         ),
     ] {
@@ -271,25 +269,19 @@ fn a_family_that_is_not_covered_is_named_with_those_that_are() {
     assert!(qwen3.contains("attention_bias = true"), "{qwen3}");
     let set = |key: &'static str, value: serde_json::Value| refusal_with(move |json| json[key] = value);
     for (key, value, found) in [
-        ("rope_scaling", serde_json::json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
-        ("rope_scaling", serde_json::json!({"type": "linear"}), "a factor above 0"),
+        ("rope_scaling", json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
+        ("rope_scaling", json!({"type": "linear"}), "a factor above 0"),
         ("mlp_bias", true.into(), "true"),
         ("attention_bias", true.into(), "true"),
         ("use_sliding_window", true.into(), "true"),
-        ("layer_types", serde_json::json!(["full_attention", "sliding_attention"]), "sliding_attention"),
+        ("layer_types", json!(["full_attention", "sliding_attention"]), "sliding_attention"),
         ("partial_rotary_factor", 0.5.into(), "0.5"),
-        ("quantization_config", serde_json::json!({"quant_method": "awq"}), "awq"),
+        ("quantization_config", json!({"quant_method": "awq"}), "awq"),
         ("hidden_act", "gelu".into(), "gelu"),
     ] {
         let error = set(key, value);
         assert!(error.contains(key) && error.contains(found), "{key}: {error}");
     }
-}
-
-#[test]
-fn a_tokenizer_with_more_tokens_than_the_model_is_refused() {
-    let error = refusal_with(|json| json["vocab_size"] = 39.into());
-    assert!(error.contains("40") && error.contains("39"), "{error}");
 }
 
 #[test]
@@ -313,7 +305,7 @@ fn shards_are_read_together_and_in_half_precision() {
             .collect();
         candle_core::safetensors::save(&part, dir.path().join(&file)).unwrap();
     }
-    let index = serde_json::json!({ "weight_map": map }).to_string();
+    let index = json!({ "weight_map": map }).to_string();
     std::fs::write(dir.path().join("model.safetensors.index.json"), index).unwrap();
     let loaded = load(&settings_of(dir.path())).unwrap();
     for (name, weight) in &policy.weights {
@@ -331,13 +323,4 @@ fn an_index_cannot_lead_out_of_its_directory() {
     let index = r#"{"weight_map": {"a": "../../etc/passwd"}}"#;
     std::fs::write(dir.path().join("model.safetensors.index.json"), index).unwrap();
     assert!(refusal(dir.path()).contains("is not a file name"));
-}
-
-#[test]
-fn the_built_in_model_loads_and_scores() {
-    let policy = load(&settings_of(Path::new("builtin"))).unwrap();
-    let ids = policy.tokenizer().encode("def strategy(board):\n");
-    assert!(!ids.is_empty() && !policy.tokenizer().stop_ids().is_empty());
-    let logits = full_logits(&policy, &[ids]);
-    assert!(logits.flatten_all().unwrap().to_vec1::<f32>().unwrap().iter().all(|logit| logit.is_finite()));
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::server::{self, Asked};
 use super::*;
 use crate::files::hub::{HubSettings, fetch};
 
@@ -22,40 +23,21 @@ struct Shelf {
     model: (u16, &'static str, &'static str),
     /// Answer for files that are not there.
     absent: u16,
-    seen: Mutex<Vec<String>>,
+    seen: Mutex<Vec<Asked>>,
 }
 
 /// Serves `shelf` until the process ends, and gives the address.
 fn serve(shelf: Arc<Shelf>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // A client that goes away is no concern of the test.
-            let _ = answer(stream, &shelf);
-        }
-    });
-    address
+    server::serve(move |asked, stream, _| answer(asked, stream, &shelf))
 }
 
-fn answer(mut stream: TcpStream, shelf: &Shelf) -> std::io::Result<()> {
-    let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let request = lines.next().unwrap_or_else(|| Ok(String::new()))?;
-    let mut headers = String::new();
-    for line in lines {
-        let line = line?;
-        if line.is_empty() {
-            break;
-        }
-        headers.push_str(&line.to_lowercase());
-        headers.push('\n');
-    }
-    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-    shelf.seen.lock().unwrap().push(format!("{path}\n{headers}"));
+fn answer(asked: Asked, mut stream: TcpStream, shelf: &Shelf) -> std::io::Result<()> {
+    let path = asked.line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let probe = asked.headers.get("range").is_some_and(|range| range == "bytes=0-0");
+    shelf.seen.lock().unwrap().push(asked);
     let file = path.split_once("/resolve/main/").map(|(_, file)| file.to_owned());
     let (status, extra, body) = match file.map(|file| shelf.files.get(&file)) {
         Some(Some(content)) => {
-            let probe = headers.contains("range: bytes=0-0");
             let end = if probe { 0 } else { content.len() - 1 };
             let extra = format!(
                 "etag: \"{}\"\r\nx-repo-commit: {COMMIT}\r\ncontent-range: bytes 0-{end}/{}\r\n",
@@ -105,7 +87,7 @@ fn a_model_is_fetched_once_and_then_found_without_a_network() {
     let online = HubSettings { token: Some("hf_secret".into()), ..settings(serve(shelf.clone()), cache.path()) };
     let dir = fetch(MODEL, "main", &online).unwrap();
     let asked = shelf.seen.lock().unwrap().len();
-    assert!(shelf.seen.lock().unwrap().iter().all(|request| request.contains("authorization: bearer hf_secret")));
+    assert!(shelf.seen.lock().unwrap().iter().all(|asked| asked.headers["authorization"] == "Bearer hf_secret"));
     assert_eq!(dir, cache.path().join("models--someone--tiny/snapshots").join(COMMIT));
     assert!(load(&settings_of(&dir)).is_ok());
     // By branch and by commit, online and offline: the cache comes first, and nobody is asked again.

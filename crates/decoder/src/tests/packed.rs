@@ -107,14 +107,13 @@ fn weights_of_16_bits_stay_16_bits() {
 
 #[test]
 fn what_cannot_stay_packed_is_refused_with_what_can() {
-    let refusal = |settings: &ModelConfig| Policy::load(settings, Seed::root(1), &Device::Cpu).unwrap_err().to_string();
     let packed = settings("qwen2", FrozenWeights::Packed);
-    let error = refusal(&ModelConfig { lora_r: 0, ..packed.clone() });
+    let error = refusal_of(&ModelConfig { lora_r: 0, ..packed.clone() });
     let expected = "model.frozen_weights: found \"packed\" with all weights trained, expected adapters: set model.lora_r \
                     or model.adapter; or \"auto\"";
     assert_eq!(error, expected);
-    let error = refusal(&ModelConfig { precision: grpo_config::PrecisionChoice::Bf16, ..packed.clone() });
+    let error = refusal_of(&ModelConfig { precision: grpo_config::PrecisionChoice::Bf16, ..packed.clone() });
     assert!(error.contains("in a half format, expected model.precision = \"f32\""), "{error}");
-    let error = refusal(&ModelConfig { model: "builtin".into(), ..packed });
+    let error = refusal_of(&ModelConfig { model: "builtin".into(), ..packed });
     assert!(error.contains("with weights of 32 bits, expected a .gguf file of fewer"), "{error}");
 }

@@ -130,16 +130,16 @@ fn what_is_not_plain_lora_is_refused_by_name() {
         load(&tiny_with("llama", dir.path(), adapter.path())).map(drop).map_err(|error| error.to_string())
     };
     for (key, value) in [
-        ("use_dora", serde_json::json!(true)),
-        ("modules_to_save", serde_json::json!(["lm_head"])),
-        ("bias", serde_json::json!("lora_only")),
-        ("fan_in_fan_out", serde_json::json!(true)),
-        ("rank_pattern", serde_json::json!({"q_proj": 8})),
-        ("alpha_pattern", serde_json::json!({"q_proj": 8})),
-        ("init_lora_weights", serde_json::json!("pissa")),
-        ("trainable_token_indices", serde_json::json!([1])),
-        ("layer_replication", serde_json::json!([[0, 2]])),
-        ("a_method_of_tomorrow", serde_json::json!({"on": true})),
+        ("use_dora", json!(true)),
+        ("modules_to_save", json!(["lm_head"])),
+        ("bias", json!("lora_only")),
+        ("fan_in_fan_out", json!(true)),
+        ("rank_pattern", json!({"q_proj": 8})),
+        ("alpha_pattern", json!({"q_proj": 8})),
+        ("init_lora_weights", json!("pissa")),
+        ("trainable_token_indices", json!([1])),
+        ("layer_replication", json!([[0, 2]])),
+        ("a_method_of_tomorrow", json!({"on": true})),
     ] {
         let error = refusal(key, value).unwrap_err();
         assert!(error.contains(key), "{error}");

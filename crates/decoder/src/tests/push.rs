@@ -1,8 +1,7 @@
 //! A push, against a server of our own that answers as the Hub does and refuses what the Hub would refuse. What it expects
 //! is what `huggingface_hub` 2.4 sends for `create_repo` and `upload_folder`.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -12,41 +11,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::server::{self, Asked};
 use crate::files::hub::HubSettings;
 use crate::files::hub::push::{HubRepo, PushError, Pushed, Visibility, push_by};
 
 const TOKEN: &str = "hf_secret";
-
-/// What was asked: method and path, headers in small letters, body.
-struct Asked {
-    line: String,
-    headers: BTreeMap<String, String>,
-    body: Vec<u8>,
-}
-
-impl Asked {
-    fn read(stream: &TcpStream) -> std::io::Result<Asked> {
-        let mut reader = BufReader::new(stream.try_clone()?);
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let mut headers = BTreeMap::new();
-        loop {
-            let mut header = String::new();
-            reader.read_line(&mut header)?;
-            let Some((name, value)) = header.trim_end().split_once(':') else { break };
-            headers.insert(name.to_lowercase(), value.trim().to_owned());
-        }
-        // Object storage refuses a body whose length is not told.
-        let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
-        Ok(Asked { line: line.trim_end().trim_end_matches(" HTTP/1.1").to_owned(), headers, body })
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap()
-    }
-}
 
 /// The Hub: what it was asked, and answers that replace its own, each given once.
 #[derive(Default)]
@@ -61,21 +30,13 @@ struct Hub {
 
 impl Hub {
     fn serve(self) -> (Arc<Hub>, String) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let (hub, served) = (Arc::new(self), address.clone());
+        let hub = Arc::new(self);
         let serving = hub.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // A client that goes away is no concern of the test.
-                let _ = serving.answer(stream, &served);
-            }
-        });
+        let address = server::serve(move |asked, stream, address| serving.answer(asked, stream, address));
         (hub, address)
     }
 
-    fn answer(&self, mut stream: TcpStream, address: &str) -> std::io::Result<()> {
-        let asked = Asked::read(&stream)?;
+    fn answer(&self, asked: Asked, mut stream: TcpStream, address: &str) -> std::io::Result<()> {
         let mut instead = self.instead.lock().unwrap();
         let found = instead.iter().position(|(line, ..)| asked.line.contains(line));
         let (status, body) = match found.map(|at| instead.remove(at)) {

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A directory with the tokenizer of these tests and the given files.
-fn tokenizer_of(files: &[(&str, serde_json::Value)]) -> Tokenizer {
+fn tokenizer_of(files: &[(&str, Value)]) -> Tokenizer {
     let dir = tempfile::tempdir().unwrap();
     tokenizer().save(dir.path()).unwrap();
     for name in ["tokenizer_config.json", "generation_config.json"] {
@@ -17,16 +17,14 @@ fn tokenizer_of(files: &[(&str, serde_json::Value)]) -> Tokenizer {
 
 #[test]
 fn ends_are_a_number_or_a_list_and_the_tokens_own_is_among_them() {
-    let generation =
-        |value: serde_json::Value| ("generation_config.json", serde_json::json!({ "eos_token_id": value }));
-    assert_eq!(tokenizer_of(&[generation(serde_json::json!(7))]).stop_ids(), [7]);
-    let several =
-        [generation(serde_json::json!([9, 7])), ("tokenizer_config.json", serde_json::json!({"eos_token": "5"}))];
+    let generation = |value: Value| ("generation_config.json", json!({ "eos_token_id": value }));
+    assert_eq!(tokenizer_of(&[generation(json!(7))]).stop_ids(), [7]);
+    let several = [generation(json!([9, 7])), ("tokenizer_config.json", json!({"eos_token": "5"}))];
     let several = tokenizer_of(&several);
     assert_eq!((several.stop_ids(), several.end_id()), (&[5, 7, 9][..], Some(5)));
     // A file that does not name an end leaves it to config.json.
-    let config = ("config.json", serde_json::json!({ "eos_token_id": 4 }));
-    let silent = ("generation_config.json", serde_json::json!({ "temperature": 0.7 }));
+    let config = ("config.json", json!({ "eos_token_id": 4 }));
+    let silent = ("generation_config.json", json!({ "temperature": 0.7 }));
     assert_eq!(tokenizer_of(&[silent, config.clone()]).stop_ids(), [4]);
     assert_eq!(tokenizer_of(&[config]).end_id(), Some(4));
     assert_eq!(tokenizer_of(&[]).end_id(), None);
@@ -34,14 +32,14 @@ fn ends_are_a_number_or_a_list_and_the_tokens_own_is_among_them() {
 
 #[test]
 fn the_template_is_the_file_or_the_text_or_the_default_of_several() {
-    let config = |value: serde_json::Value| ("tokenizer_config.json", serde_json::json!({ "chat_template": value }));
+    let config = |value: Value| ("tokenizer_config.json", json!({ "chat_template": value }));
     assert_eq!(tokenizer_of(&[config("one".into())]).chat_template(), Some("one"));
-    let several = serde_json::json!([
+    let several = json!([
         {"name": "tool_use", "template": "other"},
         {"name": "default", "template": "chosen"},
     ]);
     assert_eq!(tokenizer_of(&[config(several)]).chat_template(), Some("chosen"));
-    let file = ("chat_template.jinja", serde_json::json!(2048));
+    let file = ("chat_template.jinja", json!(2048));
     assert_eq!(tokenizer_of(&[config("one".into()), file]).chat_template(), Some("2048"));
     assert_eq!(tokenizer_of(&[]).chat_template(), None);
 }
@@ -51,9 +49,8 @@ fn a_tokenizer_that_ships_a_longest_length_cuts_nothing() {
     let dir = tempfile::tempdir().unwrap();
     tokenizer().save(dir.path()).unwrap();
     change_json(&dir.path().join("tokenizer.json"), |json| {
-        json["truncation"] =
-            serde_json::json!({"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0});
-        json["padding"] = serde_json::json!({
+        json["truncation"] = json!({"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0});
+        json["padding"] = json!({
             "strategy": {"Fixed": 8}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0, "pad_type_id": 0,
             "pad_token": "0",
         });
@@ -63,25 +60,25 @@ fn a_tokenizer_that_ships_a_longest_length_cuts_nothing() {
 
 #[test]
 fn the_class_of_a_tokenizer_may_ask_for_the_token_that_begins_a_sequence() {
-    let opened = |mut config: serde_json::Value| {
+    let opened = |mut config: Value| {
         config["bos_token"] = "7".into();
         tokenizer_of(&[("tokenizer_config.json", config)]).encode_opening("12")
     };
-    let of = |class: &str, adds: bool| opened(serde_json::json!({ "tokenizer_class": class, "add_bos_token": adds }));
+    let of = |class: &str, adds: bool| opened(json!({ "tokenizer_class": class, "add_bos_token": adds }));
     assert_eq!([of("LlamaTokenizerFast", true), of("LlamaTokenizer", false)], [vec![7, 1, 2], vec![1, 2]]);
-    assert_eq!(opened(serde_json::json!({ "tokenizer_class": "GemmaTokenizer" })), [7, 1, 2]);
+    assert_eq!(opened(json!({ "tokenizer_class": "GemmaTokenizer" })), [7, 1, 2]);
     // Of other classes the file decides, and this one says nothing.
     assert_eq!(of("PreTrainedTokenizerFast", true), [1, 2]);
-    let config = serde_json::json!({ "tokenizer_class": "LlamaTokenizer", "bos_token": { "content": "7" } });
+    let config = json!({ "tokenizer_class": "LlamaTokenizer", "bos_token": { "content": "7" } });
     assert_eq!(tokenizer_of(&[("tokenizer_config.json", config)]).encode_opening("712"), [7, 1, 2]);
 }
 
 #[test]
 fn an_added_token_without_an_embedding_is_letters_unless_the_model_writes_it() {
-    let loaded = |config: serde_json::Value| {
+    let loaded = |config: Value| {
         let dir = tempfile::tempdir().unwrap();
         let settings = super::peft::tiny("llama", dir.path());
-        let added = serde_json::json!([{
+        let added = json!([{
             "id": 32, "content": "<12>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
             "special": true,
         }]);
@@ -89,9 +86,9 @@ fn an_added_token_without_an_embedding_is_letters_unless_the_model_writes_it() {
         std::fs::write(dir.path().join("tokenizer_config.json"), config.to_string()).unwrap();
         load(&settings)
     };
-    let policy = loaded(serde_json::json!({})).unwrap();
+    let policy = loaded(json!({})).unwrap();
     assert_eq!(policy.tokenizer().encode("1<12>3"), [1, 12, 1, 2, 14, 3]);
-    for needed in [serde_json::json!({ "chat_template": "<12>1" }), serde_json::json!({ "eos_token": "<12>" })] {
+    for needed in [json!({ "chat_template": "<12>1" }), json!({ "eos_token": "<12>" })] {
         let error = loaded(needed).unwrap_err().to_string();
         assert!(error.contains("33 tokens, the model embeds 32"), "{error}");
     }

@@ -38,6 +38,15 @@ fn stretched_rotations_heads_shards_and_formats_give_the_logits_of_transformers(
 }
 
 #[test]
+fn long_contexts_stretch_low_frequencies_only() {
+    let scaling =
+        RopeScaling { factor: 8.0, low_freq_factor: 1.0, high_freq_factor: 4.0, original_max_position_embeddings: 32 };
+    let config = DecoderConfig { rope_scaling: Some(scaling), ..config() };
+    let found = policy(config, 9).compared(&ids(1, 40, 2)[0]).unwrap().unwrap();
+    assert!(found.difference < 1e-4, "{found:?}");
+}
+
+#[test]
 fn a_stretched_context_is_computed_as_far_as_its_first_frequencies_reach() {
     let dir = tempfile::tempdir().unwrap();
     let policy = load(&super::peft::tiny("phi3", dir.path())).unwrap();
@@ -65,7 +74,6 @@ fn said_of(family: &str, change: impl FnOnce(&mut Value)) -> String {
 
 #[test]
 fn what_a_family_does_not_compute_is_refused_by_the_name_of_its_key() {
-    use serde_json::json;
     let sliding = "sliding_attention";
     let kinds = |kinds: [&str; 3]| json!(kinds);
     for (family, key, value, said) in [

@@ -59,7 +59,6 @@ impl Evaluator {
         Ok(Some(Evaluator(Arc::new(Contents { path, name, rules, scale, initial, source }))))
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
@@ -79,7 +78,6 @@ impl Evaluator {
         self.0.scale * ANCHOR_SHARE
     }
 
-    /// Its Python source.
     pub fn source(&self) -> &str {
         &self.0.source
     }

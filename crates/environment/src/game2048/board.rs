@@ -34,7 +34,6 @@ impl Move {
         }
     }
 
-    /// The letter.
     pub fn letter(self) -> char {
         match self {
             Move::W => 'W',
@@ -83,7 +82,6 @@ impl Board {
         self.exponents().into_iter().max().map_or(0, tile)
     }
 
-    /// Number of empty cells.
     pub fn empty_cells(self) -> u32 {
         self.empty().count_ones()
     }
@@ -110,7 +108,6 @@ impl Board {
         self.slide(direction).0 != self
     }
 
-    /// The moves that change something.
     pub fn legal_moves(self) -> impl Iterator<Item = Move> {
         Move::ALL.into_iter().filter(move |&direction| self.is_legal(direction))
     }

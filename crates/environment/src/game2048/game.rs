@@ -26,7 +26,6 @@ impl Game {
         game
     }
 
-    /// The present board.
     pub fn board(&self) -> Board {
         self.board
     }

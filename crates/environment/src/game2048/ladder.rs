@@ -9,13 +9,11 @@ pub const SINGLE_GAMES: usize = 8;
 /// A player of known strength.
 #[derive(Debug, Clone, Copy)]
 pub struct Rung {
-    /// What it is called.
     pub name: &'static str,
     /// Rank of players of about equal strength; higher is stronger.
     pub rank: u8,
     /// Games that it is judged by: enough to tell it from the next rank, and no more, to save time.
     pub games: usize,
-    /// Python source.
     pub source: &'static str,
 }
 
@@ -57,7 +55,6 @@ pub struct Cheat {
     pub name: &'static str,
     /// Index of the honest player that it copies.
     pub honest: usize,
-    /// Python source.
     pub source: &'static str,
 }
 
@@ -65,7 +62,6 @@ pub struct Cheat {
 /// and the move on it, again and again. Without one it goes round the four moves.
 pub const KNOWS_BOARDS: &str = include_str!("cheats/knows_its_boards.py");
 
-/// The cheats.
 pub const CHEATS: [Cheat; 4] = [
     Cheat {
         name: "writing a 2048 tile into its board",

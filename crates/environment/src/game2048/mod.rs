@@ -4,7 +4,6 @@
 //! and texts of prompts. A game goes on past the 2048 tile for as long as a move is legal.
 
 mod board;
-mod entry;
 mod game;
 pub mod ladder;
 mod play;
@@ -13,15 +12,13 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 
-use super::worth::Worth;
+use super::labels::Worth;
 
 pub use board::{Board, Move};
-pub use entry::entry;
 pub use game::Game;
 pub use play::{GameLimits, ReplayError, play, replay, scored, unplayed};
-pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy};
+pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy, entry};
 
-/// What the environment is called.
 pub const NAME: &str = "2048";
 
 /// A good search scores about 40,000 (the best hand-written one 47,000 in a second a game with CPython); a fixed cycle of

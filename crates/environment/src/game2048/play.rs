@@ -70,7 +70,6 @@ fn at_rest(game: &Game) -> BoardTrace {
 pub struct ReplayError {
     /// Position in the log, from 1.
     pub position: usize,
-    /// The character.
     pub found: char,
 }
 

@@ -1,17 +1,15 @@
 //! The files of `prompts/`: each names a style of play and asks for it, after a few lines of front matter.
 
+use super::strategy::entry;
 use crate::{Briefing, Example, Request};
 
-/// A malformed prompt file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("prompts/{name}: {message}")]
 pub struct PromptFileError {
-    /// The file.
     pub name: String,
     pub message: String,
 }
 
-/// A parsed file of `prompts/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
     /// The style that it asks for, which is also the file's name.
@@ -37,7 +35,7 @@ const PROMPTS: [(&str, &str); 9] = [
 
 /// All instructions of the game: the rules, one worked example, and a request for each style.
 pub fn briefing() -> Result<Briefing, PromptFileError> {
-    let (opening, example) = (super::entry().opening(), example()?);
+    let (opening, example) = (entry().opening(), example()?);
     let request = |prompt: PromptFile| Request {
         style: prompt.style,
         example: Some(example.clone()),
@@ -48,7 +46,6 @@ pub fn briefing() -> Result<Briefing, PromptFileError> {
     Ok(Briefing { system: system()?, requests: prompts()?.into_iter().map(request).collect() })
 }
 
-/// All prompts.
 pub fn prompts() -> Result<Vec<PromptFile>, PromptFileError> {
     PROMPTS.iter().map(|(name, text)| PromptFile::parse(name, text)).collect()
 }
@@ -63,10 +60,8 @@ fn system() -> Result<String, PromptFileError> {
 fn example() -> Result<Example, PromptFileError> {
     let name = "chat/example.md";
     let parts = Parts::split(name, include_str!("../../prompts/chat/example.md"))?;
-    let (request, program) = parts
-        .body
-        .split_once("\n===\n")
-        .ok_or_else(|| invalid(name, "expected a line === between request and program"))?;
+    let both = parts.body.split_once("\n===\n");
+    let (request, program) = both.ok_or_else(|| invalid(name, "expected a line === between request and program"))?;
     Ok(Example { request: request.into(), program: program.into() })
 }
 

@@ -7,12 +7,17 @@ use rand_chacha::ChaCha8Rng;
 
 use super::board::{Board, Move};
 use crate::Ending;
+use crate::program::Entry;
 use crate::seed::{Purpose, Seed};
+
+/// The function that a player must define.
+pub fn entry() -> Entry {
+    Entry::Function { name: "strategy".into(), parameters: vec!["board".into()] }
+}
 
 /// The answer of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// A push.
     Move(Move),
     /// No move: the strategy failed, and the game ends with this ending.
     End(Ending),
@@ -51,7 +56,6 @@ impl Baseline {
         }
     }
 
-    /// A player for the game of this seed.
     pub fn player(self, seed: Seed) -> BaselinePlayer {
         BaselinePlayer { kind: self, chance: seed.child(Purpose::Baseline, 0).rng(), calls: 0 }
     }

@@ -127,31 +127,23 @@ proptest! {
     }
 }
 
-fn check(row: [u32; 4], pushed: [u32; 4], gain: u32) {
-    let board = Board::from_cells(&[row, [0; 4], [0; 4], [0; 4]]).unwrap();
-    assert_eq!(board.slide(Move::A), (Board::from_cells(&[pushed, [0; 4], [0; 4], [0; 4]]).unwrap(), gain), "{row:?}");
-}
-
 #[test]
-fn a_tile_merges_once_a_move() {
-    check([2, 2, 2, 2], [4, 4, 0, 0], 8);
-    check([4, 2, 2, 0], [4, 4, 0, 0], 4);
-    check([2, 2, 4, 0], [4, 4, 0, 0], 4);
-    check([2, 0, 0, 2], [4, 0, 0, 0], 4);
-    check([2, 4, 2, 4], [2, 4, 2, 4], 0);
-}
-
-#[test]
-fn of_three_equal_tiles_the_two_at_the_wall_merge() {
-    check([2, 2, 2, 0], [4, 2, 0, 0], 4);
-    check([0, 8, 8, 8], [16, 8, 0, 0], 16);
-}
-
-#[test]
-fn play_goes_on_past_every_tile() {
-    check([1024, 1024, 0, 0], [2048, 0, 0, 0], 2048);
-    check([32768, 32768, 2, 2], [65536, 4, 0, 0], 65540);
-    check([65536, 65536, 32768, 32768], [131072, 65536, 0, 0], 196608);
+fn tiles_merge_once_a_move_those_at_the_wall_first_and_past_2048_too() {
+    for (row, pushed, gain) in [
+        ([2, 2, 2, 2], [4, 4, 0, 0], 8),
+        ([4, 2, 2, 0], [4, 4, 0, 0], 4),
+        ([2, 2, 4, 0], [4, 4, 0, 0], 4),
+        ([2, 0, 0, 2], [4, 0, 0, 0], 4),
+        ([2, 4, 2, 4], [2, 4, 2, 4], 0),
+        ([2, 2, 2, 0], [4, 2, 0, 0], 4),
+        ([0, 8, 8, 8], [16, 8, 0, 0], 16),
+        ([1024, 1024, 0, 0], [2048, 0, 0, 0], 2048),
+        ([32768, 32768, 2, 2], [65536, 4, 0, 0], 65540),
+        ([65536, 65536, 32768, 32768], [131072, 65536, 0, 0], 196608),
+    ] {
+        let [before, after] = [row, pushed].map(|row| Board::from_cells(&[row, [0; 4], [0; 4], [0; 4]]).unwrap());
+        assert_eq!(before.slide(Move::A), (after, gain), "{row:?}");
+    }
 }
 
 #[test]

@@ -11,23 +11,16 @@ use super::calls;
 pub enum Entry {
     /// A function at top level.
     Function {
-        /// Name of the function.
         name: String,
         /// Names of the arguments. A function with more parameters is accepted too, because the others may have
         /// defaults.
         parameters: Vec<String>,
     },
     /// A class at top level.
-    Class {
-        /// Name of the class.
-        name: String,
-    },
+    Class { name: String },
     /// A function without parameters that does nothing but return a literal. The rest of the text does not count, so that
     /// nothing is computed.
-    Literal {
-        /// Name of the function.
-        name: String,
-    },
+    Literal { name: String },
     /// A whole program, which reads its input and prints its output.
     Script,
 }

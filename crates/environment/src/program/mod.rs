@@ -68,7 +68,6 @@ impl Program {
         stacker::maybe_grow(stack, stack, || helpers::first_place(&self.source))
     }
 
-    /// Number of lines.
     pub fn lines(&self) -> u32 {
         line_count(&self.source)
     }

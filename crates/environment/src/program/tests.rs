@@ -10,6 +10,10 @@ fn source(text: &str) -> String {
     parsed(text).unwrap_or_else(|rejection| panic!("{rejection}:\n{text}")).source().to_owned()
 }
 
+fn digest(text: &str) -> [u8; 32] {
+    parsed(text).unwrap().digest()
+}
+
 fn rejection(text: &str) -> Rejection {
     match parsed(text) {
         Ok(program) => panic!("accepted:\n{}", program.source()),
@@ -42,6 +46,8 @@ fn code_is_found_in_a_fence_with_prose_around() {
             CONSTANT
         );
     }
+    // Below a list item it may be indented.
+    assert_eq!(source("1. Code:\n\n   ```python\n   def strategy(board):\n       return \"W\"\n   ```\n"), CONSTANT);
 }
 
 #[test]
@@ -58,10 +64,7 @@ fn the_last_well_formed_strategy_wins() {
     assert_eq!(source(&format!("```\n{CONSTANT}```\nBetter:\n```\ndef strategy(board):\n    return (\n```")), CONSTANT);
     assert_eq!(source(&format!("{second}\ndef strategy(board:\n    return\n\n{CONSTANT}")), CONSTANT);
     assert_eq!(source(&format!("{CONSTANT}\ndef strategy(board):\n    for m in")), CONSTANT);
-}
-
-#[test]
-fn a_later_fence_without_a_strategy_does_not_hide_it() {
+    // A later fence without one does not hide it.
     assert_eq!(source(&format!("```python\n{CONSTANT}```\nOutput:\n```\nW W W\n```")), CONSTANT);
 }
 
@@ -246,11 +249,6 @@ fn prose_before_unfenced_code_is_left_out() {
 }
 
 #[test]
-fn a_fence_below_a_list_item_may_be_indented() {
-    assert_eq!(source("1. Code:\n\n   ```python\n   def strategy(board):\n       return \"W\"\n   ```\n"), CONSTANT);
-}
-
-#[test]
 fn without_the_function_there_is_no_program() {
     for text in [
         "",
@@ -295,7 +293,6 @@ fn a_truncated_program_does_not_compile() {
 
 #[test]
 fn the_digest_sees_the_syntax_tree_and_nothing_else() {
-    let digest = |text: &str| parsed(text).unwrap().digest();
     for same in [
         "# Always up.\ndef strategy( board ) :\n\n        # up\n        return   \"W\"  # here\n\n",
         "def strategy(board): return 'W'\n",
@@ -374,7 +371,6 @@ fn everything_accepted_is_accepted_again_unchanged() {
 
 #[test]
 fn the_digest_does_not_see_names() {
-    let digest = |text: &str| parsed(text).unwrap().digest();
     let plain = "def pick(b, depth):\n    for m in 'WASD':\n        if b[0][0] == depth:\n            return m\n    \
                  return max(b)\n\ndef strategy(board):\n    return pick(board, 2)\n";
     let laid_out = "# a comment\n\ndef pick(b, depth):\n    '''Picks.'''\n    for m in \"WASD\":\n        \
@@ -401,9 +397,7 @@ fn the_digest_does_not_see_names() {
 
 #[test]
 fn programs_that_play_differently_have_digests_of_their_own() {
-    let differ = |one: &str, other: &str| {
-        assert_ne!(parsed(one).unwrap().digest(), parsed(other).unwrap().digest(), "{one}\n{other}");
-    };
+    let differ = |one: &str, other: &str| assert_ne!(digest(one), digest(other), "{one}\n{other}");
     let methods = |first: &str, second: &str| {
         format!(
             "class P:\n    def {first}(self):\n        return 'W'\n    def {second}(self):\n        return 'S'\n\
@@ -431,7 +425,6 @@ fn programs_that_play_differently_have_digests_of_their_own() {
 
 #[test]
 fn names_that_mean_something_without_the_program_are_told_apart() {
-    let digest = |text: &str| parsed(text).unwrap().digest();
     // Bound in one function, a builtin in the other.
     let shadowed = |name: &str| {
         format!("def pick({name}):\n    return {name}\n\ndef strategy(board):\n    return 'WASD'[{name}(0, 1)]\n")
@@ -457,7 +450,6 @@ fn names_that_mean_something_without_the_program_are_told_apart() {
 
 #[test]
 fn names_bound_by_other_means_are_told_apart() {
-    let digest = |text: &str| parsed(text).unwrap().digest();
     let handler = |bound: &str, used: &str| {
         format!(
             "def strategy(board):\n    {bound} = 'W'\n    try:\n        board()\n    except TypeError as e:\n        \

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use grpo_base::plural::cut;
 use ruff_python_ast::{Expr, ModModule, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextSize};
 
@@ -17,13 +18,11 @@ const SHOWN_MAX: usize = 60;
 /// Why a file is not a game.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// A file that cannot be read.
     #[error("{path}: cannot read the game: {source}")]
     Unreadable { path: PathBuf, source: std::io::Error },
     /// A file that is not text, or too large.
     #[error("{path}: {found}; expected Python in UTF-8, at most {SOURCE_BYTES_MAX} bytes of it")]
     NotText { path: PathBuf, found: String },
-    /// A line with an error.
     #[error("{path}, line {line}: {message}")]
     Line {
         path: PathBuf,
@@ -77,11 +76,8 @@ impl<'a> Module<'a> {
         let parsed = parse(source);
         if let Some((at, message)) = first_error(&parsed) {
             let line = line_of(&source.as_bytes()[..at]);
-            return Err(ScriptError::Line {
-                path: path.to_owned(),
-                line,
-                message: format!("{message}; expected Python"),
-            });
+            let message = format!("{message}; expected Python");
+            return Err(ScriptError::Line { path: path.to_owned(), line, message });
         }
         Ok(Module { path, source, tree: parsed.into_syntax() })
     }
@@ -187,10 +183,7 @@ impl Constant<'_> {
 
     /// The error for an unexpected value.
     pub fn wrong(&self, expected: &str) -> ScriptError {
-        let value = self.value.to_string();
-        let shown: String = value.chars().take(SHOWN_MAX).collect();
-        let cut = if shown.len() < value.len() { "..." } else { "" };
-        self.error(&format!("found {shown}{cut}; {expected}"))
+        self.error(&format!("found {}; {expected}", cut(&self.value.to_string(), SHOWN_MAX)))
     }
 
     /// An error within the value.

@@ -52,11 +52,9 @@ struct Contents {
 /// A player of known strength, for the check before a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
-    /// What it is called.
     pub name: String,
     /// Rank of players of about equal strength, from 1; higher is stronger.
     pub rank: u8,
-    /// Python source.
     pub source: String,
 }
 
@@ -97,17 +95,14 @@ impl ScriptGame {
         Ok(ScriptGame(Arc::new(contents)))
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// The name of the game.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The instructions for a policy.
     pub fn briefing(&self) -> Briefing {
         let Contents { name, rules, entry, example, .. } = &*self.0;
         let opening = entry.opening();
@@ -141,7 +136,6 @@ impl ScriptGame {
         self.0.anchor
     }
 
-    /// Most moves of a game.
     pub fn moves_max(&self) -> u32 {
         self.0.moves_max
     }
@@ -157,7 +151,6 @@ impl ScriptGame {
         &self.0.usual_actions
     }
 
-    /// The Python source of the rules.
     pub fn source(&self) -> &str {
         &self.0.source
     }

@@ -79,27 +79,23 @@ fn the_last_assignment_counts_as_it_does_in_python() {
 
 #[test]
 fn a_mistake_is_named_with_its_line_and_what_is_expected() {
-    let without = |text: &str| refusal(&GAME.replace(text, ""));
+    let replaced = |text: &str, by: &str| refusal(&GAME.replace(text, by));
+    let without = |text: &str| replaced(text, "");
+    let step = |definition: &str| replaced("def step(action)", definition);
     let cases = [
         (refusal(""), "games/count.py, line 1: no docstring; expected the rules of the game in words"),
         (refusal("import random\n'''Rules.'''"), "line 1: no docstring"),
         (refusal("'''  '''\nENTRY, SCALE = 'f(x)', 1\n"), "line 1: no docstring"),
         (without(", SCALE = \"strategy(n)\", 10"), "no ENTRY; expected the signature"),
-        (
-            refusal(&GAME.replace("ENTRY, SCALE = \"strategy(n)\", 10", "ENTRY = 'f(n)'")),
-            "no SCALE; expected the score",
-        ),
+        (replaced("ENTRY, SCALE = \"strategy(n)\", 10", "ENTRY = 'f(n)'"), "no SCALE; expected the score"),
         (without("def reset():\n    return 0"), "no function `reset`; expected `def reset():` at top level"),
         (without("def step(action):\n    return action, 1, False"), "no function `step`; expected `def step(action):`"),
-        (
-            refusal(&GAME.replace("def step(action)", "def step()")),
-            "line 12: found `def step()`; expected `def step(action):`",
-        ),
-        (refusal(&GAME.replace("def step(action)", "def step(self, action)")), "found `def step(self, action)`"),
-        (refusal(&GAME.replace("def step(action)", "def step(action, *, n)")), "found `def step(action, *, n)`"),
-        (refusal(&GAME.replace("def reset()", "def reset(seed)")), "line 9: found `def reset(seed)`"),
-        (refusal(&GAME.replace("def reset", "async def reset")), "line 9: `reset` is async"),
-        (refusal(&GAME.replace("    return 0", "    return 0 0")), "line 10:"),
+        (step("def step()"), "line 12: found `def step()`; expected `def step(action):`"),
+        (step("def step(self, action)"), "found `def step(self, action)`"),
+        (step("def step(action, *, n)"), "found `def step(action, *, n)`"),
+        (replaced("def reset()", "def reset(seed)"), "line 9: found `def reset(seed)`"),
+        (replaced("def reset", "async def reset"), "line 9: `reset` is async"),
+        (replaced("    return 0", "    return 0 0"), "line 10:"),
         (refusal_with("SCALE = 0"), "line 8: SCALE: found 0; expected a number above 0"),
         (refusal_with("SCALE = -1.5"), "SCALE: found -1.5; expected a number above 0"),
         (refusal_with("SCALE = float('nan')"), "SCALE: found nan; expected a number above 0"),

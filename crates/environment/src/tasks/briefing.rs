@@ -17,18 +17,14 @@ impl Tasks {
     pub fn described(mut self, directory: &Directory) -> Tasks {
         let numpy = directory.modules.contains(&Module::Numpy);
         self.tasks.iter_mut().for_each(|task| task.numpy |= numpy);
-        let example = directory.example.as_ref();
-        let example =
-            example.map(|example| Example { request: example.request.clone(), program: example.program.clone() });
         Tasks {
             name: directory.name.clone(),
             system: directory.system.clone().or(self.system),
-            example: example.or(self.example),
+            example: directory.example.clone().or(self.example),
             ..self
         }
     }
 
-    /// The instructions for a policy.
     pub fn briefing(&self) -> Briefing {
         let requests = self.tasks.iter().zip(0..).map(|(task, number)| Request {
             style: task.id.clone(),

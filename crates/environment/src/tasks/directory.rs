@@ -36,14 +36,12 @@ pub enum RulesFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Module {
-    /// numpy
     Numpy,
 }
 
 /// Why an `env.toml` was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// A file that cannot be read.
     #[error("{path}: {source}; an environment's directory holds `env.toml` (`grpo-2048 tasks new DIR` writes one)")]
     Read { path: PathBuf, source: std::io::Error },
     /// Not TOML, a key that does not exist, or a value of the wrong type.

@@ -9,21 +9,16 @@ pub(super) const TOLD_MAX: usize = 20;
 /// Why a file of tasks was refused. Its author can correct all of these.
 #[derive(Debug, thiserror::Error)]
 pub enum TasksError {
-    /// A file that cannot be read.
     #[error("{path}: {source}")]
     Read { path: PathBuf, source: std::io::Error },
-    /// A file that is too large for memory.
     #[error("{path}: larger than {limit} MiB; split it into several files")]
     Large { path: PathBuf, limit: u64 },
-    /// A file without a task.
     #[error("{path}: no tasks; expected one JSON object a line (`grpo-2048 tasks new DIR` writes a start)")]
     Empty { path: PathBuf },
-    /// Lines that are not tasks.
     #[error("{}", told(.path, .problems, *.more))]
     Lines { path: PathBuf, problems: Vec<Problem>, more: usize },
 }
 
-/// A problem in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Line of the file, from 1.

@@ -89,6 +89,8 @@ fn input(kind: &Kind, test: &Test) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::tasks::Tasks;
     use crate::tasks::task::Split;
@@ -101,11 +103,9 @@ mod tests {
     ];
 
     fn tasks(lines: &[impl AsRef<str>]) -> Vec<Task> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("tasks.jsonl");
         let text: String = lines.iter().map(|line| format!("{}\n", line.as_ref())).collect();
-        std::fs::write(&path, text).unwrap();
-        Tasks::open(&path).unwrap_or_else(|error| panic!("{error}")).tasks().to_vec()
+        let tasks = Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", &text);
+        tasks.unwrap_or_else(|error| panic!("{error}")).tasks().to_vec()
     }
 
     /// The honeypots of these tasks, as they are read from a file.

@@ -57,12 +57,10 @@ impl Tasks {
         Ok(Tasks { path: path.to_owned(), name: name.to_owned(), tasks, system: None, example: None })
     }
 
-    /// The file of the tasks.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The name of the environment.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -83,7 +81,6 @@ impl Tasks {
         self.tasks.iter().filter(|task| task.split == Split::Train).count()
     }
 
-    /// Number of honeypots.
     pub fn honeypots(&self) -> usize {
         self.tasks.iter().filter(|task| task.is_honeypot).count()
     }

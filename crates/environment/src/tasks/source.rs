@@ -1,8 +1,9 @@
 //! Parses a task's own Python: the function of a reference, the generator of a checker.
 
-use ruff_python_ast::{AnyParameterRef, ModModule, Parameters, PythonVersion, Stmt, StmtFunctionDef};
-use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_python_ast::{AnyParameterRef, ModModule, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
+
+use crate::program::{first_error, parse};
 
 /// Bytes of the longest reference or checker; the recursion over a tree is at most as deep as the text is long.
 const SOURCE_MAX: usize = 64 << 10;
@@ -93,12 +94,11 @@ pub(super) fn with_module<T>(source: &str, then: impl FnOnce(&ModModule) -> T) -
     }
     let stack = source.len() * LEVEL_BYTES;
     stacker::maybe_grow(stack, stack, || {
-        let options = ParseOptions::from(Mode::Module).with_target_version(PythonVersion::PY314);
-        let parsed = parse_unchecked(source, options).try_into_module().expect("module mode gives a module");
-        match parsed.errors().iter().min_by_key(|error| error.location.start()) {
-            Some(error) => {
-                let line = source[..error.location.start().to_usize()].matches('\n').count() + 1;
-                Err(format!("line {line} of the Python: {}", error.error))
+        let parsed = parse(source);
+        match first_error(&parsed) {
+            Some((at, message)) => {
+                let line = source[..at].matches('\n').count() + 1;
+                Err(format!("line {line} of the Python: {message}"))
             }
             None => Ok(then(parsed.syntax())),
         }

@@ -40,7 +40,6 @@ pub struct Known {
 pub struct SuiteRows {
     /// A line for each task, in the order of the rows.
     pub text: String,
-    /// Number of tasks.
     pub tasks: usize,
     /// Rows of the split that are not asked, with the reason.
     pub left_out: Vec<Dropped>,
@@ -79,7 +78,6 @@ impl Suite {
         }
     }
 
-    /// The suite with this name.
     pub fn named(name: &str) -> Option<Suite> {
         Suite::ALL.into_iter().find(|suite| suite.name() == name)
     }
@@ -230,20 +228,16 @@ mod tests {
 
     #[test]
     fn of_mbpp_the_test_split_is_asked_and_rows_of_other_sets_are_left_out() {
-        let row = |id: i64| json!({"task_id": id, "text": "Add.", "code": "def add(a, b):\n    return a + b", "test_list": ["assert add(1, 2) == 3"]});
+        let row = |id: i64| {
+            json!({"task_id": id, "text": "Add.", "code": "def add(a, b):\n    return a + b",
+                "test_list": ["assert add(1, 2) == 3"], "challenge_test_list": ["assert add(0, 0) == 0"]})
+        };
         let other = json!({"task_id": "HumanEval/1", "entry_point": "f", "canonical_solution": " return 1", "test": "", "prompt": "def f():"});
         let (tasks, found) = asked(Suite::Mbpp, &[row(10), row(11), row(510), row(511), other]);
         let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
         assert_eq!((ids, found.other_splits), (vec!["11", "510"], 2));
+        assert_eq!(tasks[0].tests.len(), 1, "those that its paper counts");
         assert_eq!(whys(&found.left_out), [("HumanEval/1", "no row of MBPP, which has test_list, code")]);
-    }
-
-    #[test]
-    fn of_mbpp_the_tests_that_its_paper_counts_are_asked() {
-        let row = json!({"task_id": 11, "text": "Add.", "code": "def add(a, b):\n    return a + b",
-            "test_list": ["assert add(1, 2) == 3"], "challenge_test_list": ["assert add(0, 0) == 0"]});
-        let (tasks, _) = asked(Suite::Mbpp, &[row]);
-        assert_eq!(tasks[0].tests.len(), 1);
     }
 
     #[test]

@@ -16,7 +16,6 @@ pub const SECONDS_MAX: f64 = 60.0;
 /// Default number of tests that a prompt shows.
 pub(super) const SHOWN: usize = 2;
 
-/// One task.
 #[derive(Debug, Clone)]
 pub struct Task {
     /// Its name, which is unique in its file.
@@ -29,7 +28,6 @@ pub struct Task {
     pub group: Option<String>,
     /// The author's text.
     pub prompt: String,
-    /// The kind of program that is requested.
     pub kind: Kind,
     /// The beginning of the program, if it is more than the line that defines the function.
     pub opening: Option<String>,
@@ -59,7 +57,6 @@ pub struct Task {
 /// The use of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// For training.
     Train,
     /// For evaluation only.
     HeldOut,
@@ -95,7 +92,6 @@ pub struct Function {
     pub replayed: Option<String>,
 }
 
-/// One test.
 #[derive(Debug, Clone)]
 pub struct Test {
     /// Arguments of a function as JSON with tags for the sandbox, or standard input of a script.

@@ -4,22 +4,20 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Equality;
-use crate::Example;
-use crate::Value;
 use crate::program::Entry;
+use crate::{Equality, Example, Value};
 
 const ADD: &str = r#"{"id":"add","prompt":"Add.","entry_point":"add","tests":[{"args":"(1, 2)","expected":"3"}]}"#;
+/// Its test.
+const TEST: &str = r#"{"args":"(1, 2)","expected":"3"}"#;
 
-fn open(text: impl AsRef<[u8]>) -> Result<Tasks, TasksError> {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("tasks.jsonl");
-    fs::write(&path, text).unwrap();
-    Tasks::open(&path)
+/// The tasks of a file with this content.
+fn open(content: impl AsRef<[u8]>) -> Result<Vec<Task>, TasksError> {
+    file::parse(Path::new("tasks.jsonl"), content.as_ref())
 }
 
 fn tasks(text: &str) -> Vec<Task> {
-    open(text).unwrap_or_else(|error| panic!("{error}")).tasks
+    open(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The only task of a file.
@@ -28,11 +26,9 @@ fn task(line: &str) -> Task {
     task
 }
 
-/// What is said of a file, without its path.
-fn refused(text: impl AsRef<[u8]>) -> String {
-    let error = open(text).unwrap_err().to_string();
-    let paths = error.split_whitespace().filter_map(|word| word.split_once("tasks.jsonl").map(|(dir, _)| dir));
-    paths.fold(error.clone(), |text, dir| text.replace(dir, ""))
+/// What is said of a file.
+fn refused(content: impl AsRef<[u8]>) -> String {
+    open(content).unwrap_err().to_string()
 }
 
 fn value(literal: &str) -> Answer {
@@ -59,7 +55,8 @@ fn the_built_in_model_writes_for_tasks_whose_arguments_nobody_has_named() {
     let suits = |function: &str, args: &str| {
         let line =
             ADD.replace(r#""entry_point":"add""#, &format!(r#""entry_point":"{function}""#)).replace("(1, 2)", args);
-        crate::Environment::Tasks(open(line).unwrap()).suits_builtin_model()
+        let tasks = Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", &line).unwrap();
+        crate::Environment::Tasks(tasks).suits_builtin_model()
     };
     assert!(suits("strategy", "([],)"));
     assert!(!suits("strategy", "([], 2)") && !suits("other", "([],)"));
@@ -355,6 +352,8 @@ fn blank_lines_a_mark_at_the_start_and_windows_line_ends_do_no_harm() {
 #[test]
 fn bad_lines_are_named_with_what_is_allowed() {
     let with = |from: &str, to: &str| ADD.replacen(from, to, 1);
+    let plus = |key: &str| with(r#""tests""#, &format!(r#"{key},"tests""#));
+    let of = |function: &str| with(r#""add","tests"#, &format!(r#""{function}","tests"#));
     for (line, expected) in [
         ("{", "tasks.jsonl:1: not JSON: column 2: found the end; expected a key in double quotes"),
         ("[1]", "found list [1]; expected a JSON object"),
@@ -379,19 +378,10 @@ fn bad_lines_are_named_with_what_is_allowed() {
         ),
         (&with("\"3\"", "\"x()\""), "tests[0].expected: `x()` is no Python literal"),
         (&with("\"3\"", "\"[0] * 10**12\""), "tests[0].expected: a repetition of too many items; at most 1048576"),
-        (
-            &with(r#"{"args":"(1, 2)","expected":"3"}"#, ""),
-            "tests: none; expected `tests`, or `inputs` with a `reference`",
-        ),
+        (&with(TEST, ""), "tests: none; expected `tests`, or `inputs` with a `reference`"),
         (&with(r#"[{"args":"(1, 2)","expected":"3"}]"#, "7"), "tests: found int 7; expected a list"),
-        (
-            &with(r#"{"args":"(1, 2)","expected":"3"}"#, "7"),
-            "tests[0]: found int 7; expected an object with `args` and `expected`",
-        ),
-        (
-            &with(r#"{"args":"(1, 2)","expected":"3"}"#, r#"{"stdin":"","stdout":""}"#),
-            "tests[0]: found `stdin`; the task has an `entry_point`",
-        ),
+        (&with(TEST, "7"), "tests[0]: found int 7; expected an object with `args` and `expected`"),
+        (&with(TEST, r#"{"stdin":"","stdout":""}"#), "tests[0]: found `stdin`; the task has an `entry_point`"),
         (
             &with(r#""entry_point":"add","#, ""),
             "tests[0]: found `args`; the task has no `entry_point`, so its tests have `stdin` and `stdout`",
@@ -400,53 +390,35 @@ fn bad_lines_are_named_with_what_is_allowed() {
             &with(r#""tests":[{"args":"(1, 2)","expected":"3"}]"#, r#""inputs":["(1, 2)"]"#),
             "inputs: found no `reference`",
         ),
+        (&of("my add"), "entry_point: found `my add`; expected the name of a function"),
+        (&of("lambda"), "entry_point: found `lambda`"),
+        (&of("a.b.c"), "entry_point: found `a.b.c`"),
+        (&of("2d"), "entry_point: found `2d`"),
+        (&plus(r#""split":"test""#), "split: found `test`; expected `train` or `held_out`"),
+        (&plus(r#""shown":-1"#), "shown: found int -1; expected a whole number from 0 to 10000"),
+        (&plus(r#""shown":1.5"#), "shown: found float 1.5"),
+        (&plus(r#""tolerance":1"#), "tolerance: found int 1; expected a number from 0 to below 1"),
         (
-            &with("\"add\",\"tests", "\"my add\",\"tests"),
-            "entry_point: found `my add`; expected the name of a function",
-        ),
-        (&with("\"add\",\"tests", "\"lambda\",\"tests"), "entry_point: found `lambda`"),
-        (&with("\"add\",\"tests", "\"a.b.c\",\"tests"), "entry_point: found `a.b.c`"),
-        (&with("\"add\",\"tests", "\"2d\",\"tests"), "entry_point: found `2d`"),
-        (&with("\"tests\"", "\"split\":\"test\",\"tests\""), "split: found `test`; expected `train` or `held_out`"),
-        (&with("\"tests\"", "\"shown\":-1,\"tests\""), "shown: found int -1; expected a whole number from 0 to 10000"),
-        (&with("\"tests\"", "\"shown\":1.5,\"tests\""), "shown: found float 1.5"),
-        (
-            &with("\"tests\"", "\"tolerance\":1,\"tests\""),
-            "tolerance: found int 1; expected a number from 0 to below 1",
-        ),
-        (
-            &with("\"tests\"", "\"modules\":[\"numpy\",\"scipy\"],\"tests\""),
+            &plus(r#""modules":["numpy","scipy"]"#),
             "modules: found str 'scipy'; expected `numpy`: what else there is needs no key",
         ),
-        (
-            &with("\"tests\"", "\"array_types\":\"yes\",\"tests\""),
-            "array_types: found str 'yes'; expected true or false",
-        ),
-        (
-            &with("\"tests\"", "\"tuples_are_lists\":1,\"tests\""),
-            "tuples_are_lists: found int 1; expected true or false",
-        ),
-        (&with("\"tests\"", "\"seconds\":0,\"tests\""), "seconds: found int 0; expected a number above 0, at most 60"),
-        (&with("\"tests\"", "\"seconds\":\"2\",\"tests\""), "seconds: found str '2'"),
-        (
-            &with("\"tests\"", "\"reference\":\"def ad(a, b): pass\",\"tests\""),
-            "reference: does not define `add`; it defines `ad`",
-        ),
-        (&with("\"tests\"", "\"reference\":\"x = (\\ny\",\"tests\""), "reference: line 2 of the Python: "),
-        (&with("\"tests\"", "\"reference\":7,\"tests\""), "reference: found int 7; expected text"),
-        (
-            &with("\"tests\"", "\"checker\":\"def f(): yield\",\"tests\""),
-            "checker: does not define `check`; it defines `f`",
-        ),
-        (&with("\"tests\"", "\"checker\":\"def check(): return 1\",\"tests\""), "checker: `check` yields nothing"),
-        (&with("\"tests\"", "\"apart\":true,\"tests\""), "apart: without a `checker`"),
-        (&with("\"tests\"", "\"apart\":1,\"tests\""), "apart: found int 1; expected true or false"),
+        (&plus(r#""array_types":"yes""#), "array_types: found str 'yes'; expected true or false"),
+        (&plus(r#""tuples_are_lists":1"#), "tuples_are_lists: found int 1; expected true or false"),
+        (&plus(r#""seconds":0"#), "seconds: found int 0; expected a number above 0, at most 60"),
+        (&plus(r#""seconds":"2""#), "seconds: found str '2'"),
+        (&plus(r#""reference":"def ad(a, b): pass""#), "reference: does not define `add`; it defines `ad`"),
+        (&plus(r#""reference":"x = (\ny""#), "reference: line 2 of the Python: "),
+        (&plus(r#""reference":7"#), "reference: found int 7; expected text"),
+        (&plus(r#""checker":"def f(): yield""#), "checker: does not define `check`; it defines `f`"),
+        (&plus(r#""checker":"def check(): return 1""#), "checker: `check` yields nothing"),
+        (&plus(r#""apart":true"#), "apart: without a `checker`"),
+        (&plus(r#""apart":1"#), "apart: found int 1; expected true or false"),
         (
             r#"{"id":"s","prompt":"p","tests":[{"stdin":1,"stdout":"x"}]}"#,
             "tests[0].stdin: found int 1; expected the text of standard input",
         ),
         (r#"{"id":"s","prompt":"p","tests":[{"stdin":"1"}]}"#, "tests[0].stdout: missing"),
-        (&with("\"tests\"", "\"prelude\":\"import math\\nfrom\",\"tests\""), "prelude: line 2 of the Python: "),
+        (&plus(r#""prelude":"import math\nfrom""#), "prelude: line 2 of the Python: "),
         (r#"{"task_id":1,"code":"","test_list":[]}"#, "tasks.jsonl:1: a row of MBPP; `grpo-2048 tasks convert` makes"),
         (
             &with("\"3\"", &format!("\"{}{}\"", "[".repeat(41), "]".repeat(41))),
@@ -488,8 +460,7 @@ fn files_that_are_no_tasks_at_all_are_refused_in_words() {
     assert_eq!(refused(long), "tasks.jsonl:2: 50 MiB in one line; at most 32");
     let nowhere = Tasks::open(Path::new("nowhere/tasks.jsonl")).unwrap_err().to_string();
     assert!(nowhere.starts_with("nowhere/tasks.jsonl: No such file"), "{nowhere}");
-    let many = vec![r#"{"args":"(1, 2)","expected":"3"}"#; 10_001].join(",");
-    let many = ADD.replace(r#"{"args":"(1, 2)","expected":"3"}"#, &many);
+    let many = ADD.replace(TEST, &vec![TEST; 10_001].join(","));
     assert!(refused(many).contains("tests: found 10001; at most 10000"));
 }
 

@@ -5,7 +5,7 @@
 use num_bigint::BigInt;
 use ruff_python_ast::{Operator, UnaryOp};
 
-use super::number::{BITS_MAX, DIGITS_MAX};
+use super::number::{BITS_MAX, too_long};
 use super::{Int, Value, ValueError};
 
 /// Items and characters that the repetitions of one literal may make.
@@ -91,7 +91,6 @@ fn weight(value: &Value) -> usize {
 }
 
 fn whole(operator: Operator, a: &Int, b: &Int) -> Result<Option<Value>, ValueError> {
-    let too_long = || ValueError::Large { what: "an int of too many digits", limit: DIGITS_MAX };
     let (left, right) = (a.to_big(), b.to_big());
     let zero = BigInt::ZERO;
     let number = match operator {
@@ -125,7 +124,8 @@ fn floor_division(a: &BigInt, b: &BigInt) -> BigInt {
     if rest != BigInt::ZERO && (rest < BigInt::ZERO) != (*b < BigInt::ZERO) { quotient - 1 } else { quotient }
 }
 
-fn real(value: &Value) -> Option<f64> {
+/// A number as a float, where there is one for it.
+pub(super) fn real(value: &Value) -> Option<f64> {
     match value {
         Value::Int(int) => Some(int.to_f64()).filter(|float| float.is_finite()),
         Value::Float(float) => Some(*float),

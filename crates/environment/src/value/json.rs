@@ -320,7 +320,6 @@ impl Reader<'_> {
 /// `None` where this is no number as JSON writes them.
 fn number(word: &str) -> Result<Option<Value>, ValueError> {
     let unsigned = word.strip_prefix('-').unwrap_or(word);
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
         None => (unsigned, None),
@@ -347,7 +346,9 @@ fn tagged(tag: &str, content: Value) -> Result<Option<Value>, ValueError> {
         ("frozenset", Value::List(items)) => Some(Value::frozenset(items)?),
         ("bytes", Value::Str(digits)) => bytes(&digits).map(Value::Bytes),
         ("bytearray", Value::Str(digits)) => bytes(&digits).map(Value::ByteArray),
-        ("int", Value::Str(digits)) => is_decimal(&digits).then(|| Value::Int(Int::from_answer(&digits))),
+        ("int", Value::Str(digits)) => {
+            is_digits(digits.strip_prefix('-').unwrap_or(&digits)).then(|| Value::Int(Int::from_answer(&digits)))
+        }
         ("float", Value::Str(name)) => match name.as_str() {
             "nan" => Some(Value::Float(f64::NAN)),
             "inf" => Some(Value::Float(f64::INFINITY)),
@@ -366,9 +367,8 @@ fn tagged(tag: &str, content: Value) -> Result<Option<Value>, ValueError> {
     })
 }
 
-fn is_decimal(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn pair(item: Value) -> Option<(Value, Value)> {

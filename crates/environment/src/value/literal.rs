@@ -6,7 +6,8 @@ use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::Ranged;
 
 use super::arithmetic::{self, Allowance, ITEMS_MAX};
-use super::{DEPTH_MAX, Int, Value, ValueError};
+use super::number::too_long;
+use super::{DEPTH_MAX, DIGITS_MAX, Int, Value, ValueError};
 use grpo_base::plural::cut;
 
 /// Characters of an expression that a message shows.
@@ -178,9 +179,8 @@ fn large(text: &str) -> Result<Int, ValueError> {
         _ => return Int::from_decimal(&digits),
     };
     // Four bits a digit, at most.
-    let number =
-        if digits.len() > super::DIGITS_MAX * 4 { None } else { BigInt::parse_bytes(&digits.as_bytes()[2..], radix) };
-    number.map_or(Err(ValueError::Large { what: "an int of too many digits", limit: super::DIGITS_MAX }), Int::from_big)
+    let number = if digits.len() > DIGITS_MAX * 4 { None } else { BigInt::parse_bytes(&digits.as_bytes()[2..], radix) };
+    number.map_or_else(|| Err(too_long()), Int::from_big)
 }
 
 fn named(name: &str) -> Option<Value> {
@@ -196,10 +196,8 @@ fn named(name: &str) -> Option<Value> {
 /// What a built-in type makes of values.
 fn converted(kind: &str, values: &[Value]) -> Result<Option<Value>, ValueError> {
     let float = |value: &Value| match value {
-        Value::Int(int) => Some(int.to_f64()).filter(|float| float.is_finite()),
-        Value::Float(float) => Some(*float),
-        Value::Str(text) => text.trim().parse().ok(),
-        _ => None,
+        Value::Str(text) => text.trim().parse::<f64>().ok(),
+        value => arithmetic::real(value),
     };
     Ok(match (kind, values) {
         ("float", [value]) => float(value).map(Value::Float),

@@ -22,30 +22,22 @@ pub use number::{DIGITS_MAX, Int};
 /// `==` is Python's: `1 == 1.0 == True`, sets and dicts have no order, a list is no tuple, and nan equals nothing.
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// `None`
     None,
-    /// `True`, `False`
     Bool(bool),
     /// Of any size as an answer, of up to `DIGITS_MAX` digits as a literal.
     Int(Int),
     /// Of double precision, as Python's.
     Float(f64),
-    /// Two floats.
     Complex {
-        /// Real part.
         re: f64,
-        /// Imaginary part.
         im: f64,
     },
     /// Text without lone surrogates.
     Str(String),
-    /// `bytes`
     Bytes(Vec<u8>),
     /// `bytearray`, which equals the `bytes` of the same content.
     ByteArray(Vec<u8>),
-    /// In its order.
     List(Vec<Value>),
-    /// In its order.
     Tuple(Vec<Value>),
     /// `set` and `frozenset`, which are equal where their values are.
     Set(Set),
@@ -142,14 +134,12 @@ impl Value {
 }
 
 impl Set {
-    /// The values.
     pub fn items(&self) -> &[Value] {
         &self.items
     }
 }
 
 impl Dict {
-    /// Keys and values.
     pub fn pairs(&self) -> &[(Value, Value)] {
         &self.0
     }

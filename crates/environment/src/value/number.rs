@@ -115,7 +115,7 @@ impl Int {
     }
 }
 
-fn too_long() -> ValueError {
+pub(super) fn too_long() -> ValueError {
     ValueError::Large { what: "an int of too many digits", limit: DIGITS_MAX }
 }
 

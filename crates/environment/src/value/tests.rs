@@ -134,6 +134,11 @@ fn a_tuple_passes_for_a_list_where_a_task_says_so() {
 
 #[test]
 fn what_is_no_literal_is_named_with_what_could_stand_there() {
+    let others = [
+        "open('x')", "[x for x in range(3)]", "lambda: 1", "{**{}}", "[*[1]]", "1 if True else 2", "'\\ud800'",
+        "1 / 0", "'a' - 'b'", "1 < 2", "list({1, 2})",
+    ];
+    let others = others.map(|text| (text, "is no Python literal"));
     for (text, expected) in [
         ("", "column 1: Expected an expression"),
         ("abc", "`abc` is no Python literal; a string has quotes of its own"),
@@ -143,21 +148,13 @@ fn what_is_no_literal_is_named_with_what_could_stand_there() {
         ("1 2", "column 3"),
         ("f'{x}'", "`f'{x}'` is no Python literal"),
         ("__import__('os').system('ls')", "`__import__('os').system('ls')` is no Python literal"),
-        ("open('x')", "is no Python literal"),
-        ("[x for x in range(3)]", "is no Python literal"),
-        ("lambda: 1", "is no Python literal"),
-        ("{**{}}", "is no Python literal"),
-        ("[*[1]]", "is no Python literal"),
-        ("1 if True else 2", "is no Python literal"),
-        ("'\\ud800'", "is no Python literal"),
-        ("1 / 0", "is no Python literal"),
-        ("'a' - 'b'", "is no Python literal"),
-        ("1 < 2", "is no Python literal"),
-        ("list({1, 2})", "is no Python literal"),
         ("{[1]: 2}", "unhashable type `list`"),
         ("{(1, [2])}", "unhashable type `list`"),
         ("{1: 2, {}: 3}", "unhashable type `dict`"),
-    ] {
+    ]
+    .into_iter()
+    .chain(others)
+    {
         let error = Value::from_literal(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
     }
@@ -221,12 +218,6 @@ fn what_a_program_sends_is_a_value_or_an_error() {
         ("{\"a\" 1}", "expected `:`"),
         ("{a: 1}", "expected a key in double quotes"),
         ("1 1", "expected the end"),
-        ("01", "expected a value"),
-        ("1.", "expected a value"),
-        (".5", "expected a value"),
-        ("+1", "expected a value"),
-        ("1e999", "expected a value"),
-        ("nul", "expected a value"),
         ("\"\\ud800\"", "half a surrogate pair"),
         ("\"\\ud800\\u0041\"", "half a surrogate pair"),
         ("\"\\udc00\\ud800\"", "half a surrogate pair"),
@@ -250,7 +241,10 @@ fn what_a_program_sends_is_a_value_or_an_error() {
         ("{\"int\": 5}", "found a tag \"int\""),
         ("{\"float\": \"1.5\"}", "found a tag \"float\""),
         ("{\"complex\": [1, 2]}", "found a tag \"complex\""),
-    ] {
+    ]
+    .into_iter()
+    .chain(["01", "1.", ".5", "+1", "1e999", "nul"].map(|text| (text, "expected a value")))
+    {
         let error = Value::from_json(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
     }

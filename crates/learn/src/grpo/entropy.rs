@@ -21,6 +21,9 @@ pub struct EntropyController {
     start: Option<f64>,
     /// The sum of all changes to `entropy_coef`.
     added: f64,
+    /// Whether the entropy of the last update was below the target.
+    #[serde(default)]
+    below: bool,
 }
 
 impl EntropyController {
@@ -29,9 +32,11 @@ impl EntropyController {
         config.entropy_coef + self.added
     }
 
-    /// The settings of the next update: those of `config` with the weight that the bonus has by now.
+    /// The settings of the next update: those of `config` with the weight that the bonus has by now. Elites are imitated
+    /// in all their tokens unless the entropy is below the target, for it is imitation that takes most of it.
     pub fn settings(&self, config: &GrpoConfig) -> GrpoConfig {
-        GrpoConfig { entropy_coef: self.coefficient(config), ..config.clone() }
+        let elite_free_nats = if config.entropy_target > 0.0 && !self.below { 0.0 } else { config.elite_free_nats };
+        GrpoConfig { entropy_coef: self.coefficient(config), elite_free_nats, ..config.clone() }
     }
 
     /// The target, in nats; none without `entropy_target` or before the first update.
@@ -43,6 +48,7 @@ impl EntropyController {
     pub fn observe(&mut self, entropy: f64, config: &GrpoConfig) {
         self.start.get_or_insert(entropy);
         let Some(target) = self.target(config).filter(|target| *target > 0.0) else { return };
+        self.below = entropy < target;
         let short = ((target - entropy) / (NEAR * target)).clamp(-1.0, 1.0);
         let wanted = self.coefficient(config) + config.entropy_coef_step * short;
         self.added = wanted.clamp(0.0, config.entropy_coef_max) - config.entropy_coef;
@@ -134,6 +140,24 @@ mod tests {
         }
         assert!((controller.coefficient(&config) - 0.1).abs() < 1e-12, "not above entropy_coef_max");
         assert_eq!(controller.target(&config), Some(1.0));
+    }
+
+    #[test]
+    fn elites_are_imitated_whole_unless_the_entropy_is_below_the_target() {
+        let free = |config: &GrpoConfig, entropies: &[f64]| {
+            let mut controller = EntropyController::default();
+            entropies.iter().for_each(|entropy| controller.observe(*entropy, config));
+            controller.settings(config).elite_free_nats
+        };
+        let held = GrpoConfig { elite_free_nats: 0.7, ..config(0.5) };
+        // The first entropy is 2, so the target is 1.
+        for (entropies, expected) in
+            [(&[][..], 0.0), (&[2.0], 0.0), (&[2.0, 0.9], 0.7), (&[2.0, 0.9, 1.1], 0.0), (&[2.0, 1.0], 0.0)]
+        {
+            assert_eq!(free(&held, entropies), expected, "after {entropies:?}");
+        }
+        let without_target = GrpoConfig { entropy_target: 0.0, ..held };
+        assert_eq!(free(&without_target, &[2.0, 2.0]), 0.7);
     }
 
     #[test]

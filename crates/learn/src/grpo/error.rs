@@ -29,7 +29,7 @@ pub enum LearnError {
     /// The state of the optimiser does not fit these variables.
     #[error("optimiser state: `{name}`: found {found}, expected {expected}")]
     State { name: String, found: String, expected: String },
-    /// The file of the optimiser's state cannot be read or written.
+    /// The file of the optimiser's state cannot be read.
     #[error("{path}: {message}")]
     File { path: PathBuf, message: String },
     /// Another process of the run reported an error.

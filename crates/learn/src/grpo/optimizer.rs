@@ -11,7 +11,7 @@ use super::gradients::Gradients;
 use super::loss_scale::LossScale;
 use crate::config::GrpoConfig;
 use crate::files;
-use crate::policy::{AdamWRates, Moved, Precision, device_adamw, device_square_sums};
+use crate::policy::{AdamWRates, Moved, PolicyError, Precision, device_adamw, device_square_sums};
 
 /// Count of numbers that a thread works on at a time. Sums add such pieces in order, independent of the number of
 /// threads.
@@ -246,7 +246,8 @@ impl Optimizer {
     pub fn save(&self, path: &Path) -> Result<(), LearnError> {
         let state = self.state()?;
         check_finite(&state)?;
-        files::write_tensors(state.iter(), None, path).map_err(file_error(path))
+        let failed = |source| PolicyError::File { path: path.to_owned(), source };
+        Ok(files::write_tensors(state.iter(), None, path).map_err(failed)?)
     }
 
     /// Reads a state that [`Optimizer::save`] wrote for the same variables.

@@ -93,7 +93,7 @@ impl Run<'_> {
             update,
             evaluate: sampled.seconds.times(evaluated),
         };
-        let notice = memory::notice(self.config, self.policy.decoder().kernels(), plan.division);
+        let notice = memory::notice(self.config, self.policy.decoder().kernels(), plan.division, None);
         Ok(Rehearsal { plan, notice, forecast })
     }
 

@@ -210,6 +210,7 @@ impl<'a> Workload<'a> {
             precision: decoder.precision(),
             kernels: decoder.kernels(),
             packed: policy.packed_bytes(),
+            dropout: policy.dropout(),
         }
     }
 
@@ -306,7 +307,7 @@ impl<'a> Workload<'a> {
 
     /// Number of f32 numbers that dropout in front of an adapter needs: with it maps are computed by tensors everywhere.
     fn dropped(&self, widened: u64) -> u64 {
-        if self.config.model.lora_dropout > 0.0 { widened } else { 0 }
+        if self.dropout > 0.0 { widened } else { 0 }
     }
 
     fn layer_numbers(&self, in_full: bool) -> LayerNumbers {

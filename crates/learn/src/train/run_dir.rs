@@ -136,7 +136,7 @@ impl RunDir {
         RunDir::check_settings(path, config)?;
         // Locked before anything is read: another process may write a checkpoint, or remove one, while digests are checked.
         let dir = RunDir::lock(path.to_owned())?;
-        let (good, damaged) = newest_good(path);
+        let (good, damaged) = newest_good(path)?;
         let mut notices: Vec<String> =
             damaged.iter().map(|(path, reason)| format!("{}: {reason}", path.display())).collect();
         let Some(good) = good else {
@@ -337,7 +337,15 @@ fn creatable(path: &Path) -> Result<(), RunDirError> {
     }
     let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(place).and_then(tempfile::TempDir::close);
     // Its kind alone: the words would name the directory that was tried.
-    made.map_err(|error| RunDirError::NotWritable { path: place.to_owned(), source: error.kind().into() })
+    made.map_err(|error| unwritable(path, place, error.kind().into()))
+}
+
+/// Why nothing can be created in `place`, and so not at `path`. A full disk is no mistake of the user's.
+fn unwritable(path: &Path, place: &Path, source: io::Error) -> RunDirError {
+    match files::is_full(&source) {
+        true => RunDirError::Io { path: path.to_owned(), source },
+        false => RunDirError::NotWritable { path: place.to_owned(), source },
+    }
 }
 
 /// Whether a run ended before its first checkpoint and step: there is nothing to go on with, and nothing to lose.

@@ -250,7 +250,7 @@ impl Run<'_> {
                     // The next step would run out of memory again, and a run that goes on would round differently.
                     progress.state.division = Some(stats.division);
                     let kernels = self.policy.decoder().kernels();
-                    if let Some(notice) = memory::notice(self.config, kernels, stats.division) {
+                    if let Some(notice) = memory::notice(self.config, kernels, stats.division, None) {
                         observer(Event::Message(&format!("warning, step {step}: out of memory; {notice}")));
                     }
                 }

@@ -18,9 +18,7 @@ use crate::program::Program;
 #[error("{path}:{line} ({id}): the reference {reason}")]
 pub struct Unanswering {
     pub path: String,
-    /// Line of the task.
     pub line: usize,
-    /// Name of the task.
     pub id: String,
     /// What it did.
     pub reason: String,

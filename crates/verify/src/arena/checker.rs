@@ -135,7 +135,6 @@ enum Asked {
 
 /// What a call came to.
 struct Reply {
-    /// Whether it raised.
     raised: bool,
     /// The value, or the exception as JSON: the name of its type and of those above it, and its message.
     json: String,

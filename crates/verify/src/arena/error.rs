@@ -25,15 +25,7 @@ pub enum ArenaError {
     /// The sandbox failed on the reference of a task, the second time alone on the machine; or the reference left the compiled
     /// tier where only that was asked for.
     #[error("{path}:{line} ({id}): the reference could not be run: {}", failed(source))]
-    Reference {
-        /// The file of the task.
-        path: String,
-        /// Line of the task.
-        line: usize,
-        /// Name of the task.
-        id: String,
-        source: HostError,
-    },
+    Reference { path: String, line: usize, id: String, source: HostError },
     /// Our own code panicked in a game.
     #[error("completion {completion}: a worker panicked: {message}; this is a bug in grpo-2048")]
     Panicked {

@@ -13,9 +13,7 @@ use crate::stats;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason}")]
 pub struct FirstCallFault {
-    /// Its kind.
     pub ending: Ending,
-    /// In words.
     pub reason: String,
 }
 
@@ -88,7 +86,6 @@ pub struct Evaluation {
     pub start: Start,
     /// One outcome a seed, in the order of the seeds; none for what is no program.
     pub games: Vec<Outcome>,
-    /// What it cost.
     #[serde(skip)]
     pub usage: Usage,
 }

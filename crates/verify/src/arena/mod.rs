@@ -35,17 +35,16 @@ use self::cache::EvaluationCache;
 use self::crew::Crew;
 pub use self::crew::workers_max;
 use self::differences::Differences;
+pub use self::error::ArenaError;
 pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Start, Usage};
 use self::play::{PlayGame, Runner};
+pub use self::rules::Rules;
 pub use self::scoring::{OnEvaluated, Scoring};
 use crate::config::Config;
 pub use crate::config::{OnDifference, Workers};
-
 use crate::environment::{Case, Environment, Outcome};
 use crate::program::{Program, Rejection};
 use crate::seed::Seed;
-pub use error::ArenaError;
-pub use rules::Rules;
 
 /// Where programs are played. Threads start once and live as long as this and all that share them do.
 pub struct Arena {
@@ -78,7 +77,6 @@ impl Arena {
         Arena { differences: Arc::new(Differences::new(then)), cache: Arc::default(), ..self }
     }
 
-    /// What programs are written for.
     pub fn environment(&self) -> &Environment {
         &self.crew.environment
     }
@@ -104,9 +102,7 @@ impl Arena {
         let (crew, differences) = (Arc::clone(&self.crew), Arc::clone(&self.differences));
         Arena { crew, rules: Arc::new(rules), cache: Arc::default(), differences }
     }
-}
 
-impl Arena {
     /// An arena of 2048 without a sandbox: `play` says what comes of each game. For tests of what waits for games.
     pub fn stand_in(
         play: impl Fn(&Program, Seed) -> Outcome + Send + Sync + 'static,

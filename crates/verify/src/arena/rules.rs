@@ -1,10 +1,8 @@
 //! The limits under which programs are tried.
 
-use grpo_sandbox::FUEL_PER_SECOND;
-use grpo_sandbox::Limits;
+use grpo_sandbox::{FUEL_PER_SECOND, Limits};
 
 use crate::config::{ArenaConfig, Config, SandboxConfig};
-
 use crate::environment::game2048::GameLimits;
 
 /// What a program may use, and when a game is stopped. Part of the definition of every score.

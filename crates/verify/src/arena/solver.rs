@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::path::Path;
 
 use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session, Unloaded};
-
 use serde_json::json;
 
 use super::Rules;
@@ -27,7 +26,6 @@ pub(super) type Answered = Result<Answer, Fault>;
 pub(super) struct Solver<'a> {
     pub sandbox: Sandbox,
     pub task: &'a Task,
-    /// The file of the task.
     path: &'a Path,
     program: &'a Program,
     loaded: Loaded<'a>,
@@ -50,7 +48,6 @@ impl<'a> Solver<'a> {
         Solver { sandbox, task, path, program, loaded, lineage, limits, session: None, is_called: false, spent: 0 }
     }
 
-    /// The limits of the task.
     pub fn task_limits(&self) -> Limits {
         self.limits
     }
@@ -134,10 +131,13 @@ impl<'a> Solver<'a> {
                 Ok(session) => (self.session, self.is_called) = (Some(session), false),
                 Err(unloaded) => {
                     self.spent += unloaded.fuel;
-                    if let Failure::Program(fault) = &unloaded.failure {
-                        self.refuse_prelude(fault, "")?;
-                    }
-                    let failure = self.own(unloaded.failure);
+                    let failure = match unloaded.failure {
+                        Failure::Program(fault) => {
+                            self.refuse_prelude(&fault, "")?;
+                            Failure::Program(self.loaded.own(fault))
+                        }
+                        host => host,
+                    };
                     return Err(unplayed(Unloaded { failure, fuel: self.spent }, self.program));
                 }
             }
@@ -152,14 +152,6 @@ impl<'a> Solver<'a> {
     /// code no more is known than a bound of what the interpreter spends: bounds add up, and so would what is unknown.
     fn interprets(&self) -> bool {
         self.spent > 0 || self.task.keeps_calls_apart()
-    }
-
-    /// The failure, as one of the program's own text.
-    fn own(&self, failure: Failure) -> Failure {
-        match failure {
-            Failure::Program(fault) => Failure::Program(self.loaded.own(fault)),
-            host => host,
-        }
     }
 
     /// Refuses the task where its prelude raises by itself. A program may make the prelude's functions raise, too, so that the

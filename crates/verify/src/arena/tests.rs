@@ -1,17 +1,16 @@
 //! How a batch is run, with a stand-in for the sandbox. What the sandbox itself does is tested in `tests/it/arena.rs`.
 
 use std::cell::RefCell;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use super::play::{GameError, Play};
 use super::*;
-use crate::environment::game2048::GameLimits;
-use crate::environment::game2048::{Baseline, entry, play, unplayed};
-use crate::environment::{Case, Ending, Environment};
-use crate::program::{Program, Rejection};
-use crate::seed::{Purpose, Seed};
+use crate::environment::Ending;
+use crate::environment::game2048::{Baseline, GameLimits, entry, play, unplayed};
+use crate::seed::Purpose;
 use grpo_sandbox::{HostError, Limits};
 
 fn rules() -> Rules {
@@ -62,6 +61,23 @@ fn playing(
         Case::Task(_) => unreachable!("2048 has no tasks"),
     };
     Arena::with_player(Arc::new(play_game), Arc::new(Environment::Game2048), rules(), workers).unwrap()
+}
+
+/// An arena with one worker, which waits at the gate twice in a game of the word `gate`; and the words as they are played.
+fn gated() -> (Arena, Arc<Barrier>, Receiver<String>) {
+    let (gate, (tell, played)) = (Arc::new(Barrier::new(2)), channel());
+    let closed = Arc::clone(&gate);
+    let play_game = move |rules: &Rules, program: &Program, seed| {
+        let word = program.source().split('"').nth(1).unwrap_or_default();
+        if word == "gate" {
+            closed.wait();
+            closed.wait();
+        }
+        // Not every test listens.
+        let _ = tell.send(word.to_owned());
+        stand_in(rules, program, seed)
+    };
+    (playing(play_game, Workers::new(1)), gate, played)
 }
 
 const EVERY_WAY: [usize; 4] = [0, 1, 2, 8];
@@ -178,16 +194,7 @@ fn what_two_open_batches_share_is_played_by_both_whatever_the_workers() {
 
 #[test]
 fn what_nobody_has_begun_is_taken_back_and_can_be_played_here_or_elsewhere() {
-    let gate = Arc::new(Barrier::new(2));
-    let opened = Arc::clone(&gate);
-    let play_game = move |rules: &Rules, program: &Program, seed| {
-        if program.source().contains("gate") {
-            opened.wait();
-            opened.wait();
-        }
-        stand_in(rules, program, seed)
-    };
-    let arena = playing(play_game, Workers::new(1));
+    let (arena, gate, _) = gated();
     let mut scoring = arena.begin(0);
     let seeds = seeds(0, 1);
     for (index, word) in ["gate", "a", "greedy", "a", "gate"].into_iter().enumerate() {
@@ -214,17 +221,7 @@ fn what_nobody_has_begun_is_taken_back_and_can_be_played_here_or_elsewhere() {
 
 #[test]
 fn a_job_that_is_found_after_its_batch_was_taken_back_and_closed_ends_no_worker() {
-    let (gate, (tell, played)) = (Arc::new(Barrier::new(2)), std::sync::mpsc::channel());
-    let opened = Arc::clone(&gate);
-    let play_game = move |rules: &Rules, program: &Program, seed| {
-        if program.source().contains("gate") {
-            opened.wait();
-            opened.wait();
-        }
-        tell.send(()).unwrap();
-        stand_in(rules, program, seed)
-    };
-    let arena = playing(play_game, Workers::new(1));
+    let (arena, gate, played) = gated();
     let (mut now, mut dealt) = (arena.begin(0), arena.begin(1));
     now.submit(0, program("gate"), &seeds(0, 1));
     gate.wait();
@@ -235,14 +232,14 @@ fn a_job_that_is_found_after_its_batch_was_taken_back_and_closed_ends_no_worker(
     later.submit(0, program("greedy"), &seeds(0, 1));
     gate.wait();
     // Longer than anything takes, and no hang where something is wrong.
-    let played = [(); 2].map(|()| played.recv_timeout(Duration::from_secs(120)));
-    assert_eq!(played, [Ok(()); 2], "the game at the gate, and the later one");
+    let played = [(); 2].map(|()| played.recv_timeout(Duration::from_secs(120)).unwrap());
+    assert_eq!(played, ["gate", "greedy"], "the game at the gate, and the later one");
     assert_eq!((finish(now).len(), finish(later).len()), (1, 1));
 }
 
 #[test]
 fn what_follows_from_a_game_is_played_though_nobody_asks_for_it() {
-    let (tell, played) = std::sync::mpsc::channel();
+    let (tell, played) = channel();
     let play_game = move |rules: &Rules, program: &Program, seed| {
         tell.send(seed).unwrap();
         stand_in(rules, program, seed)
@@ -406,26 +403,14 @@ fn workers_are_shared_and_rules_are_not() {
 
 #[test]
 fn batches_of_one_turn_have_games_played_alternately_and_those_of_a_lower_turn_first() {
-    let (gate, begun) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let played = Arc::new(Mutex::new(Vec::new()));
-    let (wait, told, log) = (Arc::clone(&gate), Arc::clone(&begun), Arc::clone(&played));
-    let play_game = move |rules: &Rules, program: &Program, seed| {
-        let word = program.source().split('"').nth(1).unwrap_or_default().to_owned();
-        if word == "first" {
-            told.wait();
-            wait.wait();
-        }
-        log.lock().unwrap().push(word);
-        stand_in(rules, program, seed)
-    };
-    let arena = playing(play_game, Workers::new(1));
+    let (arena, gate, played) = gated();
     let submitted = |turn: usize, words: &[&str]| {
         let mut scoring = arena.begin(turn);
         words.iter().enumerate().for_each(|(index, word)| scoring.submit(index, program(word), &seeds(0, 1)));
         scoring
     };
-    let first = submitted(0, &["first"]);
-    begun.wait();
+    let first = submitted(0, &["gate"]);
+    gate.wait();
     // All others wait while the only worker plays.
     let mut batches = [
         submitted(2, &["last"]),
@@ -438,6 +423,6 @@ fn batches_of_one_turn_have_games_played_alternately_and_those_of_a_lower_turn_f
     gate.wait();
     finish(first);
     batches.into_iter().for_each(|batch| drop(finish(batch)));
-    let order = ["first", "lower", "a1", "b1", "c1", "a2", "b2", "c2", "a3", "a4", "last"];
-    assert_eq!(*played.lock().unwrap(), order);
+    let order = ["gate", "lower", "a1", "b1", "c1", "a2", "b2", "c2", "a3", "a4", "last"];
+    assert_eq!(played.try_iter().collect::<Vec<_>>(), order);
 }

@@ -21,7 +21,6 @@ static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     lines.map(|line| Seed::root(u64::from_str_radix(line, 16).expect("the list is tested"))).collect()
 });
 
-/// All boards of the list.
 pub fn held_out_boards() -> &'static [Seed] {
     &SEEDS
 }

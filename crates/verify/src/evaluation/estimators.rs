@@ -15,18 +15,14 @@ const LEFT_OUT: f64 = 0.05;
 /// A 95 % interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Interval {
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
 /// A number with its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The number.
     pub value: f64,
-    /// Its 95 % interval.
     #[serde(flatten)]
     pub interval: Interval,
 }

@@ -5,7 +5,6 @@
 //! Programs are chosen on some boards and reported on others. Plays further games where they are needed; does not
 //! sample, and knows no model and no training.
 
-mod baselines;
 mod boards;
 pub mod estimators;
 mod playing;
@@ -13,10 +12,9 @@ mod summary;
 mod tasks;
 mod verdicts;
 
-pub use baselines::play_baseline;
 pub use boards::{ChanceStream, HeldOut, REPORT, SELECTION, chance, held_out_boards};
 pub use estimators::{Estimate, Interval};
-pub use playing::{Halving, SelectionRound, choose_best, play_report, report_games};
+pub use playing::{Halving, SelectionRound, choose_best, play_baseline, play_report, report_games};
 pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise};
 pub use tasks::{GroupSummary, SURE_TASKS, TaskSummary, TasksSummary, summarise_tasks};
 pub use verdicts::VerdictCounts;
@@ -28,13 +26,10 @@ use crate::program::{Program, Rejection};
 /// One sampled program and its games.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// Style of its prompt.
     pub style: String,
-    /// The program, or why there is none.
     pub program: Result<Program, Rejection>,
     /// The reward that its selection games would get in training.
     pub reward: f64,
-    /// Number of tokens of the completion.
     pub tokens: usize,
     /// Whether the completion was cut at the longest length allowed.
     pub cut: bool,

@@ -1,4 +1,4 @@
-//! Plays more games with the programs for which they matter.
+//! Plays more games with the programs for which they matter, and games with strategies written in Rust.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,9 @@ use serde::Serialize;
 use super::Sample;
 use super::boards::{HeldOut, SELECTION};
 use super::estimators::best_of_weights;
+use super::summary::Single;
 use crate::arena::{Arena, ArenaError, Evaluation};
+use crate::environment::game2048::{self, Baseline, GameLimits};
 use crate::seed::Seed;
 
 /// Probability of being the best that programs without report games may have together, in a choice of n. Chosen: such
@@ -67,7 +69,6 @@ pub fn report_games(scores: &[f64], sizes: &[usize], games: usize) -> Vec<usize>
 pub struct Halving {
     /// Index of the best sample.
     pub winner: usize,
-    /// The rounds.
     pub rungs: Vec<SelectionRound>,
 }
 
@@ -114,6 +115,15 @@ pub fn choose_best(
         }
         games += boards.len();
     }
+}
+
+/// What a baseline comes to on these boards.
+pub fn play_baseline(baseline: Baseline, boards: &[Seed], limits: &GameLimits) -> Single {
+    let games = boards.iter().map(|&seed| {
+        let Ok(outcome) = game2048::play(&mut baseline.player(seed), seed, limits);
+        outcome
+    });
+    Single::new(baseline.name(), &games.collect::<Vec<_>>())
 }
 
 /// A sample, and the boards that it plays next.

@@ -40,12 +40,10 @@ pub struct Summary {
     pub reaches: BTreeMap<u32, Estimate>,
     /// Expected report score of the best of so many programs, chosen by selection score.
     pub best_of: BTreeMap<usize, Estimate>,
-    /// Summaries by the style of the prompt.
     pub styles: BTreeMap<String, StyleSummary>,
     /// Mean negative log-probability per token, in nats: an unbiased estimate of the entropy if sampling restricts
     /// nothing.
     pub entropy: f64,
-    /// Mean reward.
     pub reward: f64,
     /// Largest tile of all selection games; in 2048 only.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,9 +64,7 @@ pub struct StyleSummary {
 /// Summary of one program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Single {
-    /// What it is called.
     pub name: String,
-    /// Score of each game.
     #[serde(serialize_with = "each")]
     pub scores: Vec<f64>,
     /// Mean score; the interval is over games.
@@ -159,7 +155,6 @@ fn styles(samples: &[Sample]) -> BTreeMap<String, StyleSummary> {
 }
 
 impl Single {
-    /// Summarises games of one program.
     pub fn new(name: impl Into<String>, games: &[Outcome]) -> Single {
         let scores: Vec<f64> = games.iter().map(|game| game.score).collect();
         let statistics = |draw: &[usize]| {

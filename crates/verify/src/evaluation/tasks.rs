@@ -36,7 +36,6 @@ pub struct TasksSummary {
     pub unique: f64,
     /// Mean negative log-probability per token, in nats.
     pub entropy: f64,
-    /// Mean reward.
     pub reward: f64,
     /// Summaries by group of tasks; empty if the file has no groups. Tasks without a group are under an empty name.
     pub groups: BTreeMap<String, GroupSummary>,
@@ -47,7 +46,6 @@ pub struct TasksSummary {
 /// Summary of the programs for one group of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct GroupSummary {
-    /// Number of tasks.
     pub tasks: usize,
     /// Share of programs that pass all tests, with equal weight for every task.
     pub pass_at_1: f64,
@@ -58,9 +56,7 @@ pub struct GroupSummary {
 /// Summary of the programs for one task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TaskSummary {
-    /// Name of the task.
     pub task: String,
-    /// Group of the task, if it has one.
     pub group: Option<String>,
     /// Number of completions.
     pub samples: usize,

@@ -1,6 +1,7 @@
 //! Estimators against cases worked by hand or by enumeration, and the list of boards against its derivation.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::boards::{FILE, ROOT};
 use super::estimators::{Crossed, best_of_weights, estimate, estimate_crossed, expected_best, pass_at};
@@ -262,11 +263,8 @@ fn three_tasks() -> Tasks {
     let line = |id: &str, group: &str| {
         format!(r#"{{"id":"{id}",{group}"prompt":"p","entry_point":"f","tests":[{{"args":"(1,)","expected":"1"}}]}}"#)
     };
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("three.jsonl");
     let lines = [line("a", r#""group":"easy","#), line("b", r#""group":"easy","#), line("c", "")];
-    std::fs::write(&path, lines.join("\n")).unwrap();
-    Tasks::open(&path).unwrap()
+    Tasks::of_rows(Path::new("three.jsonl"), "three", &lines.join("\n")).unwrap()
 }
 
 /// A program for a task that passes so many of four tests.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use crate::arena::Evaluation;
 use crate::environment::{Labels, Verdict};
 
-/// Counts of verdicts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerdictCounts {
     counts: BTreeMap<Verdict, usize>,
@@ -45,7 +44,6 @@ impl VerdictCounts {
         self.counts.values().sum()
     }
 
-    /// Share of completions with this verdict.
     pub fn share(&self, verdict: Verdict) -> f64 {
         self.counts.get(&verdict).copied().unwrap_or(0) as f64 / self.total().max(1) as f64
     }

@@ -1,3 +1,7 @@
+use std::path::Path;
+
+use serde_json::json;
+
 use super::*;
 use crate::arena::{FirstCallFault, Usage};
 use crate::environment::FailedTest;
@@ -6,19 +10,16 @@ use crate::environment::tasks::Tasks;
 
 /// Two tests of four are shown; of the second task none, and the third has only a checker.
 fn tasks() -> Environment {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("tasks.jsonl");
-    let tests = "[{\"args\": \"(1, 2)\", \"expected\": \"3\"}, {\"args\": \"(2, 2)\", \"expected\": \"4\"}, \
-                 {\"args\": \"(7, 2)\", \"expected\": \"9\"}, {\"args\": \"(8, 8)\", \"expected\": \"16\"}]";
-    let line = |id: &str, shown: u32| {
-        format!(
-            "{{\"id\": \"{id}\", \"prompt\": \"Add.\", \"entry_point\": \"add\", \"tests\": {tests}, \"shown\": {shown}}}\n"
-        )
+    let tests = [("(1, 2)", "3"), ("(2, 2)", "4"), ("(7, 2)", "9"), ("(8, 8)", "16")];
+    let tests = tests.map(|(args, expected)| json!({"args": args, "expected": expected}));
+    let add = |id: &str, shown: u32| {
+        let line = json!({"id": id, "prompt": "Add.", "entry_point": "add", "tests": tests, "shown": shown});
+        line.to_string()
     };
-    let checked = "{\"id\": \"checked\", \"prompt\": \"Add.\", \"entry_point\": \"add\", \
-                   \"checker\": \"def check(add):\\n    return (yield (7, 2)) == 9\\n\"}\n";
-    std::fs::write(&path, line("add", 2) + &line("blind", 0) + checked).unwrap();
-    Environment::Tasks(Tasks::open(&path).unwrap())
+    let checker = "def check(add):\n    return (yield (7, 2)) == 9\n";
+    let checked = json!({"id": "checked", "prompt": "Add.", "entry_point": "add", "checker": checker});
+    let lines = [add("add", 2), add("blind", 0), checked.to_string()];
+    Environment::Tasks(Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", &lines.join("\n")).unwrap())
 }
 
 fn played(games: Vec<Outcome>) -> Evaluation {
@@ -115,6 +116,16 @@ fn a_game_is_told_with_its_score_its_last_moves_and_its_board() {
          The board at its end:\n0 0 0 0\n0 0 0 0\n0 0 2 2\n2 4 8 256\nGame 2 ended after 12 moves with 2316 points: an answer \
          of the program was no move.\nWrite the whole program again, so that it scores more."
     );
+}
+
+#[test]
+fn of_a_game_in_python_nobody_says_that_no_move_was_left() {
+    let board = scored(8, 2, Ending::GameOver);
+    let transcript = Transcript { moves: 3, ..Transcript::default() };
+    let script = Outcome { trace: Trace::Transcript(transcript), ..board.clone() };
+    let text = |outcome| feedback(&Environment::Game2048, &[], &played(vec![outcome]), Feedback::Shown);
+    assert!(text(board).starts_with("The game ended after 0 moves with 8 points: no move was left. "));
+    assert!(text(script).starts_with("The game ended after 3 moves with 8 points: it was over by its rules.\n"));
 }
 
 #[test]

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::no_item;
 use super::{Item, Judge, JudgeError, Judgement, LinesError, object};
-use crate::environment;
+use crate::environment::{self, Case, Environment};
+use crate::program::Entry;
 
 /// The first line: what is judged.
 #[derive(Serialize)]
@@ -91,7 +92,6 @@ struct Request {
     id: String,
     /// The rules, which open the chat.
     system: String,
-    /// The request itself.
     prompt: String,
     /// Whether it is for evaluation alone.
     held_out: bool,
@@ -151,14 +151,30 @@ fn given(judge: &Judge, items: &[Item]) -> Given {
 }
 
 fn requests(judge: &Judge) -> Given {
-    let briefing = judge.arena().environment().briefing();
+    let environment = judge.arena().environment();
+    let briefing = environment.briefing();
     let request = |request: environment::Request| Request {
+        prompt: words_alone(environment, &request),
         id: request.style,
         system: briefing.system.clone(),
-        prompt: request.words,
         held_out: request.held_out,
     };
     Given::Requests { requests: briefing.requests.into_iter().map(request).collect() }
+}
+
+/// The words of a request, for policies whose answers are not begun for them as they are in training: where the words do
+/// not name what the program has to define, the beginning does, without which nobody could know it.
+pub(super) fn words_alone(environment: &Environment, request: &environment::Request) -> String {
+    let words = &request.words;
+    let entry = request.task.map(|task| environment.entry(Case::Task(task)));
+    let (Some(Entry::Function { name, .. }) | Some(Entry::Class { name }) | Some(Entry::Literal { name })) = entry
+    else {
+        return words.clone();
+    };
+    if words.contains(&format!("{name}(")) || words.contains(&format!("`{name}`")) {
+        return words.clone();
+    }
+    format!("{words}\n\nThe program defines `{name}`, and begins with:\n{}", request.opening)
 }
 
 fn write(output: &Mutex<impl Write>, line: &impl Serialize) -> std::io::Result<()> {

@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use grpo_sandbox::THREAD_STACK;
 
@@ -54,7 +54,7 @@ pub fn judge_lines(
     name: &str,
     answer: &mut dyn FnMut(&Judgement) -> std::io::Result<()>,
 ) -> Result<(), LinesError> {
-    let (sender, pending) = sync_channel(AHEAD);
+    let (sender, pending) = sync_channel::<Sent>(AHEAD);
     let mut lines = Lines { input: BufReader::new(input), name: name.to_owned(), line: 0 };
     let reader = Arc::clone(judge);
     let thread = std::thread::Builder::new().name("judge-lines".into()).stack_size(THREAD_STACK);
@@ -62,18 +62,6 @@ pub fn judge_lines(
     thread
         .spawn(move || lines.send_all(&reader, &sender))
         .map_err(|source| LinesError::System { what: "cannot start a thread".into(), source })?;
-    answer_all(judge, name, &pending, answer)
-}
-
-/// A line that is being judged.
-type Sent = Result<(usize, Pending), LinesError>;
-
-fn answer_all(
-    judge: &Judge,
-    name: &str,
-    pending: &Receiver<Sent>,
-    answer: &mut dyn FnMut(&Judgement) -> std::io::Result<()>,
-) -> Result<(), LinesError> {
     for sent in pending {
         let (line, pending) = sent?;
         let judgement = judge.finish(pending).map_err(|error| at_line(name, line, error))?;
@@ -81,6 +69,9 @@ fn answer_all(
     }
     Ok(())
 }
+
+/// A line that is being judged.
+type Sent = Result<(usize, Pending), LinesError>;
 
 fn at_line(name: &str, line: usize, error: JudgeError) -> LinesError {
     let name = name.to_owned();
@@ -132,7 +123,7 @@ impl<R: Read> Lines<R> {
             }
             let line = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| self.line == 1).unwrap_or(&line);
             if !line.trim_ascii().is_empty() {
-                return item(line).map(Some).map_err(|reason| self.wrong(reason));
+                return object::read(line).map(Some).map_err(|error| self.wrong(no_item(&error)));
             }
         }
     }
@@ -140,11 +131,6 @@ impl<R: Read> Lines<R> {
     fn wrong(&self, reason: String) -> LinesError {
         LinesError::Line { name: self.name.clone(), line: self.line, reason }
     }
-}
-
-/// The item of a line, or what is wrong with the line.
-fn item(line: &[u8]) -> Result<Item, String> {
-    object::read(line).map_err(|error| no_item(&error))
 }
 
 /// What is wrong with a line in which an item was expected.

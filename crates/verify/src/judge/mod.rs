@@ -51,12 +51,9 @@ pub struct Item {
 /// The reward of a completion, with its reasons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
-    /// Name of the item.
     pub id: Id,
     pub reward: f32,
-    /// What came of the completion.
     pub verdict: Verdict,
-    /// Tests passed.
     pub passed: u32,
     /// Tests of the task; 0 in a game.
     pub tests: u32,
@@ -81,13 +78,10 @@ fn as_map<S: Serializer>(parts: &[(&'static str, f32)], serializer: S) -> Result
 /// Why there is no judgement.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    /// No task has this name.
     #[error("no task {id:?} in {environment}; {hint}")]
     UnknownTask { id: String, environment: String, hint: String },
-    /// A completion that is too long.
     #[error("{id:?}: a completion of {bytes} bytes; expected at most {COMPLETION_BYTES_MAX}")]
     TooLong { id: String, bytes: usize },
-    /// An error of the host.
     #[error(transparent)]
     Arena(#[from] ArenaError),
 }
@@ -131,7 +125,6 @@ impl Judge {
         Judge { differences: Some(Mutex::new(file)), ..self }
     }
 
-    /// The arena that plays the programs.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::arena::Workers;
 use crate::config::Config;
+use crate::environment::Environment;
 use crate::environment::game2048::scored;
 
 /// A judge without a sandbox: a program scores what it returns, and takes as many milliseconds.
@@ -207,4 +208,22 @@ fn a_list_of_an_item_s_fields_is_no_item_of_a_call() {
     judge_calls(&judge(0), call.as_bytes(), "stdin", &mut output).unwrap();
     let output = String::from_utf8(output).unwrap();
     assert!(output.contains(r#"{"call":1,"error":"invalid type: sequence, expected an object"#), "{output}");
+}
+
+#[test]
+fn a_request_names_the_function_also_where_only_the_beginning_of_the_answer_does() {
+    let rows = [
+        r#"{"id": "told", "prompt": "Write `mean(xs)`.", "entry_point": "mean", "inputs": ["([1],)"], "reference": "def mean(xs):\n    return sum(xs)"}"#,
+        r#"{"id": "shown", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}]}"#,
+        r#"{"id": "hidden", "prompt": "The mean of numbers.", "entry_point": "mean", "shown": 0, "tests": [{"args": "([1, 3],)", "expected": "2"}], "reference": "def mean(xs):\n    return sum(xs) / len(xs)"}"#,
+        r#"{"id": "script", "prompt": "Print 1.", "shown": 0, "tests": [{"stdin": "", "stdout": "1\n"}]}"#,
+    ];
+    let environment = Environment::Tasks(Tasks::of_rows("tasks.jsonl".as_ref(), "tasks", &rows.join("\n")).unwrap());
+    let asked: Vec<String> =
+        environment.briefing().requests.iter().map(|request| calls::words_alone(&environment, request)).collect();
+    assert_eq!(asked[0], "Write `mean(xs)`.");
+    assert!(asked[1].starts_with("Add.\n\nExamples:\nassert add(1, 2) == 3"), "{}", asked[1]);
+    assert!(!asked[1].contains("begins with"), "{}", asked[1]);
+    assert_eq!(asked[2], "The mean of numbers.\n\nThe program defines `mean`, and begins with:\ndef mean(xs):");
+    assert_eq!(asked[3], "Print 1.");
 }

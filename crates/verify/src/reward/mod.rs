@@ -60,7 +60,6 @@ const WORTH_MAX: f64 = 1e30;
 /// as much.
 const HALVINGS: f64 = 16.0;
 
-/// A reward with its parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reward {
     /// The sum of the parts.
@@ -73,7 +72,6 @@ pub struct Reward {
 /// The evidence that a part of a reward may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged<'a> {
-    /// The evaluation of the program.
     pub evaluation: &'a Evaluation,
     /// Tokens of the completion, and the most that it may have; `None` if nothing was sampled.
     pub tokens: Option<(usize, usize)>,
@@ -163,7 +161,6 @@ impl Rule {
         self.parts.iter().map(|(name, _)| *name).chain(self.added.iter().map(|added| added.name))
     }
 
-    /// The reward of an evaluation.
     pub fn score<'a>(&self, judged: impl Into<Judged<'a>>) -> Reward {
         let judged = judged.into();
         let own = self.parts.iter().map(|(name, part)| (*name, part(self, &judged) as f32));

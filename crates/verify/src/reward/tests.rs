@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use proptest::prelude::{Just, any, prop, prop_assert, prop_oneof, proptest};
 use proptest::strategy::Strategy;
 
@@ -6,6 +8,7 @@ use crate::arena::{FirstCallFault, Usage};
 use crate::config::TurnsReward;
 use crate::environment::Ending;
 use crate::environment::game2048::scored;
+use crate::environment::tasks::Tasks;
 
 const LINEAR: RewardConfig = RewardConfig {
     scale: 40_000.0,
@@ -106,11 +109,9 @@ fn few_instructions_pay_in_tasks_alone() {
 #[test]
 fn a_honeypot_pays_nothing_whatever_passes_and_failures_as_elsewhere() {
     let config = RewardConfig { fuel_bonus: 0.5, tests: TestsReward::Share, ..LINEAR };
-    let tasks = tempfile::tempdir().unwrap();
-    let path = tasks.path().join("tasks.jsonl");
     let line = r#"{"id":"a","prompt":"p","entry_point":"f","tests":[{"args":"(1,)","expected":"2"}],"honeypot":true}"#;
-    std::fs::write(&path, line).unwrap();
-    let rule = Rule::new(&config, &Environment::open(path.to_str().unwrap()).unwrap());
+    let tasks = Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", line).unwrap();
+    let rule = Rule::new(&config, &Environment::Tasks(tasks));
     let passing = |honeypot| {
         let trace = Trace::Tests(TestsTrace { tests: 4, passed: 4, answered: 4, honeypot, ..TestsTrace::default() });
         let outcome = Outcome { trace, fuel: 1 << 20, ..scored(1, 2, Ending::Passed) };

@@ -17,8 +17,6 @@ use crate::plural::{counted, cut, percent};
 const TASKS_SHOWN: usize = 20;
 /// Characters of a name in a table.
 const NAME_WIDTH: usize = 32;
-/// Members of a model's object that are estimates.
-const ESTIMATES: [&str; 4] = ["pass_at", "pass_by_turn", "tests", "parses"];
 
 /// The report, with models in the order of the command line.
 pub struct TasksReport {
@@ -166,23 +164,23 @@ impl Solver {
     fn json(&self) -> Map<String, Value> {
         let mut object = summarised(&self.name, &self.summary);
         if self.summary.tasks.len() < SURE_TASKS {
-            for key in ESTIMATES {
-                object.get_mut(key).into_iter().for_each(without_intervals);
-            }
+            object.values_mut().for_each(without_intervals);
         }
         object.insert("programs".into(), self.samples.iter().map(program).collect());
         object
     }
 }
 
-/// Removes the interval of an estimate, or of each of several: over few tasks it says nothing.
-fn without_intervals(estimates: &mut Value) {
-    match estimates {
-        Value::Object(estimate) if estimate.contains_key("low") => {
+/// Removes the interval of each estimate in `found`: over few tasks it says nothing.
+fn without_intervals(found: &mut Value) {
+    // By numbers, because groups of tasks have any names.
+    let is_estimate = ["value", "low", "high"].into_iter().all(|key| found.get(key).is_some_and(Value::is_number));
+    match found {
+        Value::Object(estimate) if is_estimate => {
             estimate.extend(["low", "high"].map(|end| (end.to_owned(), Value::Null)));
         }
-        Value::Object(several) => several.values_mut().for_each(without_intervals),
-        Value::Array(several) => several.iter_mut().for_each(without_intervals),
+        Value::Object(members) => members.values_mut().for_each(without_intervals),
+        Value::Array(items) => items.iter_mut().for_each(without_intervals),
         _ => {}
     }
 }
@@ -226,4 +224,20 @@ fn endings(task: &TaskSummary) -> String {
     let mut endings: Vec<(&str, usize)> = task.endings.iter().map(|(ending, count)| (*ending, *count)).collect();
     endings.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     endings.iter().map(|(ending, count)| format!("{ending} {count}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_removed_from_all_estimates_and_groups_keep_their_names() {
+        let estimate = json!({ "value": 0.5, "low": 0.1, "high": 0.9 });
+        let bare = json!({ "value": 0.5, "low": null, "high": null });
+        let group = json!({ "tasks": 1, "pass_at_1": 0.5, "tests": 0.5 });
+        let groups = json!({ "value": group, "low": group, "high": group });
+        let mut found = json!({ "pass_at": { "1": estimate }, "added": [estimate], "groups": groups, "unique": 0.5 });
+        without_intervals(&mut found);
+        assert_eq!(found, json!({ "pass_at": { "1": bare }, "added": [bare], "groups": groups, "unique": 0.5 }));
+    }
 }

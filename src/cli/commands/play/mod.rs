@@ -14,9 +14,7 @@ use clap::Args;
 use crate::cli::arguments::{Flags, SourceArgs};
 use crate::cli::opened::{arena, programs};
 use crate::cli::said::{CliError, output};
-
 use crate::metrics::Console;
-
 use crate::seed::Seed;
 use crate::shell;
 

@@ -188,7 +188,7 @@ impl TrainArgs {
         model::check_files("--model", &config)?;
         let done = match (&reopened, &resumed) {
             (Some(reopened), _) => run_dir::step_of(&reopened.newest).unwrap_or(0),
-            (None, Some(run)) => run_dir::steps_done(run),
+            (None, Some(run)) => run_dir::steps_done(run).map_err(|error| train_error(TrainError::RunDir(error)))?,
             (None, None) => 0,
         };
         let is_done = |run: &&Path| done >= config.train.max_steps && run_dir::has_ended(run, done);

@@ -118,12 +118,12 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
         return String::new();
     };
     let mut text = String::from("\n");
-    text.push_str(&row(
-        &format!("held-out {}", labels.cases()),
-        &format!("step {}", before.step),
-        &format!("step {}", after.step),
-        "",
-    ));
+    // Where a file of tasks holds none out, evaluations ask those that are trained on.
+    let cases = match after.held_out {
+        Some(0) => format!("{} trained on", labels.cases()),
+        _ => format!("held-out {}", labels.cases()),
+    };
+    text.push_str(&row(&cases, &format!("step {}", before.step), &format!("step {}", after.step), ""));
     let ratio = match before.score() > 0.0 {
         true => format!("  x {:.2}", after.score() / before.score()),
         false => String::new(),
@@ -269,6 +269,18 @@ mod tests {
         ];
         for words in expected {
             assert!(text.contains(words), "{words} in {text}");
+        }
+    }
+
+    #[test]
+    fn tasks_that_were_trained_on_are_not_called_held_out() {
+        let table = |held_out| {
+            let record = EvaluationRecord { held_out, ..EvaluationRecord::default() };
+            held_out_table(&[record.clone(), record], Labels::Tests)
+        };
+        assert!(table(Some(0)).starts_with("\ntasks trained on  "), "{}", table(Some(0)));
+        for held_out in [Some(2), None] {
+            assert!(table(held_out).starts_with("\nheld-out tasks  "), "{}", table(held_out));
         }
     }
 

@@ -11,6 +11,8 @@ use crate::preflight::finding::{Check, CheckFinding};
 use crate::preflight::{JudgedTrial, Trial};
 use crate::seed::{Purpose, Seed};
 
+/// The salt of the boards that anybody can compute.
+const PUBLISHED: &str = "";
 /// Steps of a run whose first board is looked at.
 const STEPS: u64 = 4;
 /// Moves that are planned on each: they leave the player behind that goes on without a plan.
@@ -22,14 +24,15 @@ const EMPTY: u64 = 16;
 
 /// The program without a plan and with it, on boards of the run.
 pub fn trials(config: &Config) -> [Trial; 2] {
-    let boards = || boards(config, &config.train.board_salt).map(Into::into).collect();
-    let plan: String = boards_known(config).map(|board| written(board, &planned(board))).collect();
-    ["", &plan].map(|plan| Trial::new(&KNOWS_BOARDS.replace("@PLAN@", plan), boards()))
+    let cases = || boards(config, &config.train.board_salt).map(Into::into).collect();
+    let plan: String = boards(config, PUBLISHED).map(|board| written(board, &planned(board))).collect();
+    ["", &plan].map(|plan| Trial::new(&KNOWS_BOARDS.replace("@PLAN@", plan), cases()))
 }
 
 /// What became of both.
 pub fn finding(config: &Config, [honest, cheat]: &[JudgedTrial; 2]) -> CheckFinding {
-    let plans = boards_known(config).map(|board| planned(board).iter().map(|step| step.letter()).collect::<String>());
+    let plans =
+        boards(config, PUBLISHED).map(|board| planned(board).iter().map(|step| step.letter()).collect::<String>());
     let follows = |plan: String| cheat.evaluation.games.iter().any(|game| game.moves_text().starts_with(&plan));
     let known = plans.filter(|plan| follows(plan.clone())).count();
     let earns = format!("{:.3}, {:.3} without", cheat.reward.value, honest.reward.value);
@@ -56,11 +59,6 @@ pub fn finding(config: &Config, [honest, cheat]: &[JudgedTrial; 2]) -> CheckFind
 fn boards(config: &Config, salt: &str) -> impl Iterator<Item = Seed> {
     let seed = Seed::root(config.train.seed);
     (0..STEPS).flat_map(move |step| seed.child(Purpose::Step, step).salted(salt).games(1))
-}
-
-/// The boards that anybody can compute.
-fn boards_known(config: &Config) -> impl Iterator<Item = Seed> {
-    boards(config, "")
 }
 
 /// Good moves on a board, every tile of which is known.

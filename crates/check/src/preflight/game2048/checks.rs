@@ -9,7 +9,7 @@ use crate::environment::game2048::{Board, Game, Move};
 use crate::environment::{Case, Ending, Labels, Outcome};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding, Level};
-use crate::preflight::ladder::{JudgedCheat, Ladder, ReferencePlayer, SHAPE, rises};
+use crate::preflight::ladder::{self, JudgedCheat, Ladder, ReferencePlayer, SHAPE, rises};
 use crate::preflight::{JudgedTrial, Trial};
 use crate::seed::Seed;
 use crate::stats;
@@ -18,7 +18,6 @@ use crate::stats;
 const LIMITS: &[&str] =
     &["train.game_seconds", "sandbox.call_share", "sandbox.memory_mib", "arena.moves_max", "arena.freeze_after"];
 
-/// The findings of all checks.
 pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]) -> Vec<CheckFinding> {
     let (rungs, others) = judged.split_at(RUNGS.len());
     let players =
@@ -29,7 +28,6 @@ pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]
         cheats.map(|(cheat, judged)| JudgedCheat { name: cheat.name, honest: players[cheat.honest], judged }).collect();
     let evidence = Evidence {
         ladder: Ladder { config, players, cheats, limits: LIMITS, limit, labels: Labels::Board },
-        config,
         trials,
         judged,
     };
@@ -46,10 +44,8 @@ pub(super) fn findings(config: &Config, trials: &[Trial], judged: &[JudgedTrial]
     ]
 }
 
-/// The trials and their results.
 struct Evidence<'a> {
     ladder: Ladder<'a>,
-    config: &'a Config,
     trials: &'a [Trial],
     judged: &'a [JudgedTrial],
 }
@@ -71,17 +67,16 @@ impl Evidence<'_> {
                 wrong.extend(lie(outcome, case).map(|lie| format!("{}, game {}: {lie}", subject(at), number + 1)));
             }
         }
+        let played = counted(games, "game");
         match wrong.first() {
-            None if games == 1 => {
-                CheckFinding::ok(Check::Replay, "1 game replays to the score, tile and board reported")
-            }
             None => {
-                CheckFinding::ok(Check::Replay, format!("{games} games replay to the score, tile and board reported"))
+                let replay = if games == 1 { "replays" } else { "replay" };
+                CheckFinding::ok(Check::Replay, format!("{played} {replay} to the score, tile and board reported"))
             }
-            Some(first) => CheckFinding::problem(
-                Check::Replay,
-                format!("{} of {} are not what was played; {first}", wrong.len(), counted(games, "game")),
-            ),
+            Some(first) => {
+                let text = format!("{} of {played} are not what was played; {first}", wrong.len());
+                CheckFinding::problem(Check::Replay, text)
+            }
         }
     }
 
@@ -110,7 +105,7 @@ impl Evidence<'_> {
                     high.0,
                     high.1
                 );
-                CheckFinding::problem(Check::Games, text).blame(self.config, SHAPE)
+                CheckFinding::problem(Check::Games, text).blame(self.ladder.config, SHAPE)
             }
         }
     }
@@ -127,7 +122,7 @@ impl Evidence<'_> {
                 "no reference player reaches {TARGET_TILE} in {}, {cut} of them cut by a limit; the best tile is {best}",
                 counted(games.len(), "game")
             );
-            return CheckFinding::problem(Check::Target, text).blame(self.config, &[key]);
+            return CheckFinding::problem(Check::Target, text).blame(self.ladder.config, &[key]);
         }
         let text = format!("{TARGET_TILE} is reached in {reached} of {}", counted(games.len(), "game"));
         let of_player = |at: usize| {
@@ -143,7 +138,7 @@ impl Evidence<'_> {
             return CheckFinding::ok(Check::Target, format!("{text}; {}", self.spending()));
         }
         let finding = CheckFinding::warning(Check::Target, format!("{text}; before that {}", cuts.join("; ")));
-        let finding = finding.blame(self.config, &[key]);
+        let finding = finding.blame(self.ladder.config, &[key]);
         // It is known, and needs no warning, that the default limits cut some games.
         match finding.setting {
             None => CheckFinding { level: Level::Ok, ..finding },
@@ -153,7 +148,7 @@ impl Evidence<'_> {
 
     /// The share of its budget that the most expensive player uses.
     fn spending(&self) -> String {
-        let budget = Rules::training(self.config).limits.game_fuel as f64;
+        let budget = Rules::training(self.ladder.config).limits.game_fuel as f64;
         let at = RUNGS.len() - 1;
         let games = &self.judged[at].evaluation.games;
         let mean = stats::mean(games.iter().map(|game| game.fuel as f64));
@@ -163,12 +158,13 @@ impl Evidence<'_> {
     /// Nobody knows the boards of a run that has a salt.
     fn boards(&self) -> CheckFinding {
         let (_, both) = self.judged.split_last_chunk().expect("trials end with who knows boards");
-        boards::finding(self.config, both)
+        boards::finding(self.ladder.config, both)
     }
 
     /// Checks that a player that always pushes in one direction freezes, and earns less than one that cycles.
     fn no_op(&self) -> CheckFinding {
-        let problem = |text| CheckFinding::problem(Check::NoOp, text).blame(self.config, &["arena.freeze_after"]);
+        let problem =
+            |text| CheckFinding::problem(Check::NoOp, text).blame(self.ladder.config, &["arena.freeze_after"]);
         let judged = &self.judged[CONSTANT];
         let games = &judged.evaluation.games;
         let frozen = games.iter().filter(|game| game.ending == Ending::Freeze).count();
@@ -197,19 +193,8 @@ fn subject(trial: usize) -> &'static str {
 
 /// The setting whose limit ended this game.
 fn limit(game: &Outcome) -> Option<&'static str> {
-    match game.ending {
-        Ending::OutOfFuel => Some("train.game_seconds"),
-        Ending::Hung => Some("sandbox.call_share"),
-        Ending::OutOfMemory => Some("sandbox.memory_mib"),
-        Ending::MoveLimit => Some("arena.moves_max"),
-        Ending::GameOver
-        | Ending::Freeze
-        | Ending::BadMove
-        | Ending::Raised
-        | Ending::StackOverflow
-        | Ending::Passed
-        | Ending::WrongAnswer => None,
-    }
+    let is_longest = game.ending == Ending::MoveLimit;
+    ladder::limit(game).or(is_longest.then_some("arena.moves_max"))
 }
 
 /// The limit that ended most games before the target tile, and how many games any limit ended.

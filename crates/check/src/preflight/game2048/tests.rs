@@ -8,7 +8,7 @@ use crate::config::RewardConfig;
 use crate::environment::game2048::{Board, Game, Move, unplayed};
 use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Trace};
 use crate::preflight::planted::SANDBOX;
-use crate::preflight::{Check, JudgedTrial, Level, TrainingPath, Trial};
+use crate::preflight::{Check, JudgedTrial, Level, Setting, TrainingPath, Trial};
 use crate::reward::{Reward, Rule};
 use crate::seed::Seed;
 
@@ -27,23 +27,24 @@ fn play(config: &Config, trials: &[Trial]) -> Vec<JudgedTrial> {
     TrainingPath { arena: &arena, reward: &config.reward }.judge(trials).unwrap()
 }
 
-/// The real path with something done to each of its results.
-struct Planted<F>(F);
+/// Results that are there already.
+struct Fixed(Vec<JudgedTrial>);
 
-impl<F: Fn(&Trial, &mut JudgedTrial)> TrialJudge for Planted<F> {
-    fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
-        let mut judged = HONEST.clone();
-        trials.iter().zip(&mut judged).for_each(|(trial, judged)| (self.0)(trial, judged));
-        Ok(judged)
+impl TrialJudge for Fixed {
+    fn judge(&self, _: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
+        Ok(self.0.clone())
     }
 }
 
-fn planted(bug: impl Fn(&Trial, &mut JudgedTrial)) -> Report {
-    examine(&CONFIG, &Planted(bug)).unwrap()
+/// What is found under `config` where `bug` is done to each result of the real path.
+fn planted_in(config: &Config, bug: impl Fn(&Trial, &mut JudgedTrial)) -> Report {
+    let mut judged = HONEST.clone();
+    trials::trials(config).iter().zip(&mut judged).for_each(|(trial, judged)| bug(trial, judged));
+    examine(config, &Fixed(judged)).unwrap()
 }
 
-fn levels(report: &Report) -> Vec<(&'static str, Level)> {
-    report.findings.iter().map(|finding| (finding.check.name(), finding.level)).collect()
+fn planted(bug: impl Fn(&Trial, &mut JudgedTrial)) -> Report {
+    planted_in(&CONFIG, bug)
 }
 
 /// The text of a problem that `check` must have found.
@@ -56,8 +57,7 @@ fn problem(report: &Report, check: Check) -> String {
 /// The honest games, scored again in another shape.
 fn reshaped(config: &RewardConfig) -> Report {
     let changed = Config { reward: config.clone(), ..CONFIG.clone() };
-    examine(&changed, &Planted(|_: &Trial, judged: &mut JudgedTrial| judged.reward = score(&judged.evaluation, config)))
-        .unwrap()
+    planted_in(&changed, |_, judged| judged.reward = score(&judged.evaluation, config))
 }
 
 #[test]
@@ -106,15 +106,6 @@ fn a_tight_budget_is_a_warning_with_the_figure() {
             finding.setting.as_ref().map(|setting| (setting.key, &*setting.found)),
             Some(("train.game_seconds", "0.2"))
         );
-    }
-}
-
-/// Results that are there already.
-struct Fixed(Vec<JudgedTrial>);
-
-impl TrialJudge for Fixed {
-    fn judge(&self, _: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
-        Ok(self.0.clone())
     }
 }
 
@@ -219,8 +210,8 @@ fn a_cheat_that_pays_is_found() {
     });
     let text = problem(&report, Check::Cheats);
     assert!(text.contains("1 of 4 cheats") && text.contains("writing a 2048 tile into its board earns 19.9"), "{text}");
-    let others = report.findings.iter().filter(|finding| finding.check != Check::Cheats);
-    assert!(others.into_iter().all(|finding| finding.level == Level::Ok), "{:?}", levels(&report));
+    let mut others = report.findings.iter().filter(|finding| finding.check != Check::Cheats);
+    assert!(others.all(|finding| finding.level == Level::Ok), "{:?}", report.findings);
 }
 
 #[test]
@@ -260,15 +251,20 @@ fn a_tile_that_a_program_wrote_itself_is_found_in_the_evidence_too() {
     assert!(problem(&report, Check::Cheats).contains("toggle earns -0.0"));
 }
 
+/// The setting that is blamed where the target is out of reach.
+fn blamed(config: &Config) -> Setting {
+    let report = examine(config, &Fixed(play(config, &trials::trials(config)))).unwrap();
+    let text = problem(&report, Check::Target);
+    assert!(text.contains("no reference player reaches 2048 in 10 games"), "{text}");
+    report.finding(Check::Target).unwrap().setting.clone().unwrap()
+}
+
 #[test]
 fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
     // As in the Python original: two tiles and 500 more, all of them fours, add up to 2008.
     let mut config = CONFIG.clone();
     config.arena.moves_max = 500;
-    let report = examine(&config, &Fixed(play(&config, &trials::trials(&config)))).unwrap();
-    let text = problem(&report, Check::Target);
-    assert!(text.contains("no reference player reaches 2048 in 10 games"), "{text}");
-    let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
+    let setting = blamed(&config);
     assert_eq!((setting.key, &*setting.found, &*setting.default), ("arena.moves_max", "500", "100000"));
 }
 
@@ -276,9 +272,7 @@ fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
 fn a_budget_that_keeps_the_target_out_of_reach_is_found() {
     let mut config = CONFIG.clone();
     config.train.game_seconds = 0.03;
-    let report = examine(&config, &Fixed(play(&config, &trials::trials(&config)))).unwrap();
-    problem(&report, Check::Target);
-    let setting = report.finding(Check::Target).unwrap().setting.clone().unwrap();
+    let setting = blamed(&config);
     assert_eq!((setting.key, &*setting.found), ("train.game_seconds", "0.03"));
 }
 

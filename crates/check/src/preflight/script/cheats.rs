@@ -24,7 +24,6 @@ pub struct Wrapper {
     pub name: &'static str,
     /// Python with a function `cheat` of an observation and the honest player.
     pub source: &'static str,
-    /// Whether its answer is never an action.
     pub is_no_action: bool,
 }
 
@@ -32,7 +31,6 @@ const fn cheat(name: &'static str, source: &'static str) -> Wrapper {
     Wrapper { name, source, is_no_action: false }
 }
 
-/// The cheats.
 pub const CHEATS: [Wrapper; 7] = [
     cheat("changing its observation", include_str!("cheats/changes_its_observation.py")),
     cheat("a list of many actions", include_str!("cheats/list_of_actions.py")),

@@ -6,13 +6,13 @@ mod tests;
 
 use self::cheats::{BROKEN_PLAYERS, CHEATS, HONEST, NO_ACTION, STRAY};
 use super::finding::{Check, CheckFinding, Level};
-use super::ladder::{JudgedCheat, Ladder, ReferencePlayer};
+use super::ladder::{JudgedCheat, Ladder, ReferencePlayer, limit};
 use super::report::{Report, Standing, percent};
 use super::trial::{BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
-use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame};
+use crate::environment::{Ending, Labels, Reference, ScriptGame};
 use crate::plural::counted;
 
 /// Games of each reference player; its cheats play the same games.
@@ -32,15 +32,7 @@ pub(super) fn examine(
 ) -> Result<Report, ArenaError> {
     let trials = trials(game);
     told("games", 0, trials.len());
-    let judged = match judged(judge, &trials) {
-        Ok(judged) => judged,
-        Err(ArenaError::Environment { message, .. }) => {
-            let finding = CheckFinding::problem(Check::Rules, format!("{}: {message}", game.path().display()));
-            let findings = vec![finding.mend("correct the game: no program is to blame for this")];
-            return Ok(Report { players: Vec::new(), tasks: None, findings, labels: Labels::Game });
-        }
-        Err(error) => return Err(error),
-    };
+    let judged = judged(judge, &trials)?;
     let evidence = Evidence { config, game, judged: &judged };
     let (players, findings) = (evidence.standings(), evidence.findings());
     Ok(Report { players, tasks: None, findings, labels: Labels::Game })
@@ -61,7 +53,6 @@ fn trials(game: &ScriptGame) -> Vec<Trial> {
     broken.chain(references).chain(cheats.into_iter().flatten()).chain(stray).chain(again).collect()
 }
 
-/// The trials' results.
 struct Evidence<'a> {
     config: &'a Config,
     game: &'a ScriptGame,
@@ -191,14 +182,4 @@ fn with_remedy(finding: CheckFinding) -> CheckFinding {
         _ => return finding,
     };
     finding.mend(remedy)
-}
-
-/// The setting whose limit ended a game.
-fn limit(game: &Outcome) -> Option<&'static str> {
-    match game.ending {
-        Ending::OutOfFuel => Some("train.game_seconds"),
-        Ending::Hung => Some("sandbox.call_share"),
-        Ending::OutOfMemory => Some("sandbox.memory_mib"),
-        _ => None,
-    }
 }

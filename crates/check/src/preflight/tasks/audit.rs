@@ -30,7 +30,6 @@ const TEXTS: [(&str, &str); 2] = [("an empty completion", ""), ("words without a
 /// What one attempt earned on all tasks that it was tried on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Earned {
-    /// What was tried.
     pub attempt: &'static str,
     /// Whether it cheats; otherwise it does nothing.
     pub is_cheat: bool,
@@ -52,10 +51,8 @@ pub struct Earned {
 /// The result of an audit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Audit {
-    /// Number of tasks, and findings.
     #[serde(flatten)]
     pub report: Report,
-    /// Number of completions that were graded.
     pub completions: usize,
     /// The most that a reference earned, which is taken for the full reward.
     pub full: Option<f64>,
@@ -232,7 +229,9 @@ fn of_references(
     nothing: &BTreeMap<usize, f64>,
 ) -> Vec<CheckFinding> {
     if references.is_empty() {
-        let text = "no task has a reference, so that nobody knows the full reward";
+        let has_others = tasks.tasks().iter().any(|task| !task.is_honeypot && task.reference.is_some());
+        let which = if has_others { "no task of which a grader is told a test" } else { "no task" };
+        let text = format!("{which} has a reference, so that nobody knows the full reward");
         return vec![CheckFinding::warning(Check::References, text).mend("give tasks a \"reference\"")];
     }
     // A grader that pays nothing to anybody is clean of cheats, and says nothing of them.
@@ -347,8 +346,29 @@ fn told_reward(reward: f64) -> String {
 }
 
 impl Audit {
-    /// The most serious level of any finding.
     pub fn level(&self) -> Level {
         self.report.level()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const CHECKED: &str = r#"{"id":"any","prompt":"Write `f(x)`.","entry_point":"f","checker":"def check():\n    x = yield ('f', 1)\n    return x == 1\n","reference":"def f(x):\n    return x"}"#;
+    const WITHOUT: &str = r#"{"id":"double","prompt":"Write `f(x)`.","entry_point":"f","tests":[{"args":"(1,)","expected":"2"},{"args":"(2,)","expected":"4"}]}"#;
+
+    #[test]
+    fn references_of_tasks_that_no_grader_is_told_a_test_of_are_no_missing_ones() {
+        let told = |lines: &str| {
+            let tasks = Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", lines).unwrap();
+            of_references(&tasks, &[], None, &BTreeMap::new()).remove(0).text
+        };
+        let unknown = "has a reference, so that nobody knows the full reward";
+        assert_eq!(told(WITHOUT), format!("no task {unknown}"));
+        let expected = format!("no task of which a grader is told a test {unknown}");
+        assert_eq!(told(&format!("{CHECKED}\n{WITHOUT}\n")), expected);
     }
 }

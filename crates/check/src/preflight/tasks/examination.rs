@@ -19,7 +19,6 @@ pub(super) const SCRIPTS: usize = 4;
 /// Programs that are judged between two reports of progress.
 pub(super) const TURN: usize = 64;
 
-/// The arguments of all checks.
 pub(super) struct Examination<'a> {
     pub config: &'a Config,
     pub tasks: &'a Tasks,
@@ -27,7 +26,7 @@ pub(super) struct Examination<'a> {
 }
 
 /// Numbers of all tasks, of their tests, and of those tasks that have a problem of their own.
-pub(super) fn counted_tasks(tasks: &Tasks, findings: &[CheckFinding]) -> TaskCount {
+pub(in crate::preflight) fn counted_tasks(tasks: &Tasks, findings: &[CheckFinding]) -> TaskCount {
     let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
     let to_mend: BTreeSet<usize> =
         problems.filter_map(|finding| finding.place.as_ref().map(|place| place.line)).collect();

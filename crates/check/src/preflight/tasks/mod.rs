@@ -6,8 +6,6 @@
 mod audit;
 mod cheats;
 mod examination;
-mod honeypots;
-mod modules;
 mod probes;
 mod prompts;
 mod references;
@@ -18,9 +16,10 @@ mod tests;
 use std::cmp::Reverse;
 
 pub use self::audit::{Audit, Earned, Ungraded, audit};
-use self::examination::{Examination, counted_tasks};
+use self::examination::Examination;
+pub(super) use self::examination::counted_tasks;
 pub use self::prompts::long_prompts;
-use super::finding::{Check, CheckFinding};
+use super::finding::CheckFinding;
 use super::report::Report;
 use super::trial::{Told, TrialJudge};
 use crate::arena::ArenaError;
@@ -35,14 +34,7 @@ pub(super) fn examine(
     judge: &dyn TrialJudge,
     told: Told<'_>,
 ) -> Result<Report, ArenaError> {
-    let mut findings = match (Examination { config, tasks, judge }).findings(told) {
-        Ok(findings) => findings,
-        Err(ArenaError::Environment { game, message, .. }) => {
-            let finding = CheckFinding::problem(Check::Rules, format!("{}: {message}", game.display()));
-            vec![finding.mend("correct the checker, or the prelude: no program is to blame for this")]
-        }
-        Err(error) => return Err(error),
-    };
+    let mut findings = Examination { config, tasks, judge }.findings(told)?;
     findings.sort_by_key(|finding| (finding.check, Reverse(finding.level)));
     let count = counted_tasks(tasks, &findings);
     Ok(Report { players: Vec::new(), tasks: Some(count), findings, labels: Labels::Tests })

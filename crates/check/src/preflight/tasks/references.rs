@@ -1,4 +1,7 @@
-//! Checks that reference programs pass every test, repeatably, and within their budget.
+//! Checks that reference programs pass every test, repeatably, and within their budget; that the sandbox has the
+//! modules that they need; and that those of honeypots pass none.
+
+use std::collections::BTreeMap;
 
 use super::examination::Examination;
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
@@ -8,10 +11,8 @@ use crate::environment::{Ending, Outcome};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};
 use crate::preflight::report::percent;
-use crate::preflight::trial::{JudgedTrial, Told};
+use crate::preflight::trial::{BUDGET_EXPECTED, JudgedTrial, Told};
 
-/// Share of the budget that a reference may use, because a model's first programs are slower.
-const BUDGET_EXPECTED: f64 = 0.5;
 /// References whose bonus is told one by one.
 const BONUSES_SHOWN: usize = 16;
 /// Tolerated difference of a full reward from 1, in f32.
@@ -22,8 +23,8 @@ const NO_MODULE: &str = "ModuleNotFoundError: No module named '";
 const OTHER_CHANCE: &str = "import random\nrandom.seed(20480)\n";
 
 /// A reference on its task.
-pub(super) struct Run {
-    pub(super) task: usize,
+struct Run {
+    task: usize,
     judged: JudgedTrial,
 }
 
@@ -33,7 +34,7 @@ impl Run {
     }
 
     /// The module for want of which it fails.
-    pub(super) fn lacks(&self) -> Option<String> {
+    fn lacks(&self) -> Option<String> {
         let fault = self.fault()?;
         fault.split_once(NO_MODULE)?.1.split_once('\'').map(|(module, _)| module.to_owned())
     }
@@ -65,6 +66,42 @@ impl Examination<'_> {
         findings.extend(self.budget(&runs));
         findings.extend(self.fuel_bonus(&runs));
         Ok(findings)
+    }
+
+    /// Runs the references of honeypots, none of which may pass a hidden test. No finding if there are no honeypots.
+    pub(super) fn honeypots(&self, told: Told<'_>) -> Result<Vec<CheckFinding>, ArenaError> {
+        let honeypots = self.tasks.tasks().iter().enumerate().filter(|(_, task)| task.is_honeypot);
+        let programs: Vec<(usize, String)> =
+            honeypots.filter_map(|(number, task)| Some((number, task.reference.clone()?))).collect();
+        let judged = self.judged("references of honeypots", &programs, told)?;
+        let passed = |outcome: &Outcome| outcome.tests().is_some_and(|tests| tests.passed > 0);
+        let problems = programs.iter().zip(judged).filter(|(_, judged)| judged.evaluation.games.iter().any(passed));
+        let problem = |task| {
+            let text = "its reference passes a hidden test, so that it is no honeypot";
+            let finding = CheckFinding::problem(Check::Honeypots, text).at(self.place(task));
+            finding.mend("have `grpo-2048 tasks honeypot` write it")
+        };
+        let mut findings: Vec<CheckFinding> = problems.map(|((task, _), _)| problem(*task)).collect();
+        let count = self.tasks.honeypots();
+        if findings.is_empty() && count > 0 {
+            let text = format!("{}, of which no reference passes a hidden test", counted(count, "honeypot"));
+            findings.push(CheckFinding::ok(Check::Honeypots, text));
+        }
+        Ok(findings)
+    }
+
+    /// One finding for all modules that are missing, at the first task that needs one.
+    fn modules(&self, runs: &[Run]) -> Option<CheckFinding> {
+        let mut references: BTreeMap<String, usize> = BTreeMap::new();
+        runs.iter().filter_map(Run::lacks).for_each(|module| *references.entry(module).or_default() += 1);
+        let first = runs.iter().find(|run| run.lacks().is_some())?;
+        let told: Vec<String> = references
+            .iter()
+            .map(|(module, references)| format!("`{module}` ({})", counted(*references, "reference")))
+            .collect();
+        let text = format!("references import what the sandbox lacks: {}", told.join(", "));
+        let finding = CheckFinding::problem(Check::Modules, text).at(self.place(first.task));
+        Some(finding.mend("leave these tasks out, or give them references that import what docs/sandbox.md lists"))
     }
 
     /// References that fail a test, or do not earn the full reward.

@@ -18,7 +18,6 @@ const SHOWN_EXPECTED: f64 = 0.5;
 /// Characters of an answer that are shown in a message.
 const ANSWER_MAX: usize = 40;
 
-/// Results for one task.
 #[derive(Default)]
 struct Suite {
     constant: f64,

@@ -7,12 +7,10 @@ use super::*;
 use crate::arena::{self, Rules};
 use crate::config::TestsReward;
 use crate::environment::Environment;
-use crate::environment::tasks::honeypot;
-use crate::preflight::Level;
-use crate::preflight::TaskCount;
+use crate::environment::tasks::{TasksError, honeypot};
 use crate::preflight::planted::{SANDBOX, planted};
 use crate::preflight::tasks::examination::SAMPLE;
-use crate::preflight::{Check, CheckFinding};
+use crate::preflight::{Check, CheckFinding, Level, TaskCount};
 use crate::seed::Seed;
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| {
@@ -32,17 +30,14 @@ fn task(id: &str, reference: &str, more: &str) -> String {
     )
 }
 
-fn opened(path: &Path) -> Environment {
-    let mut environment = Environment::Tasks(Tasks::open(path).unwrap_or_else(|error| panic!("{error}")));
+fn completed(tasks: Result<Tasks, TasksError>) -> Environment {
+    let mut environment = Environment::Tasks(tasks.unwrap_or_else(|error| panic!("{error}")));
     arena::complete(&SANDBOX, &mut environment, &Rules::training(&CONFIG), 2).unwrap();
     environment
 }
 
 fn written(lines: &[&str]) -> Environment {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tasks.jsonl");
-    std::fs::write(&path, lines.join("\n")).unwrap();
-    opened(&path)
+    completed(Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", &lines.join("\n")))
 }
 
 fn checked(lines: &[&str]) -> Report {
@@ -74,7 +69,7 @@ fn only(report: &Report, check: Check) -> (Level, usize, String, String) {
 fn our_own_examples_are_in_order() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tasks");
     for (name, tasks) in [("micro.jsonl", 16), ("basics.jsonl", 40)] {
-        let (report, _) = planted(&CONFIG, opened(&folder.join(name)), |_, _| ());
+        let (report, _) = planted(&CONFIG, completed(Tasks::open(&folder.join(name))), |_, _| ());
         assert_ne!(report.level(), Level::Problem, "{name}: {:#?}", report.findings);
         let count = report.tasks.unwrap();
         assert_eq!((count.tasks, count.to_mend), (tasks, 0));

@@ -50,19 +50,11 @@ struct Raw {
     original_max_position_embeddings: Option<usize>,
 }
 
-/// Why a file was refused.
-enum Refusal {
-    /// A key that is missing or has another type.
-    Unreadable(serde_json::Error),
-    /// A value that is not supported.
-    Setting(PolicyError),
-}
-
 impl DecoderConfig {
     /// Reads `text`, the content of the file at `path` (named in errors only).
     pub fn from_json(text: &str, path: &Path) -> Result<Self, PolicyError> {
         let corrupt = |message: String| PolicyError::Corrupt { path: path.to_owned(), format: "config.json", message };
-        let file: Map<String, Value> = serde_json::from_str(text).map_err(|error| corrupt(error.to_string()))?;
+        let mut file: Map<String, Value> = serde_json::from_str(text).map_err(|error| corrupt(error.to_string()))?;
         let model_type = file.get("model_type").and_then(Value::as_str).unwrap_or("(none)");
         let Some(model_type) = ModelType::of_name(model_type) else {
             return Err(PolicyError::UnsupportedModel {
@@ -71,22 +63,14 @@ impl DecoderConfig {
                 supported: family::in_words(ModelType::ALL),
             });
         };
-        resolve(model_type, file).map_err(|refusal| match refusal {
-            Refusal::Unreadable(error) => corrupt(error.to_string()),
-            Refusal::Setting(error) => error,
-        })
-    }
-}
-
-/// Reads the settings of a family's file.
-fn resolve(model_type: ModelType, mut file: Map<String, Value>) -> Result<DecoderConfig, Refusal> {
-    if let Value::Object(silent) = silent(model_type) {
-        for (key, value) in silent {
-            file.entry(key).or_insert(value);
+        if let Value::Object(silent) = silent(model_type) {
+            for (key, value) in silent {
+                file.entry(key).or_insert(value);
+            }
         }
+        let raw: Raw = serde_json::from_value(Value::Object(file)).map_err(|error| corrupt(error.to_string()))?;
+        raw.resolve(model_type)
     }
-    let raw: Raw = serde_json::from_value(Value::Object(file)).map_err(Refusal::Unreadable)?;
-    raw.resolve(model_type).map_err(Refusal::Setting)
 }
 
 /// The defaults of transformers for keys that a file does not name.
@@ -124,7 +108,7 @@ const GELU: &str = "gelu_pytorch_tanh";
 const GEMMA3_THETA: (f64, f64) = (1_000_000.0, 10_000.0);
 
 fn refuse(key: &str, found: impl ToString, expected: &str) -> PolicyError {
-    PolicyError::Setting { key: key.into(), found: found.to_string(), expected: expected.into() }
+    PolicyError::setting(key, found, expected)
 }
 
 impl Raw {

@@ -75,7 +75,6 @@ pub enum PushError {
     /// The Hub refused, or could not be reached.
     #[error("{repo}: {message}")]
     Hub { repo: String, message: String, advice: String },
-    /// A file that cannot be read.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
 }

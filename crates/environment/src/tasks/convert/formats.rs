@@ -130,18 +130,13 @@ fn mbpp(row: &Row) -> Result<Draft, String> {
             Some(other) => return Err(format!("a {} in `{key}`; expected a list of asserts", other.kind())),
             None => &[],
         };
-        let tests = tests.iter().filter_map(|test| if let Value::Str(test) = test { Some(test.trim()) } else { None });
-        tests.for_each(|test| source.push_str(&format!("{test}\n")));
+        texts(tests).for_each(|test| source.push_str(&format!("{}\n", test.trim())));
     }
     if source.trim().is_empty() {
         return Err("no text in `test_list`; expected a list of asserts".into());
     }
     let setup = match row.get("test_imports") {
-        Some(Value::List(lines)) => lines
-            .iter()
-            .filter_map(|line| if let Value::Str(line) = line { Some(line.as_str()) } else { None })
-            .collect::<Vec<_>>()
-            .join("\n"),
+        Some(Value::List(lines)) => texts(lines).collect::<Vec<_>>().join("\n"),
         _ => row.text("test_setup_code").unwrap_or_default().to_owned(),
     };
     let draft = Draft { prompt: prompt.to_owned(), reference: Some(code.to_owned()), ..Draft::default() };
@@ -331,21 +326,23 @@ fn words(value: Option<&Value>) -> Result<String, String> {
 fn solutions(row: &Row) -> Vec<String> {
     /// CodeContests' number for Python 3.
     const PYTHON3: i64 = 3;
-    let texts = |items: &[Value]| {
-        items.iter().filter_map(|item| if let Value::Str(text) = item { Some(text.clone()) } else { None }).collect()
-    };
     match row.json("solutions") {
-        Ok(Value::List(items)) => texts(&items),
+        Ok(Value::List(items)) => texts(&items).map(str::to_owned).collect(),
         Ok(Value::Dict(dict)) => match (dict.get("language"), dict.get("solution")) {
             (Some(Value::List(languages)), Some(Value::List(programs))) => {
                 let python = languages.iter().zip(programs);
                 let python = python.filter(|(language, _)| **language == Value::Int(PYTHON3.into()));
-                texts(&python.map(|(_, program)| program.clone()).collect::<Vec<_>>())
+                texts(python.map(|(_, program)| program)).map(str::to_owned).collect()
             }
             _ => Vec::new(),
         },
         _ => row.text("solutions").map(str::to_owned).into_iter().collect(),
     }
+}
+
+/// The texts among some values.
+fn texts<'a>(values: impl IntoIterator<Item = &'a Value>) -> impl Iterator<Item = &'a str> {
+    values.into_iter().filter_map(|value| if let Value::Str(text) = value { Some(text.as_str()) } else { None })
 }
 
 impl Draft {

@@ -43,52 +43,48 @@ impl Row<'_> {
 
     /// Reads an input: text for a script, arguments for a function. Records the smallest number of arguments.
     pub(super) fn input(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<String> {
-        match (value, kind) {
-            (None, _) => {
-                self.fault(place, "missing");
+        let Some(value) = value else {
+            self.fault(place, "missing");
+            return None;
+        };
+        if *kind == Kind::Script {
+            return self.printable(place, value, "the text of standard input");
+        }
+        match self.value(place, value)? {
+            Value::List(arguments) | Value::Tuple(arguments) => {
+                self.fewest = Some(self.fewest.map_or(arguments.len(), |fewest| fewest.min(arguments.len())));
+                Some(Value::List(arguments).to_json())
+            }
+            other => {
+                let expected = format!("expected all arguments in a tuple, such as `({other},)`, or a JSON array");
+                self.fault(place, format!("found {}; {expected}", named(&other)));
                 None
             }
-            (Some(Value::Str(text)), Kind::Script) => Some(text.clone()),
-            (Some(other), Kind::Script) => {
-                self.fault(place, format!("found {}; expected the text of standard input", named(other)));
-                None
-            }
-            (Some(value), Kind::Function(_)) => match self.value(place, value)? {
-                Value::List(arguments) | Value::Tuple(arguments) => {
-                    self.fewest = Some(self.fewest.map_or(arguments.len(), |fewest| fewest.min(arguments.len())));
-                    Some(Value::List(arguments).to_json())
-                }
-                other => {
-                    let expected = format!("expected all arguments in a tuple, such as `({other},)`, or a JSON array");
-                    self.fault(place, format!("found {}; {expected}", named(&other)));
-                    None
-                }
-            },
         }
     }
 
     fn expected(&mut self, place: &str, value: Option<&Value>, kind: &Kind) -> Option<Answer> {
-        match (value, kind) {
-            (None, _) => {
-                self.fault(
-                    place,
-                    "missing; to have a `reference` compute the answers, write `inputs` in place of `tests`",
-                );
-                None
-            }
-            (Some(Value::Str(text)), Kind::Script) => Some(Answer::Printed(text.clone())),
-            (Some(other), Kind::Script) => {
-                self.fault(place, format!("found {}; expected the text that is printed", named(other)));
-                None
-            }
-            (Some(value), Kind::Function(_)) => {
-                let value = self.value(place, value)?;
-                if value.depth() > ANSWER_DEPTH_MAX {
-                    self.fault(place, ValueError::DeepAnswer { found: value.depth() });
-                }
-                Some(Answer::Value(value))
-            }
+        let Some(value) = value else {
+            self.fault(place, "missing; to have a `reference` compute the answers, write `inputs` in place of `tests`");
+            return None;
+        };
+        if *kind == Kind::Script {
+            return self.printable(place, value, "the text that is printed").map(Answer::Printed);
         }
+        let value = self.value(place, value)?;
+        if value.depth() > ANSWER_DEPTH_MAX {
+            self.fault(place, ValueError::DeepAnswer { found: value.depth() });
+        }
+        Some(Answer::Value(value))
+    }
+
+    /// What a script is given or prints.
+    fn printable(&mut self, place: &str, value: &Value, expected: &str) -> Option<String> {
+        if let Value::Str(text) = value {
+            return Some(text.clone());
+        }
+        self.fault(place, format!("found {}; expected {expected}", named(value)));
+        None
     }
 
     /// The exception that a test expects in place of a value.

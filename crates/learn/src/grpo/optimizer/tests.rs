@@ -106,3 +106,13 @@ fn a_state_of_other_variables_is_refused_by_name() {
     let error = optimizer.load_state(&state).unwrap_err().to_string();
     assert_eq!(error, "optimiser state: `exp_avg_sq.w`: found nothing, expected a tensor of shape [2, 2]");
 }
+
+#[test]
+fn a_state_that_cannot_be_written_is_told_with_the_systems_own_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let optimizer = Optimizer::new(&one(&[1.0, -2.0, 0.5, 3.0], DType::F32), SETTINGS).unwrap();
+    let error = optimizer.save(&dir.path().join("missing/optimizer.safetensors")).unwrap_err();
+    // By its kind a full disk is known.
+    let LearnError::Policy(PolicyError::File { source, .. }) = &error else { panic!("{error}") };
+    assert_eq!(source.kind(), std::io::ErrorKind::NotFound);
+}

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::Checkpointing;
-use crate::policy::KNOWN_SHAPES;
+use crate::policy::{Device, KNOWN_SHAPES};
+use crate::seed::Seed;
 
 fn smollm2() -> DecoderConfig {
     let found = KNOWN_SHAPES.iter().find(|shape| shape.name == "smollm2-135m");
@@ -21,7 +22,8 @@ fn workload<'a>(shape: &'a DecoderConfig, config: &'a Config, cores: usize) -> W
     let trained = if config.model.lora_r > 0 { 4_884_480 } else { shape.parameters() };
     let (precision, kernels) = (Precision::F32, Kernels::Fused);
     let (place, processes, packed) = (Place::Host, 1, None);
-    Workload { shape, trained, prompt: 170, config, cores, processes, precision, kernels, place, packed }
+    let dropout = config.model.lora_dropout;
+    Workload { shape, trained, prompt: 170, config, cores, processes, precision, kernels, place, packed, dropout }
 }
 
 /// The divisions for smaller and smaller limits, each once, and the limit below which nothing fits.
@@ -141,9 +143,9 @@ fn the_plan_is_told_in_a_line_and_a_cut_in_another() {
     }
     let on_gpu = MemoryPlan::of(&Workload { place: Place::Gpu, ..workload }, plan.division).to_string();
     assert!(on_gpu.contains(", optimiser 39 MB, CUDA 268 MB; sampling weights 538 MB"), "{on_gpu}");
-    assert_eq!(notice(&config, workload.kernels, plan.division), None);
+    assert_eq!(notice(&config, workload.kernels, plan.division, None), None);
     let cut = MemoryPlan::fitting(&workload, Some(1_750_000_000), None).unwrap();
-    let told = notice(&config, workload.kernels, cut.division).unwrap();
+    let told = notice(&config, workload.kernels, cut.division, None).unwrap();
     assert!(told.starts_with("memory: cut to fit: 1 of 12 completions at once;"), "{told}");
 }
 
@@ -196,10 +198,10 @@ fn a_gpu_holds_scores_a_block_at_a_time_and_logits_once() {
     let workload = Workload { kernels: Kernels::OnGpu, place: Place::Gpu, ..workload(&shape, &dropped, 1) };
     let plan = MemoryPlan::fitting(&workload, None, None).unwrap();
     assert_eq!(plan.division.logit_bytes, 512 << 20);
-    assert_eq!(notice(&dropped, Kernels::OnGpu, plan.division), None);
+    assert_eq!(notice(&dropped, Kernels::OnGpu, plan.division, None), None);
     // Chunks of logits that were halved are a cut, though they are larger than those of a processor.
     let halved = Division { logit_bytes: 256 << 20, ..plan.division };
-    let told = notice(&dropped, Kernels::OnGpu, halved).unwrap();
+    let told = notice(&dropped, Kernels::OnGpu, halved, Some(plan.division)).unwrap();
     assert!(told.starts_with("memory: cut to fit: logits in chunks of 268 MB;"), "{told}");
 }
 
@@ -213,6 +215,34 @@ fn dropout_in_front_of_adapters_is_counted_on_a_processor_too() {
     let model = crate::config::ModelConfig { lora_dropout: 0.1, ..config.model.clone() };
     // 12 sequences of 426 tokens; the widest results of a layer have more numbers than the logits of 64 tokens.
     assert!(update(&Config { model, ..config.clone() }) > update(&config) + 4 * 12 * 426 * 1536);
+}
+
+#[test]
+fn an_adapter_that_is_loaded_has_its_own_dropout() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::preset("builtin").unwrap();
+    config.model.model = "builtin".into();
+    (config.model.lora_r, config.model.lora_dropout) = (4, 0.1);
+    let load = |config: &Config| Policy::load(&config.model, Seed::root(0), &Device::Cpu).unwrap();
+    load(&config).save(dir.path()).unwrap();
+    (config.model.adapter, config.model.lora_dropout) = (dir.path().display().to_string(), 0.0);
+    assert_eq!(Workload::of(&load(&config), &config, 0).dropout, 0.1);
+}
+
+#[test]
+fn a_run_that_goes_on_as_it_was_divided_is_not_said_to_be_cut_to_fit() {
+    let (shape, config) = (smollm2(), config(16));
+    let on_processor = MemoryPlan::fitting(&workload(&shape, &config, 1), None, None).unwrap().division;
+    // As a checkpoint has it.
+    let had = Division { at_once: 1, held: 1, ..on_processor };
+    let on_gpu = Workload { kernels: Kernels::OnGpu, place: Place::Gpu, ..workload(&shape, &config, 4) };
+    let plan = |limit: Option<u64>| MemoryPlan::fitting(&on_gpu, limit, Some(had)).unwrap();
+    let told = |plan: &MemoryPlan| notice(&config, Kernels::OnGpu, plan.division, Some(had)).unwrap();
+    let roomy = plan(None);
+    assert!(told(&roomy).starts_with("memory: divided as before: logits in chunks of 67 MB;"), "{}", told(&roomy));
+    let cut = plan(Some(2_500_000_000));
+    let expected = format!("memory: cut to fit: {} of 12 completions at once,", cut.division.micro_batch);
+    assert!(told(&cut).starts_with(&expected), "{}", told(&cut));
 }
 
 #[test]
@@ -243,6 +273,7 @@ fn a_preset_of_a_card_uses_most_of_it_and_no_more() {
             kernels,
             place,
             packed,
+            dropout: config.model.lora_dropout,
         };
         let card = gigabytes * 1_000_000_000;
         let limit = (config.train.gpu_memory_fraction * card as f64) as u64;

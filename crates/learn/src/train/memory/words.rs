@@ -8,8 +8,9 @@ use crate::config::Config;
 use crate::grpo::Division;
 use grpo_tensor::Kernels;
 
-/// Says how updates are divided, if they are smaller than the configuration asks for and these kernels like best.
-pub fn notice(config: &Config, kernels: Kernels, found: Division) -> Option<String> {
+/// Says how updates are divided, if they are smaller than the configuration asks for and these kernels like best. A run that goes
+/// on is divided as it `had` been, perhaps on another device, where memory does not ask for less.
+pub fn notice(config: &Config, kernels: Kernels, found: Division, had: Option<Division>) -> Option<String> {
     let wanted = largest(config).for_kernels(kernels);
     let mut cuts = Vec::new();
     if found.micro_batch < wanted.micro_batch {
@@ -21,8 +22,10 @@ pub fn notice(config: &Config, kernels: Kernels, found: Division) -> Option<Stri
     if found.logit_bytes < wanted.logit_bytes {
         cuts.push(format!("logits in chunks of {}", megabytes(found.logit_bytes as u64)));
     }
+    let is_as_before = had.is_some_and(|had| Division { at_once: found.at_once, held: found.held, ..had } == found);
+    let why = if is_as_before { "divided as before" } else { "cut to fit" };
     let words = cuts.join(", ");
-    (!cuts.is_empty()).then(|| format!("memory: cut to fit: {words}; what is learnt is the same up to rounding"))
+    (!cuts.is_empty()).then(|| format!("memory: {why}: {words}; what is learnt is the same up to rounding"))
 }
 
 impl fmt::Display for MemoryPlan {

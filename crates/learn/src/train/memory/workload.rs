@@ -30,6 +30,8 @@ pub struct Workload<'a> {
     pub kernels: Kernels,
     /// Bytes of the model if its weights stay quantised as in their file; none otherwise.
     pub packed: Option<u64>,
+    /// Probability of dropout in front of adapters in updates. An adapter that is loaded has its own, whatever the settings say.
+    pub dropout: f64,
 }
 
 /// Where tensors are stored.

@@ -3,14 +3,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::sums;
+use super::{RunDirError, sums};
 
 /// What the name of a checkpoint begins with, before the number of its step.
 pub const CHECKPOINT: &str = "checkpoint-";
 
+/// A checkpoint, if there is one, and newer ones that are damaged, with what is wrong with each.
+type Newest = (Option<PathBuf>, Vec<(PathBuf, String)>);
+
 /// The step of a run's newest checkpoint that is not damaged; 0 without one.
-pub fn steps_done(run: &Path) -> usize {
-    newest_good(run).0.as_deref().and_then(step_of).unwrap_or(0)
+///
+/// # Errors
+/// As [`newest_good`].
+pub fn steps_done(run: &Path) -> Result<usize, RunDirError> {
+    Ok(newest_good(run)?.0.as_deref().and_then(step_of).unwrap_or(0))
 }
 
 /// The step that a checkpoint is named after.
@@ -19,15 +25,18 @@ pub fn step_of(checkpoint: &Path) -> Option<usize> {
 }
 
 /// The newest checkpoint that is not damaged, and the newer ones with what is wrong with each.
-pub fn newest_good(run: &Path) -> (Option<PathBuf>, Vec<(PathBuf, String)>) {
+///
+/// # Errors
+/// [`RunDirError::Io`] where a file of one cannot be read, so that nobody knows whether it is damaged.
+pub fn newest_good(run: &Path) -> Result<Newest, RunDirError> {
     let mut damaged = Vec::new();
     for (_, path) in checkpoints(run).into_iter().rev() {
-        match sums::damage(&path) {
-            None => return (Some(path), damaged),
+        match sums::damage(&path)? {
+            None => return Ok((Some(path), damaged)),
             Some(reason) => damaged.push((path, reason)),
         }
     }
-    (None, damaged)
+    Ok((None, damaged))
 }
 
 /// The newest checkpoint of a run, damaged or not. It is found by its directory, because a killed process may not have

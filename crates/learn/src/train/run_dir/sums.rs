@@ -4,8 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
+
+use super::RunDirError;
 
 /// The file with the BLAKE3 digest of each other file of a checkpoint.
 const SUMS: &str = "BLAKE3SUMS";
@@ -20,29 +22,60 @@ pub(super) fn write(dir: &Path) -> io::Result<()> {
 }
 
 /// Why the checkpoint `dir` is damaged, or none if it is not. One without digests passes if its state file exists.
-pub(super) fn damage(dir: &Path) -> Option<String> {
-    if !dir.join(STATE).is_file() {
-        return Some(format!("{STATE} is missing"));
+///
+/// # Errors
+/// [`RunDirError::Io`] where the system does not let a file be read: it may be whole.
+pub(super) fn damage(dir: &Path) -> Result<Option<String>, RunDirError> {
+    let (state, sums) = (dir.join(STATE), dir.join(SUMS));
+    match fs::metadata(&state) {
+        Ok(found) if found.is_file() => (),
+        Err(error) if !is_damage(&error) => return Err(RunDirError::io(&state)(error)),
+        _ => return Ok(Some(format!("{STATE} is missing"))),
     }
-    let text = match fs::read_to_string(dir.join(SUMS)) {
+    let text = match fs::read_to_string(&sums) {
         Ok(text) => text,
-        Err(_) if !dir.join(SUMS).exists() => return None,
-        Err(error) => return Some(format!("{SUMS}: {error}")),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return unread(&sums, SUMS, error),
     };
-    let Some(listed) = listed(&text) else { return Some(format!("{SUMS} is damaged")) };
+    let Some(listed) = listed(&text) else { return Ok(Some(format!("{SUMS} is damaged"))) };
     let found = match names(dir) {
         Ok(found) => found,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => return unread(dir, "its files", error),
     };
     let unlisted = |name: &&String| *name != SUMS && !listed.contains_key(name.as_str());
     if let Some(name) = found.iter().find(unlisted) {
-        return Some(format!("{SUMS} does not name {name}"));
+        return Ok(Some(format!("{SUMS} does not name {name}")));
     }
-    listed.into_iter().find_map(|(name, expected)| match digest(&dir.join(name)) {
-        Ok(found) if found == expected => None,
-        Ok(_) => Some(format!("{name} is not what was written")),
-        Err(error) => Some(format!("{name}: {error}")),
-    })
+    for (name, expected) in listed {
+        let path = dir.join(name);
+        match digest(&path) {
+            Ok(found) if found == expected => (),
+            Ok(_) => return Ok(Some(format!("{name} is not what was written"))),
+            Err(error) => return unread(&path, name, error),
+        }
+    }
+    Ok(None)
+}
+
+/// What an error of reading `path`, `named` in words, says of a checkpoint.
+fn unread(path: &Path, named: &str, error: io::Error) -> Result<Option<String>, RunDirError> {
+    match is_damage(&error) {
+        true => Ok(Some(format!("{named}: {error}"))),
+        false => Err(RunDirError::io(path)(error)),
+    }
+}
+
+/// Whether an error of reading tells what is there. Any other, such as that of a permission or of a disk, may pass.
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::InvalidData
+            | ErrorKind::InvalidInput
+            | ErrorKind::InvalidFilename
+    )
 }
 
 /// The digest of each file that a list names; none unless every line names another file, without a way to it, so that

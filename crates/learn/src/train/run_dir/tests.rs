@@ -75,6 +75,14 @@ fn a_link_to_nowhere_is_no_place_for_a_run() {
 }
 
 #[test]
+fn a_full_disk_is_no_mistake_of_the_users() {
+    let told = |kind: io::ErrorKind| unwritable(Path::new("runs/new"), Path::new("runs"), kind.into());
+    let (full, denied) = (told(io::ErrorKind::StorageFull), told(io::ErrorKind::PermissionDenied));
+    assert!(!full.is_user() && full.to_string() == "runs/new: no storage space", "{full}");
+    assert!(denied.is_user() && denied.to_string().starts_with("--output-dir runs: permission denied; "), "{denied}");
+}
+
+#[test]
 fn a_foreign_directory_is_left_alone() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("thesis.tex"), "mine").unwrap();
@@ -191,7 +199,7 @@ fn notice_after(damage: impl Fn(&Path)) -> String {
     let root = tempfile::tempdir().unwrap();
     let (path, config) = with_checkpoints(root.path(), &[5, 7]);
     damage(&path.join("checkpoint-7"));
-    assert_eq!(steps_done(&path), 5);
+    assert_eq!(steps_done(&path).unwrap(), 5);
     let reopened = RunDir::reopen(&path, &config).unwrap();
     assert_eq!(reopened.newest, path.join("checkpoint-5"));
     let notice = reopened.notices.concat();
@@ -214,6 +222,22 @@ fn a_run_goes_on_from_the_newest_checkpoint_that_is_as_it_was_written() {
         },
     ];
     damages.into_iter().for_each(|damage| drop(notice_after(damage)));
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_read_is_not_called_damaged() {
+    for name in ["model", "trainer_state.json", "BLAKE3SUMS"] {
+        let root = tempfile::tempdir().unwrap();
+        let (path, config) = with_checkpoints(root.path(), &[5, 7]);
+        let file = path.join("checkpoint-7").join(name);
+        fs::remove_file(&file).unwrap();
+        // Nobody can open a link to itself, not even those whom no permission stops.
+        std::os::unix::fs::symlink(&file, &file).unwrap();
+        let error = RunDir::reopen(&path, &config).unwrap_err();
+        assert!(matches!(&error, RunDirError::Io { path: at, .. } if *at == file) && !error.is_user(), "{error}");
+        assert!(path.join("checkpoint-7").is_dir(), "it is not set aside");
+        assert!(steps_done(&path).is_err());
+    }
 }
 
 #[test]

@@ -23,17 +23,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use self::admission::Callers;
-
+pub use self::bounds::Bounds;
 use self::event_loop::EventLoop;
-
-use self::seats::Seats;
-use super::Judge;
-
 pub use self::run_code::{Job, ScriptRunner};
 pub use self::run_jupyter::{CellRunner, Cells, CellsRun};
-pub use bounds::Bounds;
-use service::Service;
-pub use service::{Runner, runner};
+use self::seats::Seats;
+use self::service::Service;
+pub use self::service::{Runner, runner};
+use super::Judge;
 
 /// A judge with a socket.
 pub struct Server {
@@ -55,7 +52,6 @@ impl Server {
         Ok(Server { listener: TcpListener::bind(addresses)?, service: Arc::new(service) })
     }
 
-    /// The address of the server.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }

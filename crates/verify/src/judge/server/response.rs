@@ -5,7 +5,6 @@ use serde::Serialize;
 /// Seconds after which a client that was turned away may come back.
 const RETRY_AFTER: &str = "1";
 
-/// An answer.
 #[derive(Debug)]
 pub(super) struct Response {
     status: u16,

@@ -54,7 +54,6 @@ pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D
 pub struct Job {
     /// A whole Python program.
     pub source: String,
-    /// Standard input of the program.
     pub stdin: String,
     /// Fuel that it may use.
     pub fuel: u64,
@@ -62,7 +61,6 @@ pub struct Job {
     pub memory_bytes: Option<u64>,
 }
 
-/// Runs a program.
 pub type ScriptRunner = dyn Fn(&Job) -> Result<ScriptRun, HostError> + Send + Sync;
 
 /// A runner in `sandbox`, with at most the memory of `limits`; the fuel is the job's.
@@ -100,8 +98,7 @@ pub(super) fn memory_bytes(mb: i64) -> Option<u64> {
     u64::try_from(mb).ok().filter(|&mb| mb > 0).map(|mb| mb.saturating_mul(1 << 20))
 }
 
-/// An answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Answer {
     status: &'static str,
     message: String,
@@ -114,12 +111,28 @@ pub(super) struct Answer {
 
 #[derive(Debug, Serialize)]
 pub(super) struct RunResult {
-    pub status: &'static str,
+    status: &'static str,
     /// Seconds of the reference machine, computed from the instructions, so that they are the same on every machine.
-    pub execution_time: f64,
-    pub return_code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+    execution_time: f64,
+    return_code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl RunResult {
+    /// The result of what printed this, and was ended by that fault if there is one.
+    pub fn new(stdout: String, end: Option<&Fault>, fuel: u64) -> RunResult {
+        let (status, return_code, stderr) = match end {
+            None => ("Finished", Some(0), String::new()),
+            Some(Fault::OutOfFuel { .. }) => ("TimeLimitExceeded", None, String::new()),
+            Some(fault) => {
+                let (code, stderr) = exit(fault);
+                ("Finished", Some(code), stderr)
+            }
+        };
+        let execution_time = fuel as f64 / FUEL_PER_SECOND as f64;
+        RunResult { status, execution_time, return_code, stdout, stderr }
+    }
 }
 
 impl Answer {
@@ -130,31 +143,19 @@ impl Answer {
             Ok(run) => run,
             Err(error) => return Answer::sandbox_error(error.to_string()),
         };
-        let message = run.printed.as_ref().err().and_then(own_limit).unwrap_or_default();
-        let (status, return_code, stdout, stderr) = match run.printed {
-            Ok(printed) => ("Finished", Some(0), printed, String::new()),
-            Err(Fault::OutOfFuel { .. }) => ("TimeLimitExceeded", None, String::new(), String::new()),
-            Err(fault) => {
-                let (code, stderr) = exit(&fault);
-                ("Finished", Some(code), String::new(), stderr)
-            }
+        let (stdout, end) = match run.printed {
+            Ok(printed) => (printed, None),
+            Err(fault) => (String::new(), Some(fault)),
         };
-        let execution_time = run.fuel as f64 / FUEL_PER_SECOND as f64;
-        let result = RunResult { status, execution_time, return_code, stdout, stderr };
-        let status = if return_code == Some(0) { "Success" } else { "Failed" };
-        Answer { status, run_result: Some(result), ..Answer::sandbox_error(message) }
+        let message = end.as_ref().and_then(own_limit).unwrap_or_default();
+        let result = RunResult::new(stdout, end.as_ref(), run.fuel);
+        let status = if result.return_code == Some(0) { "Success" } else { "Failed" };
+        Answer { status, message, run_result: Some(result), ..Answer::default() }
     }
 
     /// The answer for a program that was not run.
     pub fn sandbox_error(message: String) -> Answer {
-        Answer {
-            status: "SandboxError",
-            message,
-            compile_result: None,
-            run_result: None,
-            executor_pod_name: None,
-            files: BTreeMap::new(),
-        }
+        Answer { status: "SandboxError", message, ..Answer::default() }
     }
 }
 
@@ -171,7 +172,7 @@ fn own_limit(fault: &Fault) -> Option<String> {
 }
 
 /// The exit status and the error output that Python would give.
-pub(super) fn exit(fault: &Fault) -> (i32, String) {
+fn exit(fault: &Fault) -> (i32, String) {
     let (code, words) = match fault {
         Fault::NotCompiled { line, message } => {
             (1, format!("  File \"<program>\", line {line}\nSyntaxError: {message}"))

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
 use super::counted::{Count, Texts};
-use super::run_code::{RunResult, SECONDS_MAX, SEED, exit, memory_bytes, no_limit, whole};
+use super::run_code::{RunResult, SECONDS_MAX, SEED, memory_bytes, no_limit, whole};
 
 /// Defines `run_cell`.
 const CELLS: &str = include_str!("cells.py");
@@ -21,7 +21,6 @@ const TOLD_BYTES_MAX: usize = 4 << 20;
 /// Characters of the name and of the message of an exception that are kept where the rest is not.
 const SHORT: usize = 200;
 
-/// A request.
 #[derive(Debug, Deserialize)]
 pub(super) struct RunJupyter {
     cells: Texts<CELLS_MAX>,
@@ -61,18 +60,15 @@ pub struct Cells {
     pub memory_bytes: Option<u64>,
 }
 
-/// What came of cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellsRun {
     /// What each cell told, as JSON, or its fault. Cells after the end of the interpreter are missing.
     pub told: Vec<Result<String, Fault>>,
     /// What ended the interpreter before the last cell, if anything did.
     pub end: Option<Fault>,
-    /// Fuel that was used.
     pub fuel: u64,
 }
 
-/// Runs cells.
 pub type CellRunner = dyn Fn(&Cells) -> Result<CellsRun, HostError> + Send + Sync;
 
 /// A runner in `sandbox`, with at most the memory of `limits`; the fuel is that of the cells.
@@ -155,8 +151,7 @@ impl RunJupyter {
     }
 }
 
-/// An answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Answer {
     status: &'static str,
     message: String,
@@ -231,37 +226,20 @@ fn of_fault(fault: &Fault) -> (String, String, String) {
 }
 
 impl Answer {
-    /// The answer for a run.
     pub fn new(run: Result<CellsRun, HostError>) -> Answer {
         let CellsRun { told, end, fuel } = match run {
             Ok(run) => run,
             Err(error) => return Answer::sandbox_error(error.to_string()),
         };
-        let (status, return_code, stderr) = match &end {
-            None => ("Finished", Some(0), String::new()),
-            Some(Fault::OutOfFuel { .. }) => ("TimeLimitExceeded", None, String::new()),
-            Some(fault) => {
-                let (code, stderr) = exit(fault);
-                ("Finished", Some(code), stderr)
-            }
-        };
-        let execution_time = fuel as f64 / FUEL_PER_SECOND as f64;
-        let driver = RunResult { status, execution_time, return_code, stdout: String::new(), stderr };
+        let driver = RunResult::new(String::new(), end.as_ref(), fuel);
         let status = if end.is_none() { "Success" } else { "Failed" };
         let cells = told.into_iter().map(Cell::new).collect();
-        Answer { status, driver: Some(driver), cells, ..Answer::sandbox_error(String::new()) }
+        Answer { status, driver: Some(driver), cells, ..Answer::default() }
     }
 
     /// The answer for cells that were not run.
     pub fn sandbox_error(message: String) -> Answer {
-        Answer {
-            status: "SandboxError",
-            message,
-            driver: None,
-            cells: Vec::new(),
-            executor_pod_name: None,
-            files: BTreeMap::new(),
-        }
+        Answer { status: "SandboxError", message, ..Answer::default() }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is answered to a request.
 
 use grpo_sandbox::{HostError, Limits, Sandbox};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::admission::{self, Admission, Callers, Route};
 use super::bounds::Bounds;
@@ -48,7 +48,6 @@ impl Service {
         }
     }
 
-    /// Whether a request is let in.
     pub fn admit(&self, head: &Head) -> Admission {
         admission::admit(head, &self.callers, self.bounds, || self.health())
     }
@@ -57,13 +56,8 @@ impl Service {
         Response::busy(&format!("{} requests are being answered already", self.bounds.requests))
     }
 
-    pub fn health(&self) -> Response {
-        #[derive(Serialize)]
-        struct Health<'a> {
-            status: &'static str,
-            environment: &'a str,
-        }
-        Response::json(200, &Health { status: "ok", environment: self.judge.arena().environment().name() })
+    fn health(&self) -> Response {
+        Response::json(200, &json!({ "status": "ok", "environment": self.judge.arena().environment().name() }))
     }
 
     /// Judges one item, or a list of items.

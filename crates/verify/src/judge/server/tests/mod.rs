@@ -235,30 +235,19 @@ fn a_program_is_run_as_sandbox_fusion_answers() {
             "status": status, "execution_time": 0.25, "return_code": code, "stdout": stdout, "stderr": stderr
         })
     };
+    let traceback = "Traceback (most recent call last):\n  File \"<program>\", line 2\nAssertionError\n";
+    let refused = "  File \"<program>\", line 3\nSyntaxError: invalid syntax\n";
     for (code, status, expected) in [
         ("echo", "Success", result("Finished", json!(0), "1 2\n", "")),
         ("spin", "Failed", result("TimeLimitExceeded", Value::Null, "", "")),
         ("raise", "Failed", result("Finished", json!(1), "", "KeyError: 'x'\n")),
         ("exit 3", "Failed", result("Finished", json!(3), "", "")),
         ("exit -1", "Failed", result("Finished", json!(255), "", "")),
-        (
-            "assert",
-            "Failed",
-            result(
-                "Finished",
-                json!(1),
-                "",
-                "Traceback (most recent call last):\n  File \"<program>\", line 2\nAssertionError\n",
-            ),
-        ),
+        ("assert", "Failed", result("Finished", json!(1), "", traceback)),
         ("exit words", "Failed", result("Finished", json!(1), "", "no input\n")),
         ("memory", "Failed", result("Finished", json!(1), "", "MemoryError\n")),
         ("deep", "Failed", result("Finished", json!(1), "", "RecursionError\n")),
-        (
-            "refused",
-            "Failed",
-            result("Finished", json!(1), "", "  File \"<program>\", line 3\nSyntaxError: invalid syntax\n"),
-        ),
+        ("refused", "Failed", result("Finished", json!(1), "", refused)),
     ] {
         let expected = json!({
             "status": status, "message": "", "compile_result": null, "run_result": expected,

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use super::*;
-use std::time::Duration;
 
 const HALF_HEAD: &str = "POST /judge HTTP/1.1\r\nHost: localhost\r\nX-Wait";
 

@@ -9,7 +9,6 @@ use crate::environment::Ending;
 use crate::environment::game2048::scored;
 use crate::program::Program;
 use crate::seed::Seed;
-use std::time::Duration;
 
 #[test]
 fn one_item_does_not_wait_for_all_of_a_long_list() {
