@@ -45,7 +45,7 @@ LIKELY = {
     "emit/condition.rs": "boundaries::every_operator_on",
     "emit/kind.rs": "boundaries::every_operator_on",
     "emit/pool.rs": "boundaries::every_operator_with",
-    "emit/pull.rs": "boundaries::every_operator_at_every",
+    "emit/iterable.rs": "boundaries::every_operator_at_every",
     "emit/exceptions.rs": "ways_out::",
     "emit/statement.rs": "ways_out::",
     "emit/variable.rs": "ways_out::",

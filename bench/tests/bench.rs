@@ -5,13 +5,22 @@
 mod markdown;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::Value;
 
 use markdown::Document;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The text of a file of the repository.
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
 
 fn run(directory: &Path, arguments: &[&str]) -> Output {
     let mut program = cargo_bin_cmd!("grpo-2048-bench");
@@ -76,12 +85,12 @@ fn help_is_as_it_was_reviewed() {
 /// The program accepts every command of it in the documents, and every row of the GPU's table.
 #[test]
 fn commands_of_the_documents_are_taken() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let docs =
+        fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let documents = docs.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}"));
     let mut typed = Vec::new();
     for path in documents.chain(["README.md".to_owned()]) {
-        let Document { spans, blocks, .. } = Document::read(&root, &path);
+        let Document { spans, blocks, .. } = Document::read(&path);
         let lines = blocks.iter().flat_map(|block| block.text.lines()).map(str::to_owned);
         let said = spans.into_iter().map(|span| span.text).chain(lines);
         typed.extend(said.filter_map(|line| {
@@ -90,7 +99,7 @@ fn commands_of_the_documents_are_taken() {
             Some((path.clone(), line.split_once(place)?.1.to_owned()))
         }));
     }
-    let rows = fs::read_to_string(root.join("scripts/gpu-check/rows.txt")).unwrap();
+    let rows = read("scripts/gpu-check/rows.txt");
     typed.extend(
         gpu_rows(&rows)
             .into_iter()
@@ -140,7 +149,7 @@ fn gpu_rows(text: &str) -> Vec<GpuRow<'_>> {
 #[test]
 fn the_rows_of_a_gpu_are_those_of_the_documents() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let rows = fs::read_to_string(root.join("scripts/gpu-check/rows.txt")).unwrap();
+    let rows = read("scripts/gpu-check/rows.txt");
     let results = fs::read_to_string(root.join("docs/results.md")).unwrap();
     let (_, section) = results.split_once("### On an H200").unwrap();
     let table = section.lines().skip_while(|line| !line.starts_with("|---")).skip(1);

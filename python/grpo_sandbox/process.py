@@ -105,8 +105,13 @@ def _hand_on(messages, error, begun):
     for line in messages:
         if not begun.is_set() and (error or line.startswith("error: ")):
             error.append(line)
-        else:
+            continue
+        try:
             sys.stderr.write(line)
+        except Exception:
+            # A stream that is None, closed, full or of another encoding. Who stops reading here stops the judge, once the
+            # pipe is full.
+            pass
 
 
 def _send(calls, asked):

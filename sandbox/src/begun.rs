@@ -16,6 +16,13 @@ pub(crate) const BEYOND_SHARE: &str = "more than the share of a budget within wh
 pub(crate) const UNCOLLECTED: &str =
     "more memory in all calls than CPython is certain to have before it collects garbage";
 
+/// One call and its answer.
+pub(crate) struct Call {
+    pub function: String,
+    pub arguments: String,
+    pub answer: String,
+}
+
 /// What a program is loaded from.
 pub(crate) struct Begun {
     pub interpreter: Arc<Interpreter>,
@@ -49,28 +56,45 @@ impl Begun {
         Interpreted::load(&self.interpreter, &self.source, self.seed, &self.limits)
     }
 
-    /// The same program in the interpreter, for comparison. `None` if it ends by its budget while it is loaded and that
-    /// is no difference.
-    pub fn witness(&self) -> Result<Option<Interpreted>, HostError> {
-        match self.interpreted().map_err(|unloaded| unloaded.failure) {
-            Ok(interpreted) => Ok(Some(interpreted)),
-            Err(Failure::Program(fault)) if self.may_end_by(&fault) => Ok(None),
-            Err(Failure::Program(fault)) => Err(self.differs("loading it", "no fault", &fault.to_string())),
-            Err(Failure::Host(error)) => Err(error),
+    /// The same program in the interpreter, where compiled code has loaded it. Where it ends by its budget and that is no
+    /// difference, its fault and the fuel that it took.
+    pub fn witness(&self) -> Result<Result<Interpreted, (Fault, u64)>, HostError> {
+        match self.interpreted() {
+            Ok(interpreted) => Ok(Ok(interpreted)),
+            Err(Unloaded { failure: Failure::Program(fault), fuel }) if self.may_end_by(&fault) => {
+                Ok(Err((fault, fuel)))
+            }
+            Err(Unloaded { failure: Failure::Program(fault), .. }) => {
+                Err(self.differs("loading it", "no fault", fault.to_string()))
+            }
+            Err(Unloaded { failure: Failure::Host(error), .. }) => Err(error),
         }
+    }
+
+    /// Compares what the interpreter says to a call with the answer of compiled code. Where it ends by its budget and that is
+    /// no difference, its fault.
+    pub fn compare(&self, call: &Call, told: Result<String, Failure>) -> Result<Option<Fault>, HostError> {
+        let found = match told {
+            Ok(found) if found == call.answer => return Ok(None),
+            Ok(found) => found,
+            Err(Failure::Program(fault)) if self.may_end_by(&fault) => return Ok(Some(fault)),
+            Err(Failure::Program(fault)) => fault.to_string(),
+            Err(Failure::Host(error)) => return Err(error),
+        };
+        Err(self.differs(&format!("{}{}", call.function, call.arguments), &call.answer, found))
     }
 
     /// Whether the interpreter may have this fault where compiled code has none: an end of a budget that each tier counts
     /// by itself. An exact budget, and memory, end in the interpreter last.
-    pub fn may_end_by(&self, fault: &Fault) -> bool {
+    fn may_end_by(&self, fault: &Fault) -> bool {
         self.ending == Ending::Counted && matches!(fault, Fault::OutOfFuel { .. })
     }
 
-    pub fn differs(&self, asked: &str, compiled: &str, interpreted: &str) -> HostError {
+    fn differs(&self, asked: &str, compiled: &str, interpreted: String) -> HostError {
         HostError::TiersDiffer(Box::new(Difference {
             asked: asked.to_owned(),
             compiled: compiled.to_owned(),
-            interpreted: interpreted.to_owned(),
+            interpreted,
             seed: self.seed,
             program: self.source.clone(),
         }))

@@ -292,8 +292,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let [file, _] = two_files(dir.path());
         file.write(CODE).unwrap();
-        fs::set_permissions(&file.path, PermissionsExt::from_mode(0o620)).unwrap();
-        assert_eq!(read(&file), None);
+        for mode in [0o620, 0o602, 0o666] {
+            fs::set_permissions(&file.path, PermissionsExt::from_mode(mode)).unwrap();
+            assert_eq!(read(&file), None, "{mode:o}");
+        }
         fs::set_permissions(&file.path, PermissionsExt::from_mode(0o600)).unwrap();
         assert_eq!(read(&file).as_deref(), Some(CODE));
     }

@@ -62,7 +62,10 @@ impl Interpreted {
         let compiled = session.ask::<_, Told<()>>(&compile, (source,), limits.call_fuel);
         match compiled.and_then(|told| told.map_err(|text| session.refused(&text))) {
             Ok(()) => Ok(session),
-            Err(failure) => Err(Unloaded { failure: when_compiled(failure), fuel: session.fuel_used }),
+            Err(Failure::Program(fault)) => {
+                Err(Unloaded { failure: Failure::Program(fault.when_compiled()), fuel: session.fuel_used })
+            }
+            Err(failure) => Err(Unloaded { failure, fuel: session.fuel_used }),
         }
     }
 
@@ -184,13 +187,6 @@ impl Interpreted {
             None => Fault::trapped("Trap", clean(&format!("{error:#}"))),
         };
         Failure::Program(fault)
-    }
-}
-
-fn when_compiled(failure: Failure) -> Failure {
-    match failure {
-        Failure::Program(fault) => Failure::Program(fault.when_compiled()),
-        host => host,
     }
 }
 

@@ -218,20 +218,17 @@ impl Sandbox {
     ///
     /// `seed` seeds `random`.
     pub fn run(&self, source: &str, stdin: &str, seed: u64, limits: &Limits) -> Result<ScriptRun, HostError> {
-        let fault = |failure| match failure {
-            Failure::Program(fault) => Ok(fault),
-            Failure::Host(error) => Err(error),
-        };
         let interpreter = self.interpreter(source)?;
-        let mut session = match Interpreted::compile(&interpreter, source, limits) {
-            Ok(session) => session,
-            Err(Unloaded { failure, fuel }) => return Ok(ScriptRun { printed: Err(fault(failure)?), fuel }),
+        let (told, fuel) = match Interpreted::compile(&interpreter, source, limits) {
+            Ok(mut session) => (session.script(seed, stdin), session.fuel_used()),
+            Err(Unloaded { failure, fuel }) => (Err(failure), fuel),
         };
-        let printed = match session.script(seed, stdin) {
+        let printed = match told {
             Ok(printed) => Ok(printed),
-            Err(failure) => Err(fault(failure)?),
+            Err(Failure::Program(fault)) => Err(fault),
+            Err(Failure::Host(error)) => return Err(error),
         };
-        Ok(ScriptRun { printed, fuel: session.fuel_used() })
+        Ok(ScriptRun { printed, fuel })
     }
 
     /// Fuel per second on this machine, measured now with a fixed program that resembles search.

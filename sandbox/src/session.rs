@@ -9,7 +9,7 @@
 
 use grpo_sandbox_compiled::{self as compiled, Stop};
 
-use crate::begun::{BEYOND_SHARE, Begun, UNCOLLECTED, out_of_fuel};
+use crate::begun::{BEYOND_SHARE, Begun, Call, UNCOLLECTED, out_of_fuel};
 use crate::calls::Calls;
 use crate::interpreted::Interpreted;
 use crate::tiers::{Ending, MostFuel, Tiers, fuel_of};
@@ -48,10 +48,10 @@ impl Session {
             tiers.left(&begun.source, BEYOND_SHARE)?;
             return interpreted(begun);
         }
-        let witness = tiers.is_checked(&begun.source, begun.seed).then(|| begun.witness()).transpose()?.flatten();
+        let witness = tiers.is_checked(&begun.source, begun.seed).then(|| begun.witness()).transpose()?;
         let run = Compiled {
             session,
-            witness,
+            witness: witness.and_then(Result::ok),
             begun,
             tiers: tiers.clone(),
             asked: Vec::new(),
@@ -140,13 +140,6 @@ impl Session {
     }
 }
 
-/// One call and its answer.
-struct Call {
-    function: String,
-    arguments: String,
-    answer: String,
-}
-
 /// A program in the compiled tier.
 struct Compiled {
     session: compiled::CompiledSession,
@@ -187,9 +180,13 @@ impl Compiled {
                         return self.left(UNCOLLECTED);
                     }
                 }
-                self.compare(function, arguments, &answer)?;
-                self.bytes += function.len() + arguments.len() + answer.len();
                 let call = Call { function: function.into(), arguments: arguments.into(), answer: answer.clone() };
+                if let Some(witness) = &mut self.witness
+                    && self.begun.compare(&call, witness.call(function, arguments))?.is_some()
+                {
+                    self.witness = None;
+                }
+                self.bytes += function.len() + arguments.len() + answer.len();
                 self.asked.push(call);
                 Ok(Some(answer))
             }
@@ -209,22 +206,6 @@ impl Compiled {
         Ok(None)
     }
 
-    /// Makes the same call to the witness and compares the answers.
-    fn compare(&mut self, function: &str, arguments: &str, answer: &str) -> Result<(), HostError> {
-        let Some(witness) = &mut self.witness else { return Ok(()) };
-        let asked = || format!("{function}{arguments}");
-        match witness.call(function, arguments) {
-            Ok(found) if found == answer => Ok(()),
-            Ok(found) => Err(self.begun.differs(&asked(), answer, &found)),
-            Err(Failure::Program(fault)) if self.begun.may_end_by(&fault) => {
-                self.witness = None;
-                Ok(())
-            }
-            Err(Failure::Program(fault)) => Err(self.begun.differs(&asked(), answer, &fault.to_string())),
-            Err(Failure::Host(error)) => Err(error),
-        }
-    }
-
     /// The program in the interpreter, having been asked all that it was asked here; or the fault of the interpreter's
     /// limits that it met on the way, and what it had used.
     fn interpreted(self) -> Result<Result<Interpreted, (Fault, Spent)>, Failure> {
@@ -234,29 +215,15 @@ impl Compiled {
         if let Some(witness) = witness {
             return Ok(Ok(witness));
         }
-        let mut interpreted = match begun.interpreted() {
+        let mut interpreted = match begun.witness()? {
             Ok(interpreted) => interpreted,
-            Err(Unloaded { failure: Failure::Program(fault), fuel }) if begun.may_end_by(&fault) => {
-                return Ok(Err((fault, Spent { fuel, calls: Calls::default() })));
-            }
-            Err(Unloaded { failure: Failure::Program(fault), .. }) => {
-                return Err(begun.differs("loading it", "no fault", &fault.to_string()).into());
-            }
-            Err(Unloaded { failure, .. }) => return Err(failure),
+            Err((fault, fuel)) => return Ok(Err((fault, Spent { fuel, calls: Calls::default() }))),
         };
         for call in calls {
-            let asked = || format!("{}{}", call.function, call.arguments);
-            match interpreted.call(&call.function, &call.arguments) {
-                Ok(answer) if answer == call.answer => {}
-                Ok(answer) => return Err(begun.differs(&asked(), &call.answer, &answer).into()),
-                Err(Failure::Program(fault)) if begun.may_end_by(&fault) => {
-                    let (fuel, calls) = (interpreted.fuel_used(), interpreted.calls().clone());
-                    return Ok(Err((fault, Spent { fuel, calls })));
-                }
-                Err(Failure::Program(fault)) => {
-                    return Err(begun.differs(&asked(), &call.answer, &fault.to_string()).into());
-                }
-                Err(Failure::Host(error)) => return Err(error.into()),
+            let told = interpreted.call(&call.function, &call.arguments);
+            if let Some(fault) = begun.compare(&call, told)? {
+                let (fuel, calls) = (interpreted.fuel_used(), interpreted.calls().clone());
+                return Ok(Err((fault, Spent { fuel, calls })));
             }
         }
         Ok(Ok(interpreted))

@@ -262,11 +262,18 @@ fn usage(subject: &CardSubject, training: Option<&Training>) -> String {
     let import = if subject.is_adapter { "from peft import PeftModel\n" } else { "" };
     let prompt = json!(training.and_then(|training| training.prompt.as_deref()).unwrap_or("def strategy(board):\n"));
     let longest = training.and_then(|training| training.number("rollout", "max_completion_length")).unwrap_or(256);
+    // A chat template writes the token that begins a sequence. The words of a plain prompt are without it, and it stood
+    // before them all the same.
+    let is_plain = training.and_then(|training| training.setting("model", "raw_prompt")).as_deref() == Some("true");
+    let (given, added) = match is_plain {
+        true => ("behind the token that begins a sequence, where the tokenizer has one", "True"),
+        false => ("special tokens and all", "False"),
+    };
     format!(
         "## Use\n\n```python\n{import}from transformers import AutoModelForCausalLM, AutoTokenizer\n\n\
          tokenizer = AutoTokenizer.from_pretrained({name})\n{load}\n\n\
-         # What it was given in training, special tokens and all.\nprompt = {prompt}\n\
-         ids = tokenizer(prompt, return_tensors=\"pt\", add_special_tokens=False).input_ids\n\
+         # What it was given in training, {given}.\nprompt = {prompt}\n\
+         ids = tokenizer(prompt, return_tensors=\"pt\", add_special_tokens={added}).input_ids\n\
          written = model.generate(ids, do_sample=True, max_new_tokens={longest})\n\
          print(tokenizer.decode(written[0]))\n```\n\n\
          Programs that a model writes may do anything: run them in a sandbox.\n"
@@ -330,6 +337,18 @@ mod tests {
         assert!(text.contains("tried on 2 tasks that were trained on;") && !text.contains("held out"), "{text}");
         let text = card(&subject(), Some(&training(Some(2))));
         assert!(text.contains("tried on 2 tasks that were not trained on;") && text.contains(", held out"), "{text}");
+    }
+
+    #[test]
+    fn a_card_reads_a_plain_prompt_behind_the_token_that_begins_a_sequence_as_training_did() {
+        let used = |settings: &str| {
+            let training = Training { settings: settings.parse().unwrap(), ..Training::default() };
+            card(&subject(), Some(&training))
+        };
+        let plain = used("[model]\nraw_prompt = true\n");
+        assert!(plain.contains("add_special_tokens=True") && !plain.contains("special tokens and all"), "{plain}");
+        let chat = used("[model]\nraw_prompt = false\n");
+        assert!(chat.contains("add_special_tokens=False") && chat.contains("special tokens and all"), "{chat}");
     }
 
     #[test]

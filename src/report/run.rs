@@ -16,6 +16,7 @@ use super::tasks::AskedTasks;
 use super::{ReportError, configuration};
 use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
 use crate::plural::counted;
+use crate::train::guard::Symptom;
 use crate::train::hall_of_fame::{HallOfFame, Member, SIZE};
 use crate::train::{advice, run_dir};
 
@@ -32,6 +33,29 @@ fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
     let has_tests = last("tasks/frac_tests").is_some();
     let count = |verdict: &str| last(&format!("verdict/{verdict}")).unwrap_or(0.0) as usize;
     Some(format!("In the last step, {}.", advice::of_recorded(settings, count, has_tests)?))
+}
+
+/// What each symptom of the guard is, for readers of the page.
+const SYMPTOMS: [(Symptom, &str); 7] = [
+    (Symptom::Tied, "groups whose rewards are all equal"),
+    (Symptom::Unique, "programs that are alike"),
+    (Symptom::Entropy, "an entropy far below that of the first step"),
+    (Symptom::Parsed, "completions that do not parse"),
+    (Symptom::Clipped, "completions that are cut at the longest length"),
+    (Symptom::Sampling, "log-probabilities that differ between sampling and scoring"),
+    (Symptom::Honeypot, "honeypots that were passed"),
+];
+
+/// Says what the guard warns of in the last step, since when, and what to change.
+fn what_the_guard_found(steps: &Columns) -> Vec<String> {
+    let numbers = steps.get("step").map_or(&[][..], Vec::as_slice);
+    let found = SYMPTOMS.iter().filter_map(|(symptom, words)| {
+        let levels = steps.get(&format!("guard/{}", symptom.name()))?;
+        let standing = levels.iter().rev().take_while(|level| level.is_some_and(|level| level > 0.0)).count();
+        let since = numbers.get(levels.len() - standing).copied().flatten()?;
+        Some(format!("Since step {since} the guard warns of {words}: {}.", symptom.remedy()))
+    });
+    found.collect()
 }
 
 /// The content of the page for one run.
@@ -141,6 +165,7 @@ impl RunReader {
         }
         let settings = self.text("config.toml")?;
         notes.extend(settings.as_deref().and_then(|settings| what_to_change(&records.steps, settings)));
+        notes.extend(what_the_guard_found(&records.steps));
         let configuration = settings.and_then(|text| configuration::flat(&text));
         if configuration.is_none() {
             notes.push("config.toml is missing or cannot be read: settings are not shown.".to_owned());

@@ -162,6 +162,28 @@ fn a_run_of_which_little_plays_says_what_to_change() {
 }
 
 #[test]
+fn what_the_guard_warns_of_stands_on_the_page_with_what_to_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "collapsing", "x");
+    let notes = |entropy: [Option<f64>; 4]| {
+        let records = entropy.into_iter().zip(1..).map(|(level, step)| {
+            let mut record = json!({"step": step, "reward": 0.1, "guard/level": level.unwrap_or(0.0)});
+            record.as_object_mut().unwrap().extend(level.map(|level| ("guard/entropy".to_owned(), json!(level))));
+            format!("{record}\n")
+        });
+        fs::write(run.join("metrics.jsonl"), records.collect::<String>()).unwrap();
+        view(&run).notes.join("\n")
+    };
+    let found = notes([Some(1.0), None, Some(1.0), Some(2.0)]);
+    for words in ["Since step 3 the guard warns of an entropy far below", "grpo.elite_free_nats=0.5"] {
+        assert!(found.contains(words), "{words} in {found}");
+    }
+    for gone in [[None; 4], [Some(1.0), Some(1.0), Some(1.0), None]] {
+        assert!(!notes(gone).contains("guard"), "{gone:?}");
+    }
+}
+
+#[test]
 fn what_is_no_run_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let words = |path: &Path| RunReader::open(path).map(|_| ()).unwrap_err().to_string();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor, Var};
 use grpo_2048::config::{Config, PrecisionChoice};
-use grpo_2048::grpo::{self, Optimizer};
+use grpo_2048::grpo::{self, Optimizer, UpdateStats};
 use grpo_2048::policy::{
     Adapters, CHUNK, DecoderConfig, Drawing, ModelType, Policy, device_memory, examine_cuda, open_device,
 };
@@ -58,36 +58,37 @@ fn tokens(rows: usize, count: usize, device: &Device) -> Tensor {
     Tensor::from_vec(all, (rows, count), device).unwrap()
 }
 
-#[test]
-fn logits_are_those_of_the_processor() {
+/// Settings of a step in bf16.
+fn config_in_bf16() -> Config {
+    let mut config = config(8);
+    config.model.precision = PrecisionChoice::Bf16;
+    config
+}
+
+/// Compares the logits of every family, with hidden states of this type.
+fn expect_logits_of_the_processor(config: &Config, dtype: DType, tolerance: f32) {
     let Some(gpu) = gpu() else { return };
     for family in FAMILIES {
         let logits = |device: &Device| {
-            let policy = policy(&small(family), &config(8), device);
+            let policy = policy(&small(family), config, device);
             let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
+            assert_eq!(hidden.dtype(), dtype);
             policy.decoder().logits(&hidden).unwrap()
         };
         let found = difference(&logits(&Device::Cpu), &logits(&gpu));
-        assert!(found < 1e-4, "{family}: logits differ by {found}");
+        assert!(found < tolerance, "{family}: logits differ by {found}");
     }
+}
+
+#[test]
+fn logits_are_those_of_the_processor() {
+    expect_logits_of_the_processor(&config(8), DType::F32, 1e-4);
 }
 
 /// Tolerance of bf16, which rounds differently if sums have another order.
 #[test]
 fn logits_in_bf16_are_those_of_the_processor_but_for_a_few_roundings() {
-    let Some(gpu) = gpu() else { return };
-    for family in FAMILIES {
-        let logits = |device: &Device| {
-            let mut config = config(8);
-            config.model.precision = PrecisionChoice::Bf16;
-            let policy = policy(&small(family), &config, device);
-            let hidden = policy.decoder().hidden(&tokens(3, 40, device), Adapters::On).unwrap();
-            assert_eq!(hidden.dtype(), DType::BF16);
-            policy.decoder().logits(&hidden).unwrap()
-        };
-        let found = difference(&logits(&Device::Cpu), &logits(&gpu));
-        assert!(found < 8.0 / 256.0, "{family}: logits differ by {found}");
-    }
+    expect_logits_of_the_processor(&config_in_bf16(), DType::BF16, 8.0 / 256.0);
 }
 
 #[test]
@@ -195,6 +196,17 @@ fn weights(policy: &Policy) -> Trained {
     policy.trainable().iter().map(|(name, var)| (name.clone(), numbers(var))).collect()
 }
 
+/// Compares what two updates report: they may differ by a share of each number, and a little more.
+fn expect_alike(name: &str, here: &UpdateStats, there: &UpdateStats, share: f64, more: f64) {
+    for (what, here, there) in [
+        ("loss", here.loss, there.loss),
+        ("norm of the gradient", here.grad_norm, there.grad_norm),
+        ("entropy", here.entropy, there.entropy),
+    ] {
+        assert!((here - there).abs() <= share * here.abs() + more, "{name}: {what} {here} became {there}");
+    }
+}
+
 #[test]
 fn an_update_is_that_of_the_processor() {
     let Some(gpu) = gpu() else { return };
@@ -212,14 +224,7 @@ fn an_update_is_that_of_the_processor() {
             };
             let (here, there) = (updated(&Device::Cpu), updated(&gpu));
             for (here, there) in here.0.iter().zip(&there.0) {
-                for (what, here, there) in [
-                    ("loss", here.loss, there.loss),
-                    ("norm of the gradient", here.grad_norm, there.grad_norm),
-                    ("entropy", here.entropy, there.entropy),
-                ] {
-                    let close = (here - there).abs() <= 2e-3 * here.abs() + 1e-5;
-                    assert!(close, "{family}, rank {lora_r}: {what} {here} became {there}");
-                }
+                expect_alike(&format!("{family}, rank {lora_r}"), here, there, 2e-3, 1e-5);
             }
             for ((name, here), (_, there)) in here.1.iter().zip(&there.1) {
                 // Adam divides by the size of the gradient, so single weights with very small gradients may change in
@@ -290,8 +295,7 @@ fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
     let Some(gpu) = gpu() else { return };
     for family in FAMILIES {
         for lengths in LENGTHS {
-            let mut half = config(8);
-            half.model.precision = PrecisionChoice::Bf16;
+            let half = config_in_bf16();
             let exact = scored(&Device::Cpu, &config(8), family, lengths);
             let [here, there] = [&Device::Cpu, &gpu].map(|device| scored(device, &half, family, lengths));
             for (name, exact) in &exact {
@@ -308,11 +312,9 @@ fn gradients_in_bf16_are_as_near_to_f32_as_those_of_the_processor() {
 #[test]
 fn an_update_repeats_bit_for_bit() {
     let Some(gpu) = gpu() else { return };
-    for precision in [PrecisionChoice::F32, PrecisionChoice::Bf16] {
-        let mut config = config(8);
-        config.model.precision = precision;
+    for config in [config(8), config_in_bf16()] {
         let run = || scored(&gpu, &config, ModelType::Qwen2, LENGTHS[1]);
-        assert!(run() == run(), "{precision:?}");
+        assert!(run() == run(), "{:?}", config.model.precision);
     }
 }
 
@@ -320,8 +322,7 @@ fn an_update_repeats_bit_for_bit() {
 fn an_update_in_bf16_is_that_of_the_processor_but_for_roundings() {
     let Some(gpu) = gpu() else { return };
     for family in FAMILIES {
-        let mut config = config(8);
-        config.model.precision = PrecisionChoice::Bf16;
+        let config = config_in_bf16();
         let updated = |device: &Device| {
             let policy = policy(&small(family), &config, device);
             let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
@@ -329,14 +330,7 @@ fn an_update_in_bf16_is_that_of_the_processor_but_for_roundings() {
             [update().unwrap().unwrap(), update().unwrap().unwrap()]
         };
         for (here, there) in updated(&Device::Cpu).iter().zip(&updated(&gpu)) {
-            for (what, here, there) in [
-                ("loss", here.loss, there.loss),
-                ("norm of the gradient", here.grad_norm, there.grad_norm),
-                ("entropy", here.entropy, there.entropy),
-            ] {
-                let close = (here - there).abs() <= 0.05 * here.abs() + 1e-3;
-                assert!(close, "{family}: {what} {here} became {there}");
-            }
+            expect_alike(&family.to_string(), here, there, 0.05, 1e-3);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Tests that a GPU draws tokens in the precision in which it scores them.
 
 use candle_core::{Device, Tensor};
-use grpo_2048::config::{PrecisionChoice, Tf32};
+use grpo_2048::config::Tf32;
 use grpo_2048::policy::{Adapters, CHUNK, Drawing, ModelType, Policy};
 use grpo_tensor::ScoreSettings;
 
 use super::synthetic::{config, ids, policy};
-use super::{FAMILIES, gpu, numbers, small};
+use super::{FAMILIES, config_in_bf16, gpu, numbers, small};
 
 /// Log-probabilities, in nats, of a chunk of tokens after one prompt: as they were drawn, and as they are scored.
 fn drawn_and_scored(policy: &Policy, gpu: &Device) -> [Vec<f32>; 2] {
@@ -55,10 +55,8 @@ fn tokens_are_drawn_in_the_precision_in_which_they_are_scored() {
 #[test]
 fn tokens_are_drawn_with_the_terms_of_adapters_with_which_they_are_scored() {
     let Some(gpu) = gpu() else { return };
-    let mut config = config(8);
-    config.model.precision = PrecisionChoice::Bf16;
     for family in FAMILIES {
-        let policy = policy(&small(family), &config, &gpu);
+        let policy = policy(&small(family), &config_in_bf16(), &gpu);
         let without = drawn_and_scored(&policy, &gpu);
         for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
             let values = (0..var.elem_count()).map(|i| ((i * 37 + name.len()) % 101) as f32 / 500.0 - 0.1);

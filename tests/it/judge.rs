@@ -255,3 +255,17 @@ fn of_a_chat_the_policys_own_messages_are_judged_and_not_what_it_was_told() {
     let verdicts: Vec<&Value> = found.iter().map(|judgement| &judgement["verdict"]).collect();
     assert_eq!(verdicts, chats.map(|(_, verdict)| verdict));
 }
+
+#[test]
+fn calls_end_when_nobody_can_read_their_answers() {
+    let directory = tasks();
+    let mut command = judge(directory.path(), &["--env", "tasks.jsonl", "--calls"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Open, so that it is not the end of its input that ends it.
+    let input = child.stdin.take().unwrap();
+    let mut described = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut described).unwrap();
+    assert!(described.ends_with("\"has_tests\":true}\n"), "{described}");
+    assert!(child.wait().unwrap().success());
+    drop(input);
+}

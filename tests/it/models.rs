@@ -108,6 +108,14 @@ fn a_model_is_warmed_up_trained_from_there_and_exported() {
     assert!(dir.join("out/full/model.safetensors").is_file());
     let said = refused(dir, &["export", "--run", "run", "--merge", "--output-dir", "out/merged"]);
     assert!(said.contains("out/merged") && said.contains("is not empty"), "{said}");
+    // What a copy of a model was made from is not what its adapter goes on.
+    fs::write(dir.join("base/README.md"), "---\nbase_model: you/older\n---\n").unwrap();
+    let mut adapter = adapter;
+    adapter["base_model_name_or_path"] = "you/base".into();
+    fs::write(dir.join("warm/adapter_config.json"), adapter.to_string()).unwrap();
+    run(dir, &["export", "--model", "base", "--adapter", "warm", "--output-dir", "out/copy"]);
+    let copy = card("out/copy");
+    assert!(copy.contains("from_pretrained(\"you/base\")") && !copy.contains("you/older"), "{copy}");
 }
 
 #[test]

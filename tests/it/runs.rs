@@ -1,9 +1,10 @@
 //! Small runs of the program, what they have recorded, and the comparison of their files.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -64,13 +65,45 @@ pub fn run(dir: &Path, more: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A place for a run that several tests read, without what an earlier process of tests has left there.
+/// The folder of this process for runs that several tests read, held by a lock until the process ends.
+static SHARED: LazyLock<(File, PathBuf)> = LazyLock::new(|| free_folder(Path::new(env!("CARGO_TARGET_TMPDIR"))));
+
+/// A place for a run that several tests read.
 pub fn shared(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    SHARED.1.join(name)
+}
+
+/// Locks the first folder in `root` that no other process of tests holds, and removes what an earlier one has left there.
+fn free_folder(root: &Path) -> (File, PathBuf) {
+    let free = |number: usize| {
+        let dir = root.join(format!("it-{number}"));
+        let lock = File::create(dir.with_extension("lock")).unwrap();
+        match lock.try_lock() {
+            Ok(()) => Some((lock, dir)),
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Error(error)) => panic!("{}: {error}", dir.display()),
+        }
+    };
+    fs::create_dir_all(root).unwrap();
+    let (lock, dir) = (0..).find_map(free).unwrap();
     if dir.exists() {
         fs::remove_dir_all(&dir).unwrap();
     }
-    dir
+    fs::create_dir(&dir).unwrap();
+    (lock, dir)
+}
+
+#[test]
+fn tests_in_two_processes_at_a_time_share_no_runs_and_no_run_is_left_from_before() {
+    let root = tempfile::tempdir().unwrap();
+    let (first, second) = (free_folder(root.path()), free_folder(root.path()));
+    assert_ne!(first.1, second.1);
+    for (_, dir) in [&first, &second] {
+        fs::write(dir.join("run"), "").unwrap();
+    }
+    drop(first);
+    let (_third, dir) = free_folder(root.path());
+    assert!(dir != second.1 && fs::read_dir(&dir).unwrap().next().is_none() && second.1.join("run").exists());
 }
 
 /// Copies a run, for a test that changes it.

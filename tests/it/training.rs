@@ -11,7 +11,7 @@ use grpo_2048::evaluation::held_out_boards;
 use serde_json::Value;
 
 use crate::program::ignores_hangups;
-use crate::runs::{SETTLED, assert_same, essence, run, run_killed_after, shared, steps, train, wait_for};
+use crate::runs::{SETTLED, assert_same, copy, essence, run, run_killed_after, shared, steps, train, wait_for};
 
 #[test]
 fn i2_sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
@@ -249,13 +249,16 @@ fn a_run_whose_reward_cannot_reach_the_target_is_refused() {
 
 #[test]
 fn a_directory_of_another_configuration_is_refused_and_left_as_it_was() {
-    let dir: &Path = &UNBROKEN;
-    let before = essence(dir);
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    // If it were not refused, it would be written to.
+    copy(&UNBROKEN, &dir);
+    let before = essence(&dir);
     for more in [&["--temperature", "0.9"][..], &["--temperature", "0.9", "--resume", dir.to_str().unwrap()]] {
-        let (code, message) = told(dir, more);
+        let (code, message) = told(&dir, more);
         assert!(code == Some(2) && message.contains("rollout.temperature"), "{message}");
     }
-    assert_eq!(before, essence(dir));
+    assert_eq!(before, essence(&dir));
 }
 
 /// The lines of every JSONL file in a directory.

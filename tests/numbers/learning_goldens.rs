@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{D, DType, Tensor};
+use candle_core::{DType, Tensor};
 use grpo_2048::config::{Config, GrpoConfig, LossType, RolloutConfig};
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, AdamW, Batch, Optimizer, UpdateStats};
 use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Completion, CompletionId, FinishReason};
-use grpo_2048::seed::Seed;
-use grpo_tensor as kernels;
+use grpo_2048::rollout::Completion;
 
-use crate::tiny::{device, goldens, tiny};
+use crate::tiny::{completion, device, goldens, largest, log_probs, mean_loss, prompt, tiny, values};
 
 /// The settings of the script.
 const ADAMW: AdamW = AdamW { beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weight_decay: 0.1, max_grad_norm: 0.5 };
@@ -40,28 +38,6 @@ fn everywhere(check: impl Fn(&str, &Policy, &BTreeMap<String, Tensor>)) {
 fn relative(found: &Tensor, expected: &Tensor) -> f32 {
     assert_eq!(found.dims(), expected.dims());
     largest(&(found - expected).unwrap()) / largest(expected).max(f32::MIN_POSITIVE)
-}
-
-fn largest(tensor: &Tensor) -> f32 {
-    tensor.abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
-}
-
-fn values(tensor: &Tensor) -> Vec<f32> {
-    tensor.flatten_all().unwrap().to_vec1().unwrap()
-}
-
-/// Log-probabilities of every token after the first, in nats, `(B, T - 1)`, differentiable.
-fn log_probs(policy: &Policy, ids: &Tensor) -> Tensor {
-    let (rows, steps) = ids.dims2().unwrap();
-    let logits = policy.decoder().logits(&policy.decoder().hidden(ids, Adapters::On).unwrap()).unwrap();
-    let before = logits.narrow(1, 0, steps - 1).unwrap().reshape((rows * (steps - 1), ())).unwrap();
-    let targets = ids.narrow(1, 1, steps - 1).unwrap().flatten_all().unwrap();
-    let (logp, _) = kernels::token_log_probs(&before, &targets).unwrap();
-    logp.reshape((rows, steps - 1)).unwrap()
-}
-
-fn mean_loss(policy: &Policy, ids: &Tensor) -> Tensor {
-    log_probs(policy, ids).flatten_all().unwrap().mean(D::Minus1).unwrap().neg().unwrap()
 }
 
 fn ids(expected: &BTreeMap<String, Tensor>) -> Tensor {
@@ -146,30 +122,14 @@ fn settings() -> (RolloutConfig, GrpoConfig) {
 /// The completions of one step. `sampled` has the log-probabilities of all tokens, one completion after the other.
 fn sampled(advantages: &Tensor, sampled: &Tensor) -> (Groups<Completion>, Groups<f32>) {
     let mut logprobs = values(sampled).into_iter();
-    let completions = COMPLETIONS.map(|ids| Completion {
-        id: CompletionId::new(Seed::root(0), 0),
-        ids: ids.to_vec(),
-        logprobs: logprobs.by_ref().take(ids.len()).collect(),
-        text: String::new(),
-        finish: FinishReason::Stop,
-    });
+    let completions = COMPLETIONS.map(|ids| completion(ids, logprobs.by_ref().take(ids.len()).collect()));
     (Groups::new(2, completions.to_vec()), Groups::new(2, values(advantages)))
 }
 
 #[test]
 fn five_steps_of_grpo_are_those_of_torch() {
     let (rollout, config) = settings();
-    let prompt = |(id, ids): (u32, &[u32])| Prompt {
-        id,
-        style: "plain".into(),
-        task: None,
-        text: String::new(),
-        prefill: String::new(),
-        ids: ids.to_vec(),
-        stop: None,
-        ..Prompt::default()
-    };
-    let prompts: Vec<Prompt> = (0..).zip(PROMPTS).map(prompt).collect();
+    let prompts: Vec<Prompt> = (0..).zip(PROMPTS).map(|(id, ids)| prompt(id, ids)).collect();
     everywhere(|name, policy, golden| {
         let start = start(policy);
         let frozen = policy.frozen_decoder().unwrap();

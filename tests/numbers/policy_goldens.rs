@@ -7,19 +7,12 @@ use candle_core::{D, Tensor};
 use grpo_2048::config::{Config, ModelConfig};
 use grpo_2048::policy::{Adapters, Policy};
 use grpo_2048::seed::Seed;
-use grpo_tensor as kernels;
 
-use crate::tiny::{device, goldens, tiny};
-
-fn settings(model: &Path) -> ModelConfig {
-    let mut settings = Config::preset("builtin").unwrap().model;
-    settings.model = model.display().to_string();
-    settings
-}
+use crate::tiny::{device, goldens, largest, mean_loss, tiny};
 
 fn largest_difference(a: &Tensor, b: &Tensor) -> f32 {
     assert_eq!(a.dims(), b.dims());
-    (a - b).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap().to_scalar().unwrap()
+    largest(&(a - b).unwrap())
 }
 
 #[test]
@@ -30,14 +23,10 @@ fn logits_losses_and_gradients_are_those_of_torch() {
             candle_core::safetensors::load(expected, device()).unwrap().into_iter().collect();
         let policy = tiny(family, false);
         let ids = expected["ids"].to_dtype(candle_core::DType::U32).unwrap();
-        let (rows, steps) = ids.dims2().unwrap();
         let logits = policy.decoder().logits(&policy.decoder().hidden(&ids, Adapters::On).unwrap()).unwrap();
         let found = largest_difference(&logits, &expected["logits"]);
         assert!(found < 1e-4, "{family}: logits differ by {found}");
-        let before = logits.narrow(1, 0, steps - 1).unwrap().reshape((rows * (steps - 1), ())).unwrap();
-        let targets = ids.narrow(1, 1, steps - 1).unwrap().flatten_all().unwrap();
-        let (logp, _) = kernels::token_log_probs(&before, &targets).unwrap();
-        let loss = logp.mean(D::Minus1).unwrap().neg().unwrap();
+        let loss = mean_loss(&policy, &ids);
         let found = (loss.to_scalar::<f32>().unwrap() - expected["loss"].to_vec1::<f32>().unwrap()[0]).abs();
         assert!(found < 1e-5, "{family}: loss differs by {found}");
         let gradients = loss.backward().unwrap();
@@ -66,7 +55,9 @@ fn smollm2_continues_greedily_as_in_transformers() {
     }
     let text = std::fs::read_to_string(goldens().join("smollm2.json")).unwrap();
     let golden: Continuation = serde_json::from_str(&text).unwrap();
-    let policy = Policy::load(&ModelConfig { lora_r: 4, ..settings(&model) }, Seed::root(0), device()).unwrap();
+    let preset = Config::preset("builtin").unwrap().model;
+    let settings = ModelConfig { model: model.display().to_string(), lora_r: 4, ..preset };
+    let policy = Policy::load(&settings, Seed::root(0), device()).unwrap();
     let (decoder, tokenizer) = (policy.decoder(), policy.tokenizer());
     assert_eq!(tokenizer.encode(&golden.prompt), golden.prompt_ids);
     let capacity = golden.prompt_ids.len() + golden.continuation_ids.len();

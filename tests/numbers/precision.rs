@@ -5,12 +5,10 @@ use grpo_2048::config::{Config, GrpoConfig, ModelConfig, PrecisionChoice, Rollou
 use grpo_2048::groups::Groups;
 use grpo_2048::grpo::{self, Batch, Gradients, Optimizer};
 use grpo_2048::policy::{Adapters, Policy};
-use grpo_2048::prompt::Prompt;
-use grpo_2048::rollout::{Completion, CompletionId, FinishReason};
 use grpo_2048::seed::Seed;
 use grpo_tensor::{self as kernels, ScoreSettings};
 
-use crate::tiny::{device, tiny, tiny_in};
+use crate::tiny::{completion, device, prompt, tiny, tiny_in, values};
 
 const FAMILIES: [&str; 3] = ["llama", "qwen2", "qwen3"];
 
@@ -35,10 +33,6 @@ fn everywhere(check: impl Fn(&str, f32, &Policy, &Policy)) {
 fn ids() -> Tensor {
     let ids: Vec<u32> = (0..3 * 12).map(|place| (place * 7 + place * place) % 32).collect();
     Tensor::from_vec(ids, (3, 12), device()).unwrap()
-}
-
-fn values(tensor: &Tensor) -> Vec<f32> {
-    tensor.flatten_all().unwrap().to_vec1().unwrap()
 }
 
 fn root_mean_square(values: impl ExactSizeIterator<Item = f32>) -> f32 {
@@ -164,26 +158,10 @@ fn check_sampling(name: &str, policy: &Policy, ids: &Tensor) {
 /// A batch of one group with the tokens of the tiny vocabulary.
 fn batch(policy: &Policy, config: &GrpoConfig) -> Batch {
     let rollout = RolloutConfig { num_generations: 2, temperature: 1.0, ..Config::preset("llm").unwrap().rollout };
-    let prompt = Prompt {
-        id: 0,
-        style: "plain".into(),
-        task: None,
-        text: String::new(),
-        prefill: String::new(),
-        ids: vec![3, 17, 5],
-        stop: None,
-        ..Prompt::default()
-    };
-    let completion = |ids: &[u32]| Completion {
-        id: CompletionId::new(Seed::root(0), 0),
-        ids: ids.to_vec(),
-        logprobs: vec![-3.0; ids.len()],
-        text: String::new(),
-        finish: FinishReason::Stop,
-    };
     assert!(policy.decoder().config().vocab_size > 31);
-    let completions = Groups::new(2, vec![completion(&[7, 7, 1, 19, 28, 6]), completion(&[12, 0, 31, 8])]);
-    Batch::new(&[prompt], completions.each_ref(), Groups::new(2, vec![1.0, -1.0]), &rollout, config)
+    let of = |ids: &[u32]| completion(ids, vec![-3.0; ids.len()]);
+    let completions = Groups::new(2, vec![of(&[7, 7, 1, 19, 28, 6]), of(&[12, 0, 31, 8])]);
+    Batch::new(&[prompt(0, &[3, 17, 5])], completions.each_ref(), Groups::new(2, vec![1.0, -1.0]), &rollout, config)
 }
 
 #[test]

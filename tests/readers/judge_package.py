@@ -238,6 +238,11 @@ assert sys.stderr.getvalue() == "warning: of many\n" * 2
 for half in (b'{"call": 0, "judge', b'{"call": 0, "error": "\xc3'):
     cut = acted(f"os.write(2, b' ' * 200_000)\ntell(begun)\nhear()\ntell({half!r})")
     assert refusal(RuntimeError, lambda: cut.judge([RIGHT], ["add"])) == "the judge has ended with status 0", half
+# Whatever becomes of the stream for its warnings, it is read on: a judge whose pipe is full waits.
+kept, sys.stderr = sys.stderr, None
+warned = acted("tell(begun)\nhear()\nos.write(2, b'warning\\n' * 30_000)\ntell(b'{\"call\": 0, \"judgements\": [7]}\\n')\nhear()")
+assert warned.judge([RIGHT], ["add"]) == [7]
+sys.stderr = kept
 # Ctrl-C while a call is written, which a pipe does not hold: the next one is answered.
 play = """tell(begun)
 heard = os.read(0, 1)

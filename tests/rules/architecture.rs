@@ -5,9 +5,8 @@ mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
-use crate::assert_none;
+use crate::{assert_none, root};
 use graph::{Graph, Place};
 use sources::{Function, Module, functions, names, of_modules};
 
@@ -190,20 +189,24 @@ fn with_rows(modules: &[Module]) -> impl Iterator<Item = (&str, &str, &Module)> 
     })
 }
 
+/// What `wrong` says of the names in each module that has a row: of its row, the modules that it may use, and the name.
+fn names_where(modules: &[Module], wrong: impl Fn(&str, &str, &[String]) -> Option<String>) -> Vec<String> {
+    let of_module = |(row, allowed, module): (&str, &str, &Module)| -> BTreeSet<String> {
+        let said = names(module).into_iter().filter_map(|name| wrong(row, allowed, &name));
+        said.map(|wrong| format!("{}: {wrong}", module.file.display())).collect()
+    };
+    with_rows(modules).flat_map(of_module).collect()
+}
+
 #[test]
 fn modules_use_only_what_the_table_allows() {
     assert_none(of_modules(|modules| {
-        let mut wrong = Vec::new();
-        for (row, allowed, module) in with_rows(modules) {
-            for name in names(module) {
-                let [start, used, ..] = &name[..] else { continue };
-                let is_known = start == "crate" && USES.iter().any(|(known, _)| known == used);
-                if is_known && used != row && allowed.split(' ').all(|allowed| allowed != used) {
-                    wrong.push(format!("{}: {row} may not use {used}", module.file.display()));
-                }
-            }
-        }
-        wrong
+        names_where(modules, |row, allowed, name| {
+            let [start, used, ..] = name else { return None };
+            let is_known = start == "crate" && USES.iter().any(|(known, _)| known == used);
+            let is_wrong = is_known && used != row && allowed.split(' ').all(|allowed| allowed != used);
+            is_wrong.then(|| format!("{row} may not use {used}"))
+        })
     }));
 }
 
@@ -262,34 +265,25 @@ fn circles(modules: &[Module]) -> Vec<String> {
 #[test]
 fn heavy_libraries_stay_at_home() {
     assert_none(of_modules(|modules| {
-        let mut wrong = Vec::new();
-        for (row, _, module) in with_rows(modules) {
-            let named: BTreeSet<String> =
-                names(module).into_iter().filter_map(|name| name.into_iter().next()).collect();
-            for (library, homes) in HOMES {
-                if named.contains(*library) && !homes.contains(&row) {
-                    wrong.push(format!("{}: {library} does not live in {row}", module.file.display()));
-                }
-            }
-        }
-        wrong
+        names_where(modules, |row, _, name| {
+            let (library, _) = HOMES
+                .iter()
+                .find(|(library, homes)| name.first().is_some_and(|first| first == library) && !homes.contains(&row))?;
+            Some(format!("{library} does not live in {row}"))
+        })
     }));
 }
 
 #[test]
 fn what_differs_from_run_to_run_is_handed_in() {
     assert_none(of_modules(|modules| {
-        let mut wrong = Vec::new();
-        for (row, _, module) in with_rows(modules) {
-            for name in names(module) {
-                let [.., kind, function] = &name[..] else { continue };
-                let asked = ASKS.iter().find(|(asked, _)| *asked == format!("{kind}::{function}"));
-                if let Some((asked, _)) = asked.filter(|(_, allowed)| !allowed.contains(&row)) {
-                    wrong.push(format!("{}: {row} may not ask for {asked}", module.file.display()));
-                }
-            }
-        }
-        wrong
+        names_where(modules, |row, _, name| {
+            let [.., kind, function] = name else { return None };
+            let (asked, _) = ASKS
+                .iter()
+                .find(|(asked, allowed)| *asked == format!("{kind}::{function}") && !allowed.contains(&row))?;
+            Some(format!("{row} may not ask for {asked}"))
+        })
     }));
 }
 
@@ -329,9 +323,9 @@ fn i12_tests_use_no_network_no_unseeded_chance_and_no_clock_but_to_give_up() {
 /// The lints of the workspace apply to every member.
 #[test]
 fn every_package_has_the_workspace_s_lints() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let without = sources::packages().into_iter().filter(|package| {
-        let manifest: toml::Table = fs::read_to_string(root.join(package).join("Cargo.toml")).unwrap().parse().unwrap();
+        let manifest: toml::Table =
+            fs::read_to_string(root().join(package).join("Cargo.toml")).unwrap().parse().unwrap();
         manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool) != Some(true)
     });
     assert_none(without.map(|package| format!("{package}/Cargo.toml: no `lints.workspace = true`")).collect());
@@ -438,7 +432,7 @@ fn public_type(item: &syn::Item) -> Option<String> {
 fn sources_are_read_whole() {
     let text = "#[cfg(test)] mod tests { use crate::cli; } \
                 fn late() { let _ = super::super::config::keys(); println!(\"{}\", crate::files::x()); }";
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/learn/src/grpo/late.rs");
+    let file = root().join("crates/learn/src/grpo/late.rs");
     let mut read = Vec::new();
     let path = vec!["grpo".to_owned(), "late".to_owned()];
     sources::add("", &file, path, syn::parse_file(text).unwrap().items, &mut read);

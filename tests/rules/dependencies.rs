@@ -1,18 +1,16 @@
 //! Tests of dependencies: licences, sources and bans of `deny.toml`, which cargo-deny reads as well.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
 use toml::Table;
 
-use crate::assert_none;
+use crate::{assert_none, read};
 
 fn table(file: &str) -> Table {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap().parse().unwrap()
+    read(file).parse().unwrap()
 }
 
 fn texts(list: &toml::Value) -> Vec<&str> {

@@ -10,6 +10,19 @@ mod docs;
 mod packages;
 mod scripts;
 
+use std::fs;
+use std::path::Path;
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The text of a file of the repository.
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
 /// Fails with a line for each error.
 fn assert_none(wrong: Vec<String>) {
     assert!(wrong.is_empty(), "{} wrong:\n{}\n", wrong.len(), wrong.join("\n"));

@@ -8,10 +8,7 @@ use std::process::Command;
 use toml::Table;
 use walkdir::WalkDir;
 
-fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
+use crate::{assert_none, read, root};
 
 /// Whether `.dockerignore` keeps a path of the repository from the builder; the last line that fits decides.
 fn is_ignored(path: &str) -> bool {
@@ -40,7 +37,7 @@ fn what_the_image_is_built_from_is_there_and_reaches_its_builder() {
     needed.extend(of_source.map(str::to_owned));
     assert!(dockerfile.contains("\nCOPY . .\n") && needed.iter().any(|path| path == "LICENSE-MIT"), "{needed:?}");
     for path in &needed {
-        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists(), "the image needs {path}");
+        assert!(root().join(path).exists(), "the image needs {path}");
         assert!(!is_ignored(path), ".dockerignore leaves out {path}");
     }
     assert!(
@@ -161,7 +158,8 @@ fn taken_in(source: &str) -> Vec<&str> {
 fn libraries_that_stand_alone_take_in_nothing_from_outside_their_folders() {
     let mut wrong = Vec::new();
     for package in STANDING_ALONE {
-        for entry in WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join(package)) {
+        let folder = root().join(package);
+        for entry in WalkDir::new(&folder) {
             let file = entry.unwrap().into_path();
             let is_of_tests = file.with_extension("").iter().any(|part| part == "tests");
             if is_of_tests || file.extension().is_none_or(|extension| extension != "rs") {
@@ -169,13 +167,11 @@ fn libraries_that_stand_alone_take_in_nothing_from_outside_their_folders() {
             }
             let text = fs::read_to_string(&file).unwrap();
             let places = taken_in(&text).into_iter().map(|path| lexical(&file.parent().unwrap().join(path)));
-            let outside = places.filter(|place| {
-                !place.starts_with(Path::new(env!("CARGO_MANIFEST_DIR")).join(package)) || !place.exists()
-            });
+            let outside = places.filter(|place| !place.starts_with(&folder) || !place.exists());
             wrong.extend(outside.map(|place| format!("{}: {}", file.display(), place.display())));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_none(wrong);
     assert_eq!(taken_in("include_str!(\"../a.md\"); include_bytes!(\"b\")"), ["../a.md", "b"]);
 }
 

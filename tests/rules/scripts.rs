@@ -6,15 +6,7 @@ use std::process::Command;
 
 use walkdir::WalkDir;
 
-use crate::assert_none;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
+use crate::{assert_none, read, root};
 
 #[test]
 fn public_programs_pass_only_where_the_check_ended_by_itself_without_a_difference() {

@@ -1,5 +1,7 @@
 //! Shows a run to its user: bars with the progress of run and step, or one line per step without a terminal.
 
+use std::collections::VecDeque;
+
 use console::Style;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -14,6 +16,9 @@ use grpo_environment::{Labels, Verdict};
 
 /// Columns of the line of a step above the bar.
 const STEP_COLUMNS: usize = 80;
+
+/// Number of the newest steps whose times predict those to come.
+const PREDICTING: usize = 5;
 
 /// What is shown of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +38,8 @@ pub struct TerminalSink {
     max_steps: usize,
     /// The largest tile of the run.
     best_tile: u32,
-    /// Exponential moving average of the seconds per step.
-    pace: Option<f64>,
+    /// Seconds of the newest steps, at most [`PREDICTING`].
+    step_times: VecDeque<f64>,
     /// Number of the current step.
     step: usize,
     phase: Phase,
@@ -60,7 +65,7 @@ impl TerminalSink {
             labels: Labels::default(),
             max_steps: 0,
             best_tile: 0,
-            pace: None,
+            step_times: VecDeque::new(),
             step: 0,
             phase: Phase::default(),
             next: Phase::default(),
@@ -112,10 +117,7 @@ impl TerminalSink {
 
     fn step_done(&mut self, record: &StepRecord) {
         self.best_tile = self.best_tile.max(record.max_tile.unwrap_or(0));
-        // The average gives recent steps more weight, because they predict the next ones better.
-        let pace = self.pace.map_or(record.step_time, |pace| 0.8 * pace + 0.2 * record.step_time);
-        self.pace = Some(pace);
-        let left = duration(pace * self.max_steps.saturating_sub(record.step) as f64);
+        let left = duration(self.pace(record.step_time) * self.max_steps.saturating_sub(record.step) as f64);
         let numbers = format!(
             "reward {:.3}  {} {}  {} {}",
             record.reward,
@@ -142,6 +144,18 @@ impl TerminalSink {
             None if self.console.progress() == Progress::Plain => self.console.print(&line),
             None => (),
         }
+    }
+
+    /// Seconds that a step to come is expected to take, after one that took `step_time`. It is the median of the newest
+    /// steps, the lower one of two, because one in which the machine was asleep or did other things says nothing of the next.
+    fn pace(&mut self, step_time: f64) -> f64 {
+        self.step_times.push_back(step_time);
+        if self.step_times.len() > PREDICTING {
+            self.step_times.pop_front();
+        }
+        let mut sorted: Vec<f64> = self.step_times.iter().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        sorted[(sorted.len() - 1) / 2]
     }
 
     fn evaluated(&self, record: &EvaluationRecord) {
@@ -362,6 +376,14 @@ mod tests {
         assert_eq!(told(board), format!("{board}  212 tok  kl 0.012"));
         assert!(learnt(&StepRecord::default()).all(|words| !words.starts_with("kl")));
         assert_eq!([40, 80, 100, 300].map(bar_columns), [6, 6, 26, 40]);
+    }
+
+    #[test]
+    fn one_step_that_took_long_does_not_lengthen_those_to_come() {
+        let mut sink = TerminalSink::new(Console::for_log(), Show::Steps);
+        // A run that was measured on a machine that did other things in its second step, and writes longer programs later.
+        let paces = [101.0, 1062.0, 105.0, 112.0, 133.0, 132.0, 133.0].map(|step_time| sink.pace(step_time));
+        assert_eq!(paces, [101.0, 101.0, 105.0, 105.0, 112.0, 132.0, 132.0]);
     }
 
     #[test]

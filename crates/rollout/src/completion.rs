@@ -17,7 +17,6 @@ pub enum FinishReason {
     Length,
 }
 
-/// A completion of a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// Which completion of its step it is.
@@ -28,7 +27,6 @@ pub struct Completion {
     pub logprobs: Vec<f32>,
     /// The text, without the token that ended it.
     pub text: String,
-    /// Why it ended.
     pub finish: FinishReason,
 }
 
@@ -47,7 +45,6 @@ impl Completion {
     }
 }
 
-/// The events of sampling.
 #[derive(Debug)]
 pub enum RolloutEvent<'a> {
     /// A completion has ended. There is one event for each, in the order in which they end.
@@ -67,9 +64,7 @@ pub enum RolloutEvent<'a> {
     /// One of the parts of a batch, which are sampled in parallel, has ended. These events come after all others; a
     /// batch in one piece has none.
     PartDone {
-        /// Index of the part.
         part: usize,
-        /// When it began.
         begin: Instant,
         /// When its last completion ended.
         end: Instant,

@@ -72,7 +72,6 @@ impl Row {
         Completion::new(self.id, self.ids.clone(), std::mem::take(&mut self.logprobs), finish, tokenizer)
     }
 
-    /// Adds a token.
     pub fn push(&mut self, token: u32, logp: f32, tokenizer: &Tokenizer) {
         self.ids.push(token);
         self.logprobs.push(logp);

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::policy::PolicyError;
 
-/// A server's failure.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{server}: {found}; {hint}")]
 pub struct ServerFault {
@@ -14,23 +13,13 @@ pub struct ServerFault {
     pub hint: String,
 }
 
-/// Sampling failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {
-    /// Prompt and completion exceed the model's context.
     #[error(
         "rollout.max_completion_length = {completion}: with a prompt of {prompt} tokens that is more than the {limit} \
          positions of the model; expected at most {}", limit.saturating_sub(*prompt)
     )]
-    TooLong {
-        /// Length of the longest prompt, in tokens.
-        prompt: usize,
-        /// Maximum length of a completion, in tokens.
-        completion: usize,
-        /// Length of the model's context, in tokens.
-        limit: usize,
-    },
-    /// The model's logits are infinite or NaN.
+    TooLong { prompt: usize, completion: usize, limit: usize },
     #[error("completion {index}, token {token}: found a logit that is no finite number; the weights have diverged")]
     NotFinite {
         /// Index of the completion in its step.
@@ -44,13 +33,10 @@ pub enum RolloutError {
     /// Requests to servers failed repeatedly.
     #[error("--rollouts {_0}; --resume goes on from the newest checkpoint")]
     Server(ServerFault),
-    /// An adapter for servers cannot be written.
     #[error("rollout.adapter_dir {path}: {source}")]
     Adapter { path: PathBuf, source: std::io::Error },
-    /// The model failed.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
 }

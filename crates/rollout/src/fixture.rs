@@ -11,6 +11,8 @@ use crate::seed::Seed;
 pub const WORDS: usize = 16;
 /// The word that ends a completion.
 pub const END: u32 = 1;
+/// A chat template like SmolLM2's, without its default system message.
+pub const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 fn tokenizer(words: usize) -> Tokenizer {
     let vocab: serde_json::Map<String, serde_json::Value> =

@@ -44,12 +44,10 @@ impl<T> Groups<T> {
         &self.items
     }
 
-    /// All items, to be changed.
     pub fn items_mut(&mut self) -> &mut [T] {
         &mut self.items
     }
 
-    /// All items by value, one group after the other.
     pub fn into_items(self) -> Vec<T> {
         self.items
     }
@@ -89,7 +87,6 @@ impl<T> Groups<T> {
         }
     }
 
-    /// Replaces every item.
     pub fn map<U>(self, replace: impl FnMut(T) -> U) -> Groups<U> {
         Groups { size: self.size, items: self.items.into_iter().map(replace).collect() }
     }

@@ -11,7 +11,7 @@ pub struct CompletionId {
     /// The seed that the random streams of its batch are derived from.
     seed: Seed,
     /// The number of its stream among them.
-    number: u64,
+    pub(super) number: u64,
 }
 
 impl CompletionId {
@@ -33,11 +33,6 @@ impl CompletionId {
     /// The random stream that its tokens are drawn with. It does not depend on the completions that are sampled together.
     pub fn stream(&self) -> Seed {
         self.seed.child(Purpose::Sample, self.number)
-    }
-
-    /// The number of its random stream.
-    pub(super) fn number(&self) -> u64 {
-        self.number
     }
 }
 

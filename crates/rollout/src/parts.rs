@@ -30,7 +30,6 @@ enum PartMessage {
     Tokens { tokens: usize, finished: usize },
 }
 
-/// The results of a part.
 struct Decoded {
     ended: Ended,
     begin: Instant,
@@ -91,7 +90,6 @@ fn decode_parts(
     })
 }
 
-/// Number of requests of a part.
 fn requests_of_part(policy: &Policy, requests: &[GroupRequest<'_>]) -> usize {
     let (decoder, all) = (policy.decoder(), requests.len());
     let in_parts = decoder.device().is_cpu() && decoder.config().parameters() <= SMALL;

@@ -18,7 +18,6 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// The sampler of the configuration.
     pub fn new(config: &RolloutConfig) -> Self {
         Sampler {
             temperature: config.temperature as f32,
@@ -32,8 +31,7 @@ impl Sampler {
     ///
     /// * `logits`: `(V,)`; `uniform`: in `0..1`; `weights`: a buffer, which is overwritten.
     /// * Returns the token and its log-probability at this temperature in the unrestricted distribution, in nats; none
-    ///   if a
-    ///   logit is not finite.
+    ///   if a logit is not finite.
     pub fn draw(&self, logits: &[f32], uniform: f64, weights: &mut Vec<f32>) -> Option<(u32, f32)> {
         let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let inverse = self.temperature.recip();

@@ -7,7 +7,6 @@ use super::{Completion, FinishReason};
 pub struct TurnTokens<'a> {
     /// Token ids that the policy reads before it writes; none in the first turn, which the prompt opens.
     pub told: &'a [u32],
-    /// What it writes.
     pub completion: &'a Completion,
 }
 
@@ -25,7 +24,6 @@ impl<'a> Trajectory<'a> {
         Trajectory(turns)
     }
 
-    /// The turns in their order.
     pub fn turns(&self) -> &[TurnTokens<'a>] {
         &self.0
     }

@@ -64,7 +64,7 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
             of_tests(evaluation, cases.first().map_or(0, shown))
         }
         Start::Faulted(fault) => format!("The program fails at its first call: {}.", quoted(&fault.reason)),
-        Start::Played => of_games(&evaluation.games),
+        Start::Played => of_games(&evaluation.games, matches!(environment, Environment::Evaluator(_))),
     }
 }
 
@@ -84,21 +84,26 @@ fn of_tests(evaluation: &Evaluation, shown: usize) -> String {
     }
 }
 
-fn of_games(games: &[Outcome]) -> String {
-    let several = games.len() > 1;
+/// What became of the first games, or of the first evaluations by an evaluator, which have neither moves nor rules.
+fn of_games(games: &[Outcome], is_evaluated: bool) -> String {
+    let (one, each) = if is_evaluated { ("The evaluation", "Evaluation") } else { ("The game", "Game") };
     let told = games.iter().take(GAMES_TOLD).enumerate().map(|(number, outcome)| {
-        let name = if several { format!("Game {}", number + 1) } else { "The game".to_owned() };
+        let name = if games.len() > 1 { format!("{each} {}", number + 1) } else { one.to_owned() };
         let points = serde_json::to_string(&Points(outcome.score)).expect("a score is JSON");
-        let moves = outcome.moves();
         let how = ended(outcome);
-        let line = format!("{name} ended after {moves} moves with {points} points: {how}.");
+        let line = match (is_evaluated, outcome.ending) {
+            (false, _) => format!("{name} ended after {} moves with {points} points: {how}.", outcome.moves()),
+            (true, Ending::GameOver) => format!("{name} gives {points} points."),
+            (true, Ending::BadMove) => format!("{name} gives {points} points: it came to no score."),
+            (true, _) => format!("{name} gives {points} points: {how}."),
+        };
         // The boards of several games would fill the text.
-        if number == 0 { format!("{line}{}", course(&outcome.trace)) } else { line }
+        if number == 0 { format!("{line}{}", course(&outcome.trace, is_evaluated)) } else { line }
     });
     told.collect::<Vec<_>>().join("\n")
 }
 
-fn course(trace: &Trace) -> String {
+fn course(trace: &Trace, is_evaluated: bool) -> String {
     match trace {
         Trace::Board(BoardTrace { moves_text, final_board, .. }) => {
             let letters: Vec<char> = moves_text.chars().collect();
@@ -109,7 +114,8 @@ fn course(trace: &Trace) -> String {
             format!("{moved} The board at its end:\n{}", rows.join("\n"))
         }
         Trace::Transcript(Transcript { last_observation, .. }) if !last_observation.is_empty() => {
-            format!(" What the program saw last: {}", quoted(last_observation))
+            let what = if is_evaluated { "Its metrics" } else { "What the program saw last" };
+            format!(" {what}: {}", quoted(last_observation))
         }
         Trace::Transcript(_) | Trace::Tests(_) => String::new(),
     }

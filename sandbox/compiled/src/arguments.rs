@@ -3,7 +3,7 @@
 
 use crate::Stop;
 use crate::emit::Kind;
-use crate::layout::{BUFFER, CHARACTER_BYTES, FALSE, FLOAT, INTEGER_MAX, LIST, NONE, POINTER, STRING, TRUE, TUPLE};
+use crate::layout::{BUFFER, CHARACTER_BYTES, FALSE, FLOAT, INTEGER_MAX, LIST, NONE, STRING, TRUE, TUPLE, pointer};
 use crate::runtime::Interface;
 
 /// How deep arguments may nest.
@@ -206,8 +206,4 @@ impl Writer<'_> {
         self.image.resize(self.image.len().next_multiple_of(8), 0);
         pointer(address)
     }
-}
-
-fn pointer(address: u32) -> i64 {
-    i64::from(address) - POINTER as i64
 }

@@ -32,8 +32,26 @@ pub(crate) const FUNCTION: u32 = 7;
 /// A block of items, preceded by its length.
 pub(crate) const BUFFER: u32 = 11;
 
+/// Offsets in lists, tuples, strings, dicts and sets: the number of items, and their address.
+pub(crate) const LENGTH: u64 = 4;
+pub(crate) const ITEMS: u64 = 8;
+/// Offsets of the capacity of a list, of the first item of a tuple, and of the value in a cell.
+pub(crate) const CAPACITY: u64 = 12;
+pub(crate) const TUPLE_ITEMS: u64 = 16;
+pub(crate) const CELL_VALUE: u64 = 8;
+/// Offsets in closures: the number of the function, the number of its parameters, the tuple of defaults, the first cell.
+pub(crate) const FUNCTION_NUMBER: u64 = 8;
+pub(crate) const PARAMETER_COUNT: u64 = 12;
+pub(crate) const CLOSURE_DEFAULTS: u64 = 16;
+pub(crate) const CLOSURE_CELLS: u64 = 24;
+
 /// Bytes from one single-character string to the next; each character has one such string.
 pub(crate) const CHARACTER_BYTES: u32 = 24;
 
 /// Largest magnitude of an integer.
 pub(crate) const INTEGER_MAX: i64 = (1 << 62) - 1;
+
+/// The value that points to the object at an address.
+pub(crate) fn pointer(address: u32) -> i64 {
+    i64::from(address) - POINTER as i64
+}

@@ -63,14 +63,7 @@ pub struct CompiledSession {
 impl CompiledProgram {
     /// A fresh instance in which the module's top level has run. `seed` seeds `random` as `random.seed(seed)` does.
     pub fn start(&self, seed: u64, limits: &GasLimits) -> Result<CompiledSession, Stop> {
-        CompiledSession::start(self, seed, limits)
-    }
-}
-
-impl CompiledSession {
-    /// Runs the top level of a program.
-    pub(crate) fn start(program: &CompiledProgram, seed: u64, limits: &GasLimits) -> Result<CompiledSession, Stop> {
-        let (compiled, emission) = (&program.compiled, &program.compiled.emission);
+        let (compiled, emission) = (&self.compiled, &self.compiled.emission);
         let nursery = u64::from(compiled.shared.interface.nursery);
         let value_bytes = limits.memory_bytes.min(MEMORY_MAX - nursery - PAGE);
         let mut store = Store::new(&compiled.shared.engine, Host::new(MEMORY_MAX));
@@ -94,7 +87,7 @@ impl CompiledSession {
             bytes_made: runtime.get_typed_func(&mut store, "bytes_made").map_err(machine)?,
             bytes_unmade: runtime.get_typed_func(&mut store, "bytes_unmade").map_err(machine)?,
             store,
-            program: program.clone(),
+            program: self.clone(),
             limits: *limits,
             gas_used: 0,
             made: 0,
@@ -111,7 +104,9 @@ impl CompiledSession {
         })?;
         Ok(session)
     }
+}
 
+impl CompiledSession {
     /// Calls a function at the top level of the program with `arguments`, a JSON array, of which it gets a copy. Gives the
     /// value as JSON, the very text that the interpreter's guest gives.
     pub fn call(&mut self, function: &str, arguments: &str) -> Result<String, Stop> {

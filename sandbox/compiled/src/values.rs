@@ -2,7 +2,7 @@
 //!
 //! Memory is the program's: every address is checked, and what does not look like a value is left to the interpreter.
 
-use crate::layout::{DICT, FALSE, FLOAT, LIST, NONE, POINTER, STRING, TRUE, TUPLE};
+use crate::layout::{DICT, FALSE, FLOAT, LIST, NONE, POINTER, STRING, TRUE, TUPLE, UNBOUND};
 
 /// Longest text of a value, and how deep it may nest; beyond them the interpreter tells what is wrong.
 const TEXT_MAX: usize = 1 << 20;
@@ -10,9 +10,6 @@ const DEPTH_MAX: usize = 40;
 
 /// What an object of one field is a tag for.
 const TAGS: [&[u8]; 9] = [b"()", b"set", b"frozenset", b"bytes", b"bytearray", b"complex", b"int", b"float", b"{}"];
-
-/// What a key is that stands for a place from which something was deleted.
-const DELETED: i64 = 27;
 
 /// Deleted entries of a small dict.
 const DELETED_MAX: u64 = 16;
@@ -147,7 +144,7 @@ impl<'a> Reader<'a> {
         for index in 0..u64::from(used) {
             let at = u64::from(entries) + 24 * index;
             let (key, value) = (self.long(at)?, self.long(at + 8)?);
-            if key != DELETED {
+            if key != UNBOUND {
                 pairs.push((key, value));
             }
         }

@@ -4,7 +4,7 @@
 //! exception or beyond what the tier can hold is asked alone, and any answer to it is a fault.
 
 use grpo_sandbox::Sandbox;
-use grpo_sandbox_compiled::{CompiledProgram, CompiledSession, CompiledTier, NotCompiled, Stop};
+use grpo_sandbox_compiled::{CompiledProgram, CompiledSession, CompiledTier, NotCompiled, Outside, Stop};
 
 use crate::compare::{COLUMN_FUEL, COLUMN_GAS};
 use crate::indent::indented;
@@ -47,7 +47,7 @@ pub struct Count {
     pub equal: usize,
     /// CPython answers and the compiled tier gives up.
     pub given_up: usize,
-    /// CPython raises, or its answer is beyond the tier, which gives up.
+    /// CPython raises, or its answer is beyond the tier, or a name that is not bound is read, and the tier gives up.
     pub refused: usize,
     pub different: Vec<String>,
 }
@@ -104,40 +104,48 @@ pub fn answers(sandbox: &Sandbox, operations: &mut [(Operation, Vec<Case>)]) {
 /// Plays operations, each over its own cases, in the compiled tier.
 pub fn compare(tier: &CompiledTier, operations: &[(Operation, Vec<Case>)], count: &mut Count) {
     for several in operations.chunks(FUNCTIONS) {
-        let alone: Vec<usize> = (0..several.len()).collect();
-        compare_some(tier, several, &alone, count);
+        let source = |chosen: &[usize]| {
+            let function = |index: &usize| {
+                let body = indented(&several[*index].0.lines, 8);
+                format!(
+                    "def column{index}(xs, ys):\n    out = []\n    for a, b in zip(xs, ys):\n{body}\n        \
+                     out.append(r)\n    return out\n"
+                )
+            };
+            "import math\n".to_owned() + &chosen.iter().map(function).collect::<String>()
+        };
+        let numbered: Vec<usize> = (0..several.len()).collect();
+        in_parts(tier, &numbered, &source, &mut |chosen, compiled| match compiled {
+            Ok(mut player) => {
+                for &index in chosen {
+                    let (operation, cases) = &several[index];
+                    player.operation(&format!("column{index}"), operation, cases, count);
+                }
+            }
+            Err(_) => {
+                let cases = &several[chosen[0]].1;
+                let fitting = cases.iter().filter(|case| case.expected.is_some()).count();
+                count.given_up += fitting;
+                count.refused += cases.len() - fitting;
+            }
+        });
     }
 }
 
-/// Plays these of the operations in one program; where the tier does not take all of them, in two.
-fn compare_some(tier: &CompiledTier, operations: &[(Operation, Vec<Case>)], chosen: &[usize], count: &mut Count) {
-    let mut source = "import math\n".to_owned();
-    for index in chosen {
-        let body = indented(&operations[*index].0.lines, 8);
-        source += &format!(
-            "def column{index}(xs, ys):\n    out = []\n    for a, b in zip(xs, ys):\n{body}\n        out.append(r)\n    \
-             return out\n"
-        );
-    }
-    match (tier.compile(&source), chosen) {
-        (Ok(program), _) => {
-            let mut player = Player::new(program);
-            for &index in chosen {
-                let (operation, cases) = &operations[index];
-                player.operation(&format!("column{index}"), operation, cases, count);
-            }
-        }
-        (Err(NotCompiled::Machine(error)), _) => panic!("{error}\n{source}"),
-        (Err(NotCompiled::Outside(_)), [index]) => {
-            let cases = &operations[*index].1;
-            let fitting = cases.iter().filter(|case| case.expected.is_some()).count();
-            count.given_up += fitting;
-            count.refused += cases.len() - fitting;
-        }
-        (Err(NotCompiled::Outside(_)), _) => {
-            let (one, two) = chosen.split_at(chosen.len() / 2);
-            compare_some(tier, operations, one, count);
-            compare_some(tier, operations, two, count);
+/// What becomes of a part: its functions, and their program or why the tier does not take it.
+type Play<'a> = dyn FnMut(&[usize], Result<Player, Outside>) + 'a;
+
+/// Compiles the program of these functions; where the tier does not take all of them, two programs of half of them. `play`
+/// gets each program with the functions in it, or why the tier does not take a function alone.
+pub fn in_parts(tier: &CompiledTier, functions: &[usize], source: &dyn Fn(&[usize]) -> String, play: &mut Play<'_>) {
+    match tier.compile(&source(functions)) {
+        Ok(program) => play(functions, Ok(Player { program, session: None })),
+        Err(NotCompiled::Machine(error)) => panic!("{error}\n{}", source(functions)),
+        Err(NotCompiled::Outside(outside)) if functions.len() == 1 => play(functions, Err(outside)),
+        Err(NotCompiled::Outside(_)) => {
+            let (one, two) = functions.split_at(functions.len() / 2);
+            in_parts(tier, one, source, play);
+            in_parts(tier, two, source, play);
         }
     }
 }
@@ -149,10 +157,6 @@ pub struct Player {
 }
 
 impl Player {
-    pub fn new(program: CompiledProgram) -> Player {
-        Player { program, session: None }
-    }
-
     fn operation(&mut self, function: &str, operation: &Operation, cases: &[Case], count: &mut Count) {
         let (fitting, others): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.expected.is_some());
         let before = count.different.len();

@@ -6,10 +6,9 @@
 
 use std::fmt::Write;
 
-use grpo_sandbox_compiled::NotCompiled;
 use serde_json::Value;
 
-use crate::columns::Player;
+use crate::columns::{Count, Player, in_parts};
 use crate::compare::{COLUMN_FUEL, Tiers};
 use crate::indent::{append_indented, indented};
 use crate::program::{Group, Program};
@@ -58,17 +57,6 @@ struct Function {
     is_captured: bool,
     /// Its first arguments: the way out, and the way when it comes by again.
     calls: Vec<(usize, usize)>,
-}
-
-#[derive(Default, Debug)]
-struct Count {
-    functions: usize,
-    equal: usize,
-    /// A name that is not bound is read, or CPython raises, and the tier gives up.
-    refused: usize,
-    /// The tier gives up what CPython answers.
-    given_up: usize,
-    different: Vec<String>,
 }
 
 impl Function {
@@ -154,8 +142,17 @@ const HEAD: &str = "D = {1: 10, 2: 20}\n";
 fn compare(tiers: &Tiers, functions: &[Function], count: &mut Count) {
     for several in functions.chunks(FUNCTIONS) {
         let answers = interpreted(tiers, several);
+        let source = |chosen: &[usize]| {
+            let texts = chosen.iter().map(|index| several[*index].compiled(&format!("f{index}")));
+            texts.fold(HEAD.to_owned(), |source, text| source + &text)
+        };
         let numbered: Vec<usize> = (0..several.len()).collect();
-        compare_some(tiers, several, &answers, &numbered, count);
+        in_parts(&tiers.tier, &numbered, &source, &mut |chosen, compiled| {
+            let mut player = compiled.unwrap_or_else(|outside| panic!("{outside}:\n{}", source(chosen)));
+            for &index in chosen {
+                play(&mut player, &format!("f{index}"), &several[index], &answers[index], count);
+            }
+        });
     }
 }
 
@@ -178,29 +175,8 @@ fn interpreted(tiers: &Tiers, functions: &[Function]) -> Vec<Vec<Value>> {
     functions.iter().enumerate().map(&mut answer).collect()
 }
 
-fn compare_some(tiers: &Tiers, functions: &[Function], answers: &[Vec<Value>], chosen: &[usize], count: &mut Count) {
-    let texts = chosen.iter().map(|index| functions[*index].compiled(&format!("f{index}")));
-    let source = texts.fold(HEAD.to_owned(), |source, text| source + &text);
-    match (tiers.tier.compile(&source), chosen) {
-        (Ok(program), _) => {
-            let mut player = Player::new(program);
-            for &index in chosen {
-                play(&mut player, &format!("f{index}"), &functions[index], &answers[index], count);
-            }
-        }
-        (Err(NotCompiled::Machine(error)), _) => panic!("{error}\n{source}"),
-        (Err(NotCompiled::Outside(outside)), [_]) => panic!("{outside}:\n{source}"),
-        (Err(NotCompiled::Outside(_)), _) => {
-            let (one, two) = chosen.split_at(chosen.len() / 2);
-            compare_some(tiers, functions, answers, one, count);
-            compare_some(tiers, functions, answers, two, count);
-        }
-    }
-}
-
 /// Makes the calls of a function whose answers by CPython are known.
 fn play(player: &mut Player, name: &str, function: &Function, answers: &[Value], count: &mut Count) {
-    count.functions += 1;
     let mut call = |arguments: [u64; 3]| -> Option<Value> {
         let told = player.call(name, &format!("{arguments:?}"))?;
         Some(serde_json::from_str(&told).unwrap())
@@ -242,11 +218,8 @@ fn nested(depth: usize) -> Vec<Vec<&'static str>> {
 }
 
 fn expect_none_different(count: &Count) {
-    let Count { functions, equal, refused, given_up, different } = count;
-    println!("{functions} functions: {equal} equal, {refused} refused, {given_up} given up");
-    let shown = different.iter().take(5).cloned().collect::<Vec<_>>().join("\n");
-    assert!(different.is_empty(), "{} differ:\n{shown}", different.len());
-    assert!(given_up * 10 < *equal, "{given_up} given up, {equal} equal");
+    count.expect_none_different();
+    assert!(count.given_up * 10 < count.equal, "{} given up, {} equal", count.given_up, count.equal);
 }
 
 #[test]

@@ -144,7 +144,7 @@ impl ExportArgs {
         let exported = exported.map_err(|error| self.unexported(error, &config, partial.path()))?;
         drop(wait);
         let training = run.map(|(run, steps)| Training::read(&run, steps)).transpose().map_err(report_error)?;
-        let text = card(&self.subject(origin, &config), training.as_ref());
+        let text = card(&self.subject(origin, &config, partial.path()), training.as_ref());
         std::fs::write(partial.path().join(CARD), text).map_err(unwritten)?;
         let names = names(partial.path()).map_err(unwritten)?;
         match &existing {
@@ -211,7 +211,8 @@ impl ExportArgs {
         }
     }
 
-    fn subject(&self, origin: Origin, config: &Config) -> CardSubject {
+    /// `written`: the directory with the files of the export.
+    fn subject(&self, origin: Origin, config: &Config, written: &Path) -> CardSubject {
         let directory = || {
             // The current directory has no name of its own in `.`.
             let whole = self.output_dir.canonicalize().ok();
@@ -221,7 +222,11 @@ impl ExportArgs {
         CardSubject {
             name: self.push.as_ref().map(HubRepo::to_string).or_else(directory).unwrap_or_default(),
             base: origin.name,
-            base_id: origin.hub_id,
+            // What a model was made from, as the files of a copy say, is not the model that an adapter goes on.
+            base_id: match self.merge {
+                true => origin.hub_id,
+                false => model::base_of(written).filter(|base| HubRepo::parse(base).is_some()),
+            },
             license: origin.license,
             is_adapter: !self.merge,
             rank: model::rank_of(Path::new(&config.model.adapter)),

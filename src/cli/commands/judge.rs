@@ -3,11 +3,14 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use grpo_sandbox::SESSIONS_MAX;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::arena::{Arena, Rules};
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, text_path};
@@ -91,6 +94,7 @@ impl JudgeArgs {
         }
         if self.calls {
             let judge = self.judge(arena::open(&config, console)?, &config)?;
+            end_with_reader()?;
             return finished(judge_calls(&judge, io::stdin().lock(), "stdin", io::stdout()));
         }
         let (input, name) = open(&self.file, console)?;
@@ -143,6 +147,24 @@ impl JudgeArgs {
         ));
         server.run(&stop).map_err(CliError::run)
     }
+}
+
+/// Ends the process once nobody can read its answers: a trainer that is killed would leave it judging all that is at hand.
+#[expect(clippy::disallowed_methods, reason = "whatever is judged now is for nobody")]
+fn end_with_reader() -> Result<(), CliError> {
+    let watch = || {
+        let answers = io::stdout();
+        loop {
+            // Without flags that are asked for, only its end counts.
+            match poll(&mut [PollFd::new(answers.as_fd(), PollFlags::empty())], PollTimeout::NONE) {
+                Ok(_) => std::process::exit(0),
+                Err(Errno::EINTR) => {}
+                // Then it ends after its input.
+                Err(_) => return,
+            }
+        }
+    };
+    std::thread::Builder::new().name("judge-reader".into()).spawn(watch).map(drop).map_err(CliError::run)
 }
 
 /// What became of the lines, in the terms of a command.

@@ -93,8 +93,10 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
             let adapter = Path::new(&config.model.adapter);
             let hint = near::model_hint(&config.model.model).or_else(|| near::path_hint(adapter));
             let hint = hint.or_else(|| adapter_hint(adapter));
-            let base = base_of(adapter).filter(|base| !is_same(base, &config.model.model));
-            let hint = hint.or_else(|| base.as_ref().map(|base| format!("say --model {}", shell::quoted(base))));
+            let base = base_of(adapter).filter(|base| is_another(base, &config.model.model));
+            // No other model helps where the adapter's own settings are refused.
+            let named = base.as_ref().filter(|_| !matches!(other, PolicyError::Adapter { .. }));
+            let hint = hint.or_else(|| named.map(|base| format!("say --model {}", shell::quoted(base))));
             let message = match &other {
                 // Tensors of another model say nothing to who took the wrong one.
                 PolicyError::AdapterTensors { .. } if base.is_some() => {
@@ -108,7 +110,11 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
                 PolicyError::Adapter { message } | PolicyError::AdapterTensors { message } => {
                     format!("--adapter {}: {message}", adapter.display())
                 }
-                PolicyError::File { path, .. } if !adapter.as_os_str().is_empty() && path.starts_with(adapter) => {
+                PolicyError::File { path, .. }
+                | PolicyError::Corrupt { path, .. }
+                | PolicyError::Incomplete { path, .. }
+                    if !adapter.as_os_str().is_empty() && path.starts_with(adapter) =>
+                {
                     format!("--adapter {}: {other}", adapter.display())
                 }
                 _ => format!("{flag} {}", named_once(&config.model.model, &other.to_string())),
@@ -126,17 +132,14 @@ fn named_once(model: &str, error: &str) -> String {
 }
 
 /// The model that the adapter in `dir` was trained on, as the adapter names it.
-fn base_of(dir: &Path) -> Option<String> {
+pub fn base_of(dir: &Path) -> Option<String> {
     Some(adapter_setting(dir, "base_model_name_or_path")?.as_str()?.to_owned())
 }
 
 /// Says that an adapter was trained on another model: its factors may fit all the same, and their numbers mean nothing.
 pub fn warn_of_another_base(config: &Config, console: &Console) {
     let (model, adapter) = (&config.model.model, &config.model.adapter);
-    // A copy of a model has its name, wherever it lies.
-    let name = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
-    let other = |base: &String| !is_same(base, model) && name(base) != name(model);
-    if let Some(base) = base_of(Path::new(adapter)).filter(other) {
+    if let Some(base) = base_of(Path::new(adapter)).filter(|base| is_another(base, model)) {
         console.warn(&format!("--adapter {adapter}: was trained on {base}, and is put on {model}"));
     }
 }
@@ -173,6 +176,12 @@ fn adapter_setting(dir: &Path, key: &str) -> Option<serde_json::Value> {
 fn is_same(one: &str, other: &str) -> bool {
     let place = |name: &str| std::fs::canonicalize(name).ok();
     one == other || place(one).is_some_and(|found| Some(found) == place(other))
+}
+
+/// Whether two names are those of different models. A copy of a model has its name, wherever it lies.
+fn is_another(one: &str, other: &str) -> bool {
+    let name = |path: &str| Path::new(path).file_name().map(ToOwned::to_owned);
+    !is_same(one, other) && name(one) != name(other)
 }
 
 /// A hint where `dir` holds no adapter.
@@ -326,6 +335,33 @@ mod tests {
         std::fs::write(dir.path().join(ADAPTER_CONFIG), base.to_string()).unwrap();
         config.model.model = format!("{adapter}/.");
         assert_eq!(told(&config).0, fault, "the same place by another name");
+    }
+
+    #[test]
+    fn a_fault_of_an_adapter_itself_is_told_as_it_is_and_no_other_model_is_advised() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"{"peft_type": "LORA", "base_model_name_or_path": "owner/tiny"}"#;
+        std::fs::write(dir.path().join(ADAPTER_CONFIG), text).unwrap();
+        let mut config = Config::preset("llm").unwrap();
+        config.model.adapter = dir.path().display().to_string();
+        let told = |model: &str, error: PolicyError| {
+            let mut config = config.clone();
+            config.model.model = dir.path().join(model).display().to_string();
+            let CliError::User { message, hint } = model_error("--model", &config, error) else { panic!("a user's") };
+            (message, hint)
+        };
+        let adapter = format!("--adapter {}: ", dir.path().display());
+        let setting = || PolicyError::Adapter { message: "use_dora = true is not supported".into() };
+        let expected = (format!("{adapter}use_dora = true is not supported"), None);
+        assert_eq!(told("another", setting()), expected);
+        let tensors = || PolicyError::AdapterTensors { message: "`lm_head` does not sit on a linear layer".into() };
+        let (message, _) = told("tiny", tensors());
+        assert_eq!(message, format!("{adapter}`lm_head` does not sit on a linear layer"), "a copy of its own model");
+        assert!(told("another", tensors()).0.starts_with(&format!("{adapter}belongs to owner/tiny; found --model ")));
+        let path = dir.path().join(ADAPTER_CONFIG);
+        let torn = PolicyError::Corrupt { path, format: "adapter configuration", message: "EOF".into() };
+        let (message, _) = told("tiny", torn);
+        assert!(message.starts_with(&adapter), "{message}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::metrics::Console;
 use crate::parallel::{OnLost, ParallelError, Peers, local_rank};
-use crate::policy;
+use crate::policy::{self, CudaExamination};
 use crate::train::run_dir;
 
 /// Settings in which processes may differ: they suit the machine, and change no result.
@@ -103,9 +103,20 @@ pub fn parallel_error(error: ParallelError) -> CliError {
 
 /// The device that `name` means for this process: the processes of a machine take its GPUs in turn.
 pub fn device_of(name: &str, peers: &Peers) -> String {
-    let gpus = || policy::examine_cuda().and_then(|found| found.driver.ok()).map_or(0, |driver| driver.gpus.len());
     match (local_rank(&environment), name) {
-        (Some(local), "cuda" | "auto") if peers.size() > 1 && gpus() > 0 => format!("cuda:{}", local % gpus()),
+        (Some(local), "cuda" | "auto") if peers.size() > 1 => {
+            policy::examine_cuda().map_or_else(|| name.to_owned(), |found| in_turn(name, local, &found))
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// The GPU of the process with index `local` on its machine. It is `name` itself where there is no GPU, and "auto" where
+/// that one cannot be used, so that a run goes on without it, as one process does.
+fn in_turn(name: &str, local: usize, found: &CudaExamination) -> String {
+    let gpus = found.driver.as_ref().map_or(0, |driver| driver.gpus.len());
+    match local.checked_rem(gpus) {
+        Some(own) if name != "auto" || found.check(own).is_ok() => format!("cuda:{own}"),
         _ => name.to_owned(),
     }
 }
@@ -163,6 +174,31 @@ fn short(digest: blake3::Hash) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{DriverFound, LibraryFound, Version};
+
+    #[test]
+    fn processes_take_the_gpus_of_their_machine_in_turn_unless_none_can_be_used() {
+        let version = |major| Version { major, minor: 0 };
+        let gpus = vec![("NVIDIA H200".to_owned(), version(9)); 2];
+        let mut found = CudaExamination {
+            built_with: version(13),
+            kernels: None,
+            driver: Ok(DriverFound { cuda: version(13), gpus }),
+            libraries: Vec::new(),
+            nccl: LibraryFound { name: "NCCL", expected: 2, found: Err("libnccl.so.2: not found".into()) },
+        };
+        let devices = |name, found: &CudaExamination| [0, 1, 2].map(|local| in_turn(name, local, found));
+        assert_eq!(devices("auto", &found), ["cuda:0", "cuda:1", "cuda:0"]);
+        found.built_with = version(14);
+        assert_eq!(devices("auto", &found), ["auto"; 3], "the driver is too old, which ends no run on \"auto\"");
+        assert_eq!(
+            devices("cuda", &found),
+            ["cuda:0", "cuda:1", "cuda:0"],
+            "who insists on a GPU is told what it lacks"
+        );
+        found.driver = Err("libcuda.so.1: no such file".into());
+        assert_eq!(["auto", "cuda"].map(|name| in_turn(name, 1, &found)), ["auto", "cuda"]);
+    }
 
     #[test]
     fn a_lost_process_is_told_with_what_is_left_of_the_run() {

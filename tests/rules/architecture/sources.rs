@@ -11,6 +11,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use walkdir::WalkDir;
 
+use crate::{read, root};
+
 /// A file, or an inline module of one.
 pub struct Module {
     /// The folder of the package, relative to the root of the repository.
@@ -26,8 +28,7 @@ pub struct Module {
 
 /// The folders of the workspace's packages; that of the program itself is empty.
 pub fn packages() -> Vec<String> {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-    let manifest: toml::Table = fs::read_to_string(manifest).unwrap().parse().unwrap();
+    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
     let members = manifest["workspace"]["members"].as_array().unwrap().iter();
     members.map(|member| member.as_str().unwrap().to_owned()).chain([String::new()]).collect()
 }
@@ -55,7 +56,7 @@ fn modules() -> Vec<Module> {
     let mut modules = Vec::new();
     for package in packages() {
         for start in ["lib.rs", "main.rs"] {
-            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(&package).join("src").join(start);
+            let file = root().join(&package).join("src").join(start);
             if file.is_file() {
                 read_file(&package, &file, Vec::new(), &mut modules);
             }
@@ -66,14 +67,13 @@ fn modules() -> Vec<Module> {
 
 /// What is for tests alone, a module for each file: all of a file of tests, and the items for tests of any other.
 pub fn tests() -> Vec<Module> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders =
-        packages().into_iter().flat_map(|package| ["src", "tests"].map(|folder| root.join(&package).join(folder)));
+        packages().into_iter().flat_map(|package| ["src", "tests"].map(|folder| root().join(&package).join(folder)));
     let files = folders.flat_map(WalkDir::new).filter_map(|entry| Some(entry.ok()?.into_path()));
     let sources = files.filter(|file| file.extension().is_some_and(|extension| extension == "rs"));
     let of_file = |file: PathBuf| {
         let parsed = syn::parse_file(&fs::read_to_string(&file).unwrap()).unwrap();
-        let name = file.strip_prefix(root).unwrap().to_owned();
+        let name = file.strip_prefix(root()).unwrap().to_owned();
         let is_whole = name.with_extension("").iter().any(|part| part == "tests");
         let items = parsed.items.into_iter().filter(|item| is_whole || is_test(attributes(item))).collect();
         Module { package: String::new(), file: name, path: Vec::new(), items, lines: None }
@@ -94,7 +94,7 @@ fn read_file(package: &str, file: &Path, path: Vec<String>, modules: &mut Vec<Mo
 pub fn add(package: &str, file: &Path, path: Vec<String>, items: Vec<syn::Item>, modules: &mut Vec<Module>) {
     let (inside, items): (Vec<_>, Vec<_>) =
         items.into_iter().filter(|item| !is_test(attributes(item))).partition(|item| matches!(item, syn::Item::Mod(_)));
-    let name = file.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().to_owned();
+    let name = file.strip_prefix(root()).unwrap().to_owned();
     modules.push(Module { package: package.into(), file: name, path: path.clone(), items, lines: None });
     for item in inside {
         let syn::Item::Mod(module) = item else { unreachable!("only modules were taken apart") };
@@ -109,7 +109,7 @@ pub fn add(package: &str, file: &Path, path: Vec<String>, items: Vec<syn::Item>,
 }
 
 fn file_of(package: &str, path: &[String]) -> PathBuf {
-    let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join(package).join("src").join(path.join("/"));
+    let stem = root().join(package).join("src").join(path.join("/"));
     let plain = stem.with_extension("rs");
     if plain.is_file() { plain } else { stem.join("mod.rs") }
 }

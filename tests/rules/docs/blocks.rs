@@ -1,12 +1,9 @@
 //! Every command and block of the documents is run by a test, or named here with what runs it, or with the reason why nothing does.
 
-use std::fs;
-
 use super::DOCUMENTS;
 use super::markdown::{Block, Document};
 use super::running::{TYPED, bare};
-use super::tree::TREE;
-use crate::assert_none;
+use crate::{assert_none, read};
 
 /// What other files run or compare: how the command or the block begins, the file, and words of that file.
 const RUN_BY: &[(&str, &str, &str)] = &[
@@ -163,7 +160,7 @@ fn every_command_and_block_is_run_or_listed() {
     );
     let mut wrong = Vec::new();
     for (start, file, words) in RUN_BY {
-        let text = fs::read_to_string(TREE.root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let text = read(file);
         let blocks = DOCUMENTS.iter().flat_map(|document| &document.blocks);
         let rust = blocks.filter(|block| block.language == "rust" && block.text.starts_with(start));
         let lines = rust.flat_map(|block| block.text.lines()).chain([*words]).map(str::trim);

@@ -1,8 +1,5 @@
 //! Reads a document as GitHub does.
 
-use std::fs;
-use std::path::Path;
-
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// A piece of a document, with its first line.
@@ -30,9 +27,8 @@ pub struct Block {
 }
 
 impl Document {
-    pub fn read(root: &Path, path: &str) -> Self {
-        let text = fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
-        Self::parse(path, &text)
+    pub fn read(path: &str) -> Self {
+        Self::parse(path, &crate::read(path))
     }
 
     pub fn parse(path: &str, text: &str) -> Self {

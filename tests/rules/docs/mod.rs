@@ -10,13 +10,12 @@ mod transcripts;
 mod tree;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::LazyLock;
 
 use grpo_2048::config::{self, DEFAULT_TOML};
 use toml::Table;
 
-use crate::assert_none;
+use crate::{assert_none, read};
 use markdown::Document;
 use names::NAMES;
 use tree::TREE;
@@ -28,7 +27,7 @@ const INVARIANTS: usize = 14;
 static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
     let all = TREE.files().filter(|path| path.ends_with(".md"));
     let ours = all.filter(|path| *path != "CHANGELOG.md" && !path.starts_with("prompts/"));
-    ours.map(|path| Document::read(TREE.root(), path)).collect()
+    ours.map(Document::read).collect()
 });
 
 #[test]
@@ -61,7 +60,7 @@ fn commands_in_blocks_are_taken() {
 #[test]
 fn the_algorithm_has_every_default() {
     let defaults: Table = DEFAULT_TOML.parse().unwrap();
-    let document = Document::read(TREE.root(), "docs/algorithm.md");
+    let document = Document::read("docs/algorithm.md");
     let mut wrong = Vec::new();
     let mut told = BTreeSet::new();
     for span in &document.spans {
@@ -83,7 +82,7 @@ fn the_algorithm_has_every_default() {
 /// each.
 #[test]
 fn every_invariant_has_a_test_with_its_number() {
-    let text = fs::read_to_string(TREE.root().join("docs/algorithm.md")).unwrap();
+    let text = read("docs/algorithm.md");
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| I")).collect();
     assert_eq!(rows.len(), INVARIANTS);
     let mut wrong = Vec::new();
@@ -100,7 +99,7 @@ fn every_invariant_has_a_test_with_its_number() {
 #[test]
 fn links_lead_somewhere() {
     let mut wrong = Vec::new();
-    let changelog = Document::read(TREE.root(), "CHANGELOG.md");
+    let changelog = Document::read("CHANGELOG.md");
     for document in DOCUMENTS.iter().chain([&changelog]) {
         for link in &document.links {
             if let Err(why) = follow(&link.text, document) {
@@ -114,8 +113,8 @@ fn links_lead_somewhere() {
 /// A document that no page leads to is found by nobody, and `make site` refuses it.
 #[test]
 fn every_document_is_in_the_table_of_the_readme_and_on_the_site() {
-    let site = fs::read_to_string(TREE.root().join("scripts/site.py")).unwrap();
-    let readme = fs::read_to_string(TREE.root().join("README.md")).unwrap();
+    let site = read("scripts/site.py");
+    let readme = read("README.md");
     let table = readme.split("## Where to read on").nth(1).unwrap().split("## ").next().unwrap();
     let mut wrong = Vec::new();
     for path in TREE.files().filter(|path| path.starts_with("docs/") && path.ends_with(".md")) {
@@ -139,7 +138,7 @@ fn follow(link: &str, from: &Document) -> Result<(), String> {
         return Err(format!("no {path}"));
     }
     let Some(anchor) = anchor else { return Ok(()) };
-    let headings = Document::read(TREE.root(), &path).anchors;
+    let headings = Document::read(&path).anchors;
     if headings.iter().any(|heading| heading == anchor) { Ok(()) } else { Err(format!("{path} has only {headings:?}")) }
 }
 

@@ -1,7 +1,6 @@
 //! The names of the program: settings, flags, metrics, make's targets, items of its sources.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::sync::LazyLock;
 
 use clap::Command;
@@ -11,6 +10,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
 
 use super::tree::{TREE, Tree};
+use crate::read;
 
 /// Folders of sources whose modules documents know by their names.
 const MODULES: &[&str] = &["src", "crates/base/src", "crates/check/src", "crates/learn/src", "crates/verify/src"];
@@ -77,11 +77,10 @@ impl Names {
         program.build();
         let mut sources = Sources::default();
         for path in tree.files().filter(|path| path.ends_with(".rs")) {
-            let text = fs::read_to_string(tree.root().join(path)).unwrap();
             sources.file = path.to_owned();
-            sources.visit_file(&syn::parse_file(&text).unwrap_or_else(|error| panic!("{path}: {error}")));
+            sources.visit_file(&syn::parse_file(&read(path)).unwrap_or_else(|error| panic!("{path}: {error}")));
         }
-        let makefile = fs::read_to_string(tree.root().join("Makefile")).unwrap();
+        let makefile = read("Makefile");
         let rules = makefile.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
         Names {
             tree,
@@ -314,7 +313,7 @@ fn is_path(span: &str, tree: &Tree) -> bool {
 /// The flags of `grpo-2048-bench`, from the help files of its package, whose tests check its commands in documents.
 fn flags_of_bench(tree: &Tree) -> Vec<String> {
     let helps = tree.files().filter(|path| path.starts_with("bench/tests/snapshots/"));
-    let texts: String = helps.map(|path| fs::read_to_string(tree.root().join(path)).unwrap()).collect();
+    let texts: String = helps.map(read).collect();
     texts.split([' ', '\n']).filter(|word| word.starts_with("--")).map(str::to_owned).collect()
 }
 
@@ -406,37 +405,28 @@ impl<'ast> Visit<'ast> for Sources {
         syn::visit::visit_signature(self, signature);
     }
 
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        match item {
+            syn::Item::Const(syn::ItemConst { ident, .. })
+            | syn::Item::Enum(syn::ItemEnum { ident, .. })
+            | syn::Item::Struct(syn::ItemStruct { ident, .. })
+            | syn::Item::Trait(syn::ItemTrait { ident, .. })
+            | syn::Item::Type(syn::ItemType { ident, .. }) => self.define(ident),
+            _ => {}
+        }
+        syn::visit::visit_item(self, item);
+    }
+
     fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.define(&item.ident);
         if ["StepRecord", "UpdateRecord", "EliteRecord", "EvaluationRecord"].iter().any(|name| item.ident == name) {
             self.record(item);
         }
         syn::visit::visit_item_struct(self, item);
     }
 
-    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.define(&item.ident);
-        syn::visit::visit_item_enum(self, item);
-    }
-
     fn visit_variant(&mut self, variant: &'ast syn::Variant) {
         self.define(&variant.ident);
         syn::visit::visit_variant(self, variant);
-    }
-
-    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        self.define(&item.ident);
-        syn::visit::visit_item_const(self, item);
-    }
-
-    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
-        self.define(&item.ident);
-        syn::visit::visit_item_trait(self, item);
-    }
-
-    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
-        self.define(&item.ident);
-        syn::visit::visit_item_type(self, item);
     }
 
     fn visit_macro(&mut self, item: &'ast syn::Macro) {

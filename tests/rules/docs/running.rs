@@ -9,8 +9,7 @@ use std::process::{Command, Output};
 
 use super::DOCUMENTS;
 use super::markdown::Document;
-use super::tree::TREE;
-use crate::{assert_none, chat_model};
+use crate::{assert_none, chat_model, read, root};
 
 /// Flags that make a step of minutes one of a second.
 const SHORT: &str =
@@ -218,7 +217,7 @@ fn the_program_makes_what_the_results_say(boards: usize) {
     fs::write(place.path().join("best.py"), block("docs/results.md", "python")).unwrap();
     let output = shell(place.path(), &format!("grpo-2048 score best.py --games {boards} --seed 2048 --json"));
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let page = fs::read_to_string(TREE.root().join("docs/results.md")).unwrap();
+    let page = read("docs/results.md");
     let before = page.split_once(&format!(" points a game over {boards} boards")).expect("a figure").0;
     let told = before.rsplit(char::is_whitespace).next().unwrap();
     assert_eq!(told.replace(',', ""), format!("{:.0}", said["mean_score"].as_f64().unwrap()));
@@ -278,7 +277,7 @@ fn without_seconds(said: &str) -> String {
 /// The files of a reader: the examples of the repository, tasks and a checker that documents show, and the reader's own.
 fn furnish(place: &Path) {
     let write = |name: &str, text: &str| fs::write(place.join(name), text).unwrap();
-    let copy = |from: &str, to: &str| fs::copy(TREE.root().join(from), place.join(to)).unwrap();
+    let copy = |from: &str, to: &str| fs::copy(root().join(from), place.join(to)).unwrap();
     fs::create_dir_all(place.join("examples/tasks")).unwrap();
     fs::create_dir_all(place.join("examples/bin_packing")).unwrap();
     for file in ["evaluator.py", "initial_program.py"] {

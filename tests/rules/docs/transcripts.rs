@@ -7,8 +7,7 @@ use std::path::Path;
 use assert_cmd::cargo::cargo_bin_cmd;
 
 use super::markdown::Document;
-use super::tree::TREE;
-use crate::assert_none;
+use crate::{assert_none, root};
 
 /// A command with the lines that a document shows below it.
 struct Shown {
@@ -75,7 +74,7 @@ fn transcripts_show_what_their_commands_print() {
         for session in transcripts(document) {
             let place = tempfile::tempdir().unwrap();
             for folder in ["examples", "models"] {
-                std::os::unix::fs::symlink(TREE.root().join(folder), place.path().join(folder)).unwrap();
+                std::os::unix::fs::symlink(root().join(folder), place.path().join(folder)).unwrap();
             }
             typed += session.iter().filter(|shown| shown.command.starts_with("grpo-2048")).count();
             wrong.extend(

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use glob::Pattern;
 use walkdir::WalkDir;
 
+use crate::root;
+
 /// Folders of git, of builds and of runs.
 const NOT_OURS: &[&str] = &[
     ".git", "target", "runs", "python/data", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "tensor/emulator/target",
@@ -22,10 +24,9 @@ pub struct Tree {
 
 impl Tree {
     fn read() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let (mut files, mut directories) = (BTreeSet::new(), BTreeSet::new());
-        let relative = |path: &Path| path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-        let ours = WalkDir::new(root).min_depth(1).into_iter().filter_entry(|entry| {
+        let relative = |path: &Path| path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+        let ours = WalkDir::new(root()).min_depth(1).into_iter().filter_entry(|entry| {
             let path = relative(entry.path());
             // One model is built in; other folders of models are downloads.
             !NOT_OURS.contains(&path.as_str()) && (!path.starts_with("models/") || path.starts_with("models/builtin"))
@@ -36,10 +37,6 @@ impl Tree {
             kind.insert(relative(entry.path()));
         }
         Tree { files, directories }
-    }
-
-    pub fn root(&self) -> &Path {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
     }
 
     pub fn files(&self) -> impl Iterator<Item = &str> {

@@ -158,7 +158,11 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
 /// which `model` is a copy in a directory; otherwise `model`, which a relative path does not name elsewhere.
 fn base_name(model: &str, own: &Value) -> String {
     let Ok(path) = Path::new(model).canonicalize() else { return model.into() };
-    let is_id = |own: &&str| hub::is_hub_id(own) && !Path::new(own).exists();
+    // A run may have named its model by a relative path, which looks like an id wherever it does not hold: it is a file, or
+    // the end of the model's path.
+    let ends = |own: &str| path.ends_with(own) || Path::new(model).ends_with(own);
+    let is_path = |own: &str| own.ends_with(".gguf") || ends(own) || Path::new(own).exists();
+    let is_id = |own: &&str| hub::is_hub_id(own) && !is_path(own);
     own.as_str().filter(is_id).map_or_else(|| path.display().to_string(), str::to_owned)
 }
 

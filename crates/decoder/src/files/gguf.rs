@@ -64,10 +64,7 @@ pub(crate) fn load(
         // The reader attaches a backtrace; only its first line is the message.
         message: error.to_string().lines().next().unwrap_or_default().into(),
     };
-    // The reader divides by the alignment that the file names, which may be 0.
-    let content = catch_unwind(AssertUnwindSafe(|| Content::read(&mut reader)));
-    let content = content.unwrap_or_else(|_| candle_core::bail!("its header cannot be read"));
-    let content = content.map_err(|error| other_format(&error).unwrap_or_else(|| corrupt(error)))?;
+    let content = content(&mut reader).map_err(|error| other_format(&error).unwrap_or_else(|| corrupt(error)))?;
     let header = Header { content: &content, path };
     header.check_whole(length)?;
     let mut config = header.config()?;
@@ -105,6 +102,13 @@ pub(crate) fn load(
         config.rope_scaling = Some(llama3_scaling(&divisors, &config)?);
     }
     Ok(Loaded { tokenizer, config, described: None, weights, dir: None })
+}
+
+/// Reads what stands before the tensors of a file.
+pub(crate) fn content(reader: &mut BufReader<File>) -> candle_core::Result<Content> {
+    // candle divides by the alignment that the file names, which may be 0.
+    let content = catch_unwind(AssertUnwindSafe(|| Content::read(reader)));
+    content.unwrap_or_else(|_| candle_core::bail!("its header cannot be read"))
 }
 
 /// Formats of llama.cpp that are not read, by their numbers in a file.

@@ -4,10 +4,8 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use candle_core::quantized::gguf_file::Content;
-
-use crate::files::hub;
 use crate::files::hub::HubSettings;
+use crate::files::{gguf, hub};
 use grpo_config::ModelConfig;
 
 /// Licence of the built-in model: that of this program. Users may choose between two, but a card names one.
@@ -36,11 +34,12 @@ impl Origin {
         }
         if path.is_dir() {
             let card = card(path);
-            return Origin { name, hub_id: front_matter(&card, "base_model"), license: front_matter(&card, "license") };
+            let hub_id = front_matter(&card, "base_model").filter(|base| hub::is_hub_id(base));
+            return Origin { name, hub_id, license: front_matter(&card, "license") };
         }
         if path.is_file() {
             // A file that is not GGUF is refused when its weights are read.
-            let content = File::open(path).ok().and_then(|file| Content::read(&mut BufReader::new(file)).ok());
+            let content = File::open(path).ok().and_then(|file| gguf::content(&mut BufReader::new(file)).ok());
             let text = |key: &str| Some(content.as_ref()?.metadata.get(key)?.to_string().ok()?.clone());
             let base = text("general.base_model.0.repo_url");
             let hub_id = base.as_deref().and_then(|url| url.strip_prefix("https://huggingface.co/")).map(str::to_owned);
@@ -68,6 +67,19 @@ fn front_matter(card: &str, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_in_a_card_is_no_id_of_the_hub() {
+        let dir = tempfile::tempdir().unwrap();
+        let model = dir.path().display().to_string();
+        let config = ModelConfig { model, ..grpo_config::Config::preset("builtin").unwrap().model };
+        let told = |base: &str| {
+            std::fs::write(dir.path().join("README.md"), format!("---\nbase_model: {base}\n---\n")).unwrap();
+            Origin::of(&config).hub_id
+        };
+        assert_eq!(told("owner/name").as_deref(), Some("owner/name"));
+        assert_eq!([told("/data/models/name"), told("./name")], [None, None]);
+    }
 
     #[test]
     fn a_card_says_licence_and_base_at_its_head() {

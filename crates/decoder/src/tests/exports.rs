@@ -113,3 +113,19 @@ fn the_built_in_model_becomes_a_directory_that_loads() {
     assert_eq!(largest_difference(&full_logits(&again, &ids), &logits), 0.0);
     assert!(logits.flatten_all().unwrap().to_vec1::<f32>().unwrap().iter().all(|logit| logit.is_finite()));
 }
+
+#[test]
+fn the_relative_path_by_which_an_adapter_names_its_model_is_no_id_of_the_hub() {
+    let (place, adapter) = (tempfile::tempdir().unwrap(), copied(&golden_adapter("qwen2-rslora")));
+    let dir = place.path().join("models/tiny");
+    std::fs::create_dir_all(&dir).unwrap();
+    let settings = tiny_with("qwen2", &dir, adapter.path());
+    let path = dir.canonicalize().unwrap().display().to_string();
+    for own in ["models/tiny", "models/tiny.gguf"] {
+        let described = adapter.path().join("adapter_config.json");
+        change_json(&described, |config| config["base_model_name_or_path"] = own.into());
+        let out = tempfile::tempdir().unwrap();
+        export_adapter(&settings, out.path()).unwrap();
+        assert_eq!(read_json(&out.path().join("adapter_config.json"))["base_model_name_or_path"], *path, "{own}");
+    }
+}

@@ -285,6 +285,12 @@ fn a_family_that_is_not_covered_is_named_with_those_that_are() {
 }
 
 #[test]
+fn a_tokenizer_with_more_tokens_than_the_model_is_refused() {
+    let error = refusal_with(|json| json["vocab_size"] = 39.into());
+    assert!(error.contains("40 tokens, the model embeds 39"), "{error}");
+}
+
+#[test]
 fn shards_are_read_together_and_in_half_precision() {
     let dir = tempfile::tempdir().unwrap();
     let policy = policy(config(), 25);

@@ -162,3 +162,14 @@ fn an_alignment_of_nothing_is_refused() {
     let error = refusal_of(&settings_of(&path));
     assert!(error.contains("header cannot be read"), "{error}");
 }
+
+#[test]
+fn a_header_that_cannot_be_read_tells_no_origin() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    let alignment = candle_core::quantized::gguf_file::Value::U32(0);
+    let metadata = [("general.alignment", &alignment)];
+    candle_core::quantized::gguf_file::write(&mut std::fs::File::create(&path).unwrap(), &metadata, &[]).unwrap();
+    let origin = crate::Origin::of(&settings_of(&path));
+    assert_eq!((origin.name.as_str(), origin.hub_id, origin.license), ("model.gguf", None, None));
+}

@@ -18,7 +18,6 @@ pub struct Candidate {
     pub id: usize,
     /// Digest of its syntax tree, in hexadecimal.
     pub digest: String,
-    /// Its Python source.
     pub source: String,
     /// The program that its author was shown to improve; none if it was written without one.
     pub parent: Option<usize>,
@@ -84,7 +83,6 @@ struct Outcome {
     visits: usize,
 }
 
-/// A program that was just judged.
 #[derive(Debug, Clone)]
 pub struct JudgedProgram {
     pub digest: String,
@@ -181,7 +179,6 @@ impl Database {
         self.lineage_of(first).any(|id| id == second) || self.lineage_of(second).any(|id| id == first)
     }
 
-    /// Notes that a group was asked to improve a program.
     pub(super) fn note_asked(&mut self, lineage: &Lineage) {
         if let Some(parent) = lineage.parent {
             self.candidates[parent].asked += 1;
@@ -196,20 +193,9 @@ impl Database {
         }
         let JudgedProgram { digest, source, reward, score, fuel } = judged;
         let (id, island, parent) = (self.candidates.len(), lineage.island, lineage.parent);
-        let reached = reward;
-        self.candidates.push(Candidate {
-            id,
-            digest,
-            source,
-            parent,
-            island,
-            round,
-            reward,
-            score,
-            fuel,
-            asked: 0,
-            reached,
-        });
+        let (asked, reached) = (0, reward);
+        let new = Candidate { id, digest, source, parent, island, round, reward, score, fuel, asked, reached };
+        self.candidates.push(new);
         let mut ancestor = parent;
         while let Some(id) = ancestor {
             let known = &mut self.candidates[id];
@@ -269,6 +255,17 @@ fn better(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
 mod tests {
     use super::*;
 
+    /// What the first group of the next round is asked that is of this island.
+    fn asked(database: &Database, island: usize) -> Lineage {
+        database.lineage(island, &settings(), &mut BTreeSet::new())
+    }
+
+    /// The programs that `groups` groups of a round are asked to improve.
+    fn asked_of_all(database: &Database, groups: usize) -> Vec<Option<usize>> {
+        let mut taken = BTreeSet::new();
+        (0..groups).map(|group| database.lineage(group, &settings(), &mut taken).parent).collect()
+    }
+
     fn settings() -> Settings {
         Settings { rounds: 4, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 }
     }
@@ -297,56 +294,48 @@ mod tests {
     #[test]
     fn a_descendant_makes_its_ancestors_worth_asking() {
         let mut database = Database::new(1);
-        let settings = Settings { islands: 1, ..settings() };
         database.take_in(judged("a", 0.2, 1 << 10), &on(0, None), 1);
         database.take_in(judged("b", 0.3, 1 << 12), &on(0, None), 1);
-        let first = database.lineage(0, &settings, &mut BTreeSet::new());
+        let first = asked(&database, 0);
         assert_eq!((first.parent, first.inspirations.as_slice()), (Some(1), &[0][..]));
         // Asked often without a better program, the other one comes up.
         (0..8).for_each(|_| database.note_asked(&first));
-        assert_eq!(database.lineage(0, &settings, &mut BTreeSet::new()).parent, Some(1));
+        assert_eq!(asked(&database, 0).parent, Some(1));
         database.take_in(judged("c", 0.9, 1 << 10), &on(0, Some(0)), 2);
         // It takes the cell of its parent, whose best descendant counts for it.
         assert_eq!(database.candidates()[0].reached, 0.9);
         let members: Vec<usize> = database.island(0).iter().map(|member| member.id).collect();
         assert_eq!(members, [2, 1]);
-        assert_eq!(database.lineage(0, &settings, &mut BTreeSet::new()).parent, Some(2));
+        assert_eq!(asked(&database, 0).parent, Some(2));
     }
 
     #[test]
     fn groups_of_a_round_are_asked_of_different_lineages() {
         let mut database = Database::new(1);
-        let settings = Settings { islands: 1, ..settings() };
         database.take_in(judged("a", 0.5, 1 << 10), &on(0, None), 1);
         database.take_in(judged("b", 0.4, 1 << 12), &on(0, Some(0)), 1);
         database.take_in(judged("c", 0.1, 1 << 14), &on(0, None), 1);
-        let mut taken = BTreeSet::new();
-        let asked: Vec<_> = (0..3).map(|group| database.lineage(group, &settings, &mut taken).parent).collect();
-        assert_eq!(asked, [Some(0), Some(2), Some(0)]);
+        assert_eq!(asked_of_all(&database, 3), [Some(0), Some(2), Some(0)]);
     }
 
     #[test]
     fn groups_of_a_round_are_asked_of_siblings_where_all_descend_from_one_program() {
         let mut database = Database::new(1);
-        let settings = Settings { islands: 1, ..settings() };
         database.begin_with(judged("initial", 0.1, 1 << 10));
         database.take_in(judged("a", 0.5, 1 << 12), &on(0, Some(0)), 1);
         database.take_in(judged("b", 0.4, 1 << 14), &on(0, Some(0)), 1);
-        let mut taken = BTreeSet::new();
-        let asked: Vec<_> = (0..2).map(|group| database.lineage(group, &settings, &mut taken).parent).collect();
-        assert_eq!(asked, [Some(1), Some(2)]);
+        assert_eq!(asked_of_all(&database, 2), [Some(1), Some(2)]);
     }
 
     #[test]
     fn a_program_is_asked_less_once_its_descendants_were() {
         let mut database = Database::new(1);
-        let settings = Settings { islands: 1, ..settings() };
         database.begin_with(judged("initial", 0.1, 1 << 10));
         database.take_in(judged("a", 0.5, 1 << 12), &on(0, Some(0)), 1);
         database.take_in(judged("b", 0.49, 1 << 14), &on(0, Some(0)), 1);
         // The program to begin with has reached what `a` has, and was asked by each of these groups through it.
         (0..20).for_each(|_| database.note_asked(&on(0, Some(1))));
-        assert_eq!(database.lineage(0, &settings, &mut BTreeSet::new()).parent, Some(2));
+        assert_eq!(asked(&database, 0).parent, Some(2));
     }
 
     #[test]
@@ -356,7 +345,7 @@ mod tests {
         database.take_in(judged("far", 0.9, 1 << 12), &on(0, Some(0)), 1);
         database.take_in(judged("near", 0.7, 1 << 12), &on(1, Some(0)), 1);
         assert_eq!(database.candidates()[0].reached, 0.9);
-        assert_eq!(database.lineage(1, &settings(), &mut BTreeSet::new()).parent, Some(2));
+        assert_eq!(asked(&database, 1).parent, Some(2));
     }
 
     #[test]

@@ -9,25 +9,16 @@ use crate::prompt::PromptError;
 use crate::train::TrainError;
 use crate::train::run_dir::RunDirError;
 
-/// Why a search failed.
 #[derive(Debug, Error)]
 pub enum EvolveError {
-    /// Sampling or judging failed.
     #[error(transparent)]
     Step(#[from] TrainError),
-    /// The model cannot read the prompts.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// The output directory cannot be used.
     #[error(transparent)]
     Dir(#[from] RunDirError),
-    /// The directory has something else in it.
     #[error("--output-dir {}: is not empty and holds no search; choose an empty or new directory", path.display())]
-    Foreign {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The directory has a search with other settings.
+    Foreign { path: PathBuf },
     #[error(
         "{} is of another search{named}", path.display(),
         named = if differing.is_empty() { ", of an earlier version".into() } else { format!(": {}", differing.join(", ")) }
@@ -38,14 +29,8 @@ pub enum EvolveError {
         /// Keys and flags that differ, with both values; none are known of a search that an earlier version began.
         differing: Vec<String>,
     },
-    /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
-    File {
-        /// The file or directory.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
 }
 
 impl EvolveError {

@@ -80,11 +80,9 @@ impl Learner {
         let advantages = grpo::advantages(&learnt.clone().map(|place| rewards.items()[place].clone()), &config.grpo);
         let completions = learnt.map(|place| episodes.items()[place].trajectory());
         let settings = self.entropy.settings(&config.grpo);
-        let batch = Batch::new(prompts, completions, advantages, &config.rollout, &settings).divided(self.division);
-        let batch = match policy.dropout() > 0.0 {
-            true => batch.with_dropout(seed.child(Purpose::Dropout, 0)),
-            false => batch,
-        };
+        let batch = Batch::new(prompts, completions, advantages, &config.rollout, &settings)
+            .divided(self.division)
+            .with_dropout(policy, seed.child(Purpose::Dropout, 0));
         let batch = Reference::added(self.reference.as_ref(), batch, policy)?;
         let learning_rate = grpo::learning_rate(&config.grpo, round - 1, rounds);
         let mut updating = |done, total| observer(Event::Updating { done, total });
@@ -140,26 +138,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::arena::Evaluation;
     use crate::config::GrpoConfig;
     use crate::fixture::{prompts, rollout_config, tiny_policy};
-    use crate::program::Rejection;
-    use crate::reward::Reward;
-    use crate::rollout::{Completion, generate};
-    use crate::train::{Reply, Turn};
-
-    /// A completion that earned this.
-    fn episode(completion: Completion, value: f32, config: &Config) -> Episode {
-        let rejection = Rejection::NoFunction { wanted: "f".into() };
-        let turn = Turn {
-            told: Reply::default(),
-            completion,
-            program: Err(rejection.clone()),
-            evaluation: Evaluation::rejected(rejection),
-            reward: Reward { value, parts: Vec::new() },
-        };
-        Episode::new(vec![turn], 1, &config.reward)
-    }
+    use crate::rollout::{FinishReason, generate};
+    use crate::train::{Turn, fixture};
 
     /// The entropy of a round, the controller after it, and the weights that it led to. `entropy`: the controller before it.
     fn learnt(grpo: &GrpoConfig, entropy: EntropyController) -> (f64, EntropyController, BTreeMap<String, Vec<f32>>) {
@@ -169,7 +151,7 @@ mod tests {
         let completions = generate(&policy, &prompts, &config.rollout, Seed::root(9), &mut |_| ()).unwrap();
         let episodes = completions.map(|completion| {
             let value = [0.9, 0.1, 0.3, 0.2][completion.id.index % 4];
-            episode(completion, value, &config)
+            fixture::alone(Turn { completion, ..fixture::turn(value, FinishReason::Stop) })
         });
         let written = Written { prompts: &prompts, episodes: &episodes, round: 1, rounds: 2, seed: Seed::root(1) };
         let mut learner = Learner::new(&policy, &config, 16, None, None).unwrap();

@@ -56,7 +56,6 @@ pub struct Search<'a> {
     pub settings: Settings,
     /// How much memory updates may use; none if the machine does not tell.
     pub allowance: Option<Allowance>,
-    /// How the model reads its prompts.
     pub kind: PromptKind,
     /// The requests, all of the same game or task; groups ask them in turn.
     pub requests: Vec<Request>,
@@ -64,7 +63,6 @@ pub struct Search<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What came of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     /// Its number, from 1.

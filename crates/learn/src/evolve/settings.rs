@@ -10,7 +10,6 @@ use crate::train::run_dir::Fingerprint;
 /// The settings of a search, beside those of sampling and judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Number of rounds.
     pub rounds: usize,
     /// Number of islands, at least 1.
     pub islands: usize,

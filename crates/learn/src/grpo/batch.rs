@@ -7,8 +7,7 @@ use super::{Division, ImportanceWeights, bonus_weight, token_weight};
 use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
 use crate::parallel::Peers;
-use crate::policy::Dropout;
-use crate::policy::{Adapters, Decoder, TokenBatch, TokenRow};
+use crate::policy::{Adapters, Decoder, Dropout, Policy, TokenBatch, TokenRow};
 use crate::prompt::Prompt;
 use crate::rollout::{Trajectory, TurnTokens};
 use crate::seed::{Purpose, Seed};
@@ -88,7 +87,6 @@ impl Row {
 /// A completion from an earlier step that the update imitates, with its prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Demonstration<'a> {
-    /// Token ids of the prompt.
     pub prompt: &'a [u32],
     /// Token ids of the completion, including the one that ends it.
     pub completion: &'a [u32],
@@ -108,7 +106,7 @@ pub struct Batch {
     /// The completions in their order, then the demonstrations.
     rows: Vec<Row>,
     /// Log-probabilities under the reference, in nats, for each row.
-    reference: Option<Vec<Vec<f32>>>,
+    pub(super) reference: Option<Vec<Vec<f32>>>,
     /// Log-probabilities under the policy before the first update, in nats, for each row, if servers sampled.
     old: Option<Vec<Vec<f32>>>,
     /// The correction for the difference between servers and trainer, if servers sampled.
@@ -117,7 +115,6 @@ pub struct Batch {
     parts: Vec<Vec<usize>>,
     /// Whether the decoder reads a common beginning of the prompts of a part only once.
     shares_beginnings: bool,
-    /// The seed of dropout, if there is dropout.
     dropout: Option<Seed>,
     /// Whether the policy has been updated since it sampled the batch.
     off_policy: bool,
@@ -233,9 +230,9 @@ impl Batch {
         self
     }
 
-    /// Turns on dropout in front of the adapters, with masks from `seed`.
-    pub fn with_dropout(mut self, seed: Seed) -> Self {
-        self.dropout = Some(seed);
+    /// Turns on dropout in front of the adapters, if `policy` has it, with masks from `seed`.
+    pub fn with_dropout(mut self, policy: &Policy, seed: Seed) -> Self {
+        self.dropout = (policy.dropout() > 0.0).then_some(seed);
         self
     }
 
@@ -304,19 +301,12 @@ impl Batch {
         self.rows.len()
     }
 
-    /// Whether there are neither completions nor demonstrations.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Number of sampled tokens of one completion.
     pub(super) fn completion_length(&self, row: usize) -> usize {
         self.rows[row].length()
-    }
-
-    /// Whether the batch has log-probabilities under the reference.
-    pub(super) fn has_reference(&self) -> bool {
-        self.reference.is_some()
     }
 
     /// The parts with the indices of their rows, in the order in which their gradients are added.

@@ -11,9 +11,7 @@ pub struct ImportanceWeights {
     /// Whether weights out of bounds are 0, and not truncated.
     masks: bool,
     level: ImportanceSamplingLevel,
-    /// The smallest weight.
     floor: f32,
-    /// The largest weight.
     cap: f32,
 }
 
@@ -49,8 +47,7 @@ impl ImportanceWeights {
     /// The weights of tokens, with those of one completion after those of another.
     ///
     /// * `old`, `sampled`: `(N,)`, log-probabilities under the trainer's policy before the update and under the
-    ///   sampler's, in
-    ///   nats.
+    ///   sampler's, in nats.
     /// * `lengths`: number of tokens of each completion.
     pub(super) fn weights(&self, old: &[f32], sampled: &[f32], lengths: &[usize]) -> Vec<Weight> {
         let differences: Vec<f32> = old.iter().zip(sampled).map(|(old, sampled)| old - sampled).collect();

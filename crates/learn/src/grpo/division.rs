@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LearnError;
 use crate::config::{Checkpointing, GrpoConfig};
-use crate::policy::Activations;
+use crate::policy::{Activations, DecoderConfig};
 use grpo_tensor::{Kernels, ScoreSettings};
 
 /// Bytes of logits that are computed at once if memory allows it. Larger chunks are not faster on a processor.
@@ -104,6 +104,16 @@ impl Division {
     }
 }
 
+/// Refuses a part of so many tokens with a tensor of 2^32 numbers or more: candle's kernels count them with 32 bits, and would
+/// leave the others as they are.
+pub(super) fn countable(tokens: usize, config: &DecoderConfig) -> Result<(), LearnError> {
+    let width = (2 * config.intermediate_size).max(config.hidden_size);
+    match (tokens as u64).checked_mul(width as u64) {
+        Some(numbers) if numbers < 1 << 32 => Ok(()),
+        _ => Err(LearnError::TooLarge { tokens, width }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +146,14 @@ mod tests {
             Err::<(), _>(LearnError::NotFiniteLoss { loss: f64::NAN })
         });
         assert!(other.is_err() && count == 1, "another error is none of its business");
+    }
+
+    #[test]
+    fn a_part_that_a_gpu_would_count_wrongly_is_divided() {
+        let config = DecoderConfig { hidden_size: 3_584, intermediate_size: 18_944, ..DecoderConfig::LLAMA };
+        assert!(countable(64 * 680, &config).is_ok());
+        let refused = countable(64 * 2_216, &config).unwrap_err();
+        assert!(refused.is_out_of_memory(), "a smaller part is tried");
+        assert!(refused.to_string().contains("141824 x 37888"), "{refused}");
     }
 }

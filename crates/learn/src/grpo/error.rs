@@ -8,37 +8,26 @@ use crate::policy::{Device, PolicyError, explained, is_out_of_memory};
 /// Why an update was refused. The variables keep their values from before it.
 #[derive(Debug, thiserror::Error)]
 pub enum LearnError {
-    /// The loss does not depend on some trained variables.
     #[error(
         "no gradient for {}; expected one for every trained variable: some operation records no backward",
         list(names)
     )]
     MissingGradients { names: Vec<String> },
-    /// The loss is infinite or NaN.
     #[error("the loss is {loss}; expected a finite number: lower grpo.learning_rate, or go back to a checkpoint")]
     NotFiniteLoss { loss: f64 },
-    /// Gradients are infinite or NaN.
     #[error(
         "the gradient is no finite number for {}; lower the learning rate, or go back to a checkpoint",
         list(names)
     )]
     NotFiniteGradients { names: Vec<String> },
-    /// There is a KL penalty but no reference.
     #[error("grpo.beta = {beta} needs log-probabilities of the reference; found none in the batch")]
     NoReference { beta: f64 },
-    /// The state of the optimiser does not fit these variables.
     #[error("optimiser state: `{name}`: found {found}, expected {expected}")]
     State { name: String, found: String, expected: String },
-    /// The file of the optimiser's state cannot be read.
     #[error("{path}: {message}")]
     File { path: PathBuf, message: String },
-    /// Another process of the run reported an error.
     #[error("rank {rank} could not do its part of the update{}", if *out_of_memory { ": its device is out of memory" } else { "" })]
-    Elsewhere {
-        rank: usize,
-        /// Whether its device ran out of memory.
-        out_of_memory: bool,
-    },
+    Elsewhere { rank: usize, out_of_memory: bool },
     /// A part of an update has a tensor that candle's kernels cannot count the numbers of. A smaller part has not.
     #[error(
         "{tokens} tokens in one part of an update make a tensor of {tokens} x {width} numbers; expected less than 2^32 of \
@@ -49,13 +38,10 @@ pub enum LearnError {
         /// Numbers of a token in the widest tensor of a layer.
         width: usize,
     },
-    /// The other processes could not be reached.
     #[error(transparent)]
     Parallel(#[from] ParallelError),
-    /// The model failed.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A tensor operation failed.
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
 }

@@ -11,7 +11,7 @@ const GROWTH_UPDATES: u32 = 100;
 /// Source: Micikevicius et al. 2018, section 3.2.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LossScale {
-    factor: f64,
+    pub factor: f64,
     /// Number of updates since the last overflow or change.
     updates: u32,
 }
@@ -23,10 +23,6 @@ impl Default for LossScale {
 }
 
 impl LossScale {
-    pub fn factor(&self) -> f64 {
-        self.factor
-    }
-
     /// To be called after an update with finite gradients.
     pub fn grow(&mut self) {
         self.updates += 1;
@@ -63,13 +59,13 @@ mod tests {
     fn it_doubles_after_a_hundred_good_updates_in_a_row_and_halves_at_once() {
         let mut scale = LossScale::default();
         (0..99).for_each(|_| scale.grow());
-        assert_eq!(scale.factor(), 65_536.0);
+        assert_eq!(scale.factor, 65_536.0);
         assert!(scale.shrink());
         (0..99).for_each(|_| scale.grow());
-        assert_eq!(scale.factor(), 32_768.0);
+        assert_eq!(scale.factor, 32_768.0);
         assert_eq!(LossScale::from_state(&scale.to_state()), Some(scale));
         scale.grow();
-        assert_eq!((scale.factor(), scale.updates), (65_536.0, 0));
+        assert_eq!((scale.factor, scale.updates), (65_536.0, 0));
     }
 
     #[test]

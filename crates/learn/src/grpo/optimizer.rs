@@ -20,7 +20,6 @@ const PIECE: usize = 1 << 15;
 /// Name of the loss scale in the saved state.
 const LOSS_SCALE: &str = "loss_scale";
 
-/// Settings of the optimiser.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamW {
     /// Decay rate of the mean of gradients.
@@ -60,7 +59,6 @@ struct Moments {
 #[derive(Debug)]
 pub struct Optimizer {
     settings: AdamW,
-    /// Number of updates made.
     updates: u32,
     moments: BTreeMap<String, Moments>,
     /// The scale of the loss, if gradients pass through f16.
@@ -96,7 +94,7 @@ impl Optimizer {
 
     /// The factor that the loss must be multiplied by before the backward pass.
     pub fn loss_scale(&self) -> f64 {
-        self.loss_scale.map_or(1.0, |scale| scale.factor())
+        self.loss_scale.map_or(1.0, |scale| scale.factor)
     }
 
     /// Makes one update with gradients of the loss times [`Optimizer::loss_scale`]. Returns the global norm of the

@@ -3,23 +3,37 @@
 use candle_core::{Device, Tensor, WithDType};
 
 use super::batch::Part;
+use super::division::countable;
 use super::shared::Shared;
-use super::{Batch, LearnError, entropy_threshold};
-use crate::policy::{Adapters, Decoder};
+use super::{Batch, Division, LearnError, entropy_threshold};
+use crate::policy::{Adapters, Decoder, trim_memory};
 use grpo_tensor::{ScoreSettings, select_rows};
 
 /// Log-probabilities of every completion under a reference, in nats, in the order of the completions. `decoder` is a
 /// copy of the initial policy, or the policy's own with `adapters` off. Completions that are not in the loss get an
-/// empty list.
+/// empty list. Where a GPU has no memory for them they are computed in smaller parts, like an update.
 pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
-    let batch = &batch.clone().for_decoder(decoder);
+    in_parts_that_fit(decoder, batch, |batch| logprobs(decoder, &adapters, batch))
+}
+
+/// The result of `attempt`, which gets the batch as it is divided, and divided again each time it runs out of memory.
+fn in_parts_that_fit<T>(
+    decoder: &Decoder,
+    batch: &Batch,
+    mut attempt: impl FnMut(&Batch) -> Result<T, LearnError>,
+) -> Result<T, LearnError> {
+    let smaller = |division: Division| {
+        let _ = trim_memory(decoder.device());
+        division.smaller(&batch.config, decoder.config().vocab_size)
+    };
+    let divided = |division| attempt(&batch.clone().divided(division).for_decoder(decoder));
+    Ok(batch.division.until_it_fits(smaller, divided)?.0)
+}
+
+fn logprobs(decoder: &Decoder, adapters: &Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
     let mut all = vec![Vec::new(); batch.len()];
     let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
-    let work = |part: &Part| {
-        let ids = vector(&part.tokens.ids, decoder.device())?;
-        let (logp, _) = score(decoder, batch, part, decoder.hidden_of(&ids, &part.tokens.spans, adapters.clone())?)?;
-        Ok(logp.detach().to_vec1::<f32>()?)
-    };
+    let work = |part: &Part| scores(decoder, batch, part, adapters.clone()).map(|(logp, _)| logp);
     for (rows, logp) in rows.into_iter().zip((Shared { batch, parts: &parts, device: decoder.device() }).lists(work)?) {
         let mut logp = logp.into_iter();
         for row in rows {
@@ -53,17 +67,24 @@ pub(super) fn keep_uncertain(
     Ok(())
 }
 
-/// Log-probabilities and entropies of a part in nats, both `(N,)`, without gradients.
+/// Log-probabilities and entropies of a part in nats, both `(N,)`, without gradients: no layer keeps its activations, also
+/// where the adapters are trained.
 pub(super) fn scores(
     decoder: &Decoder,
     batch: &Batch,
     part: &Part,
     adapters: Adapters,
 ) -> Result<(Vec<f32>, Vec<f32>), LearnError> {
-    let ids = vector(&part.tokens.ids, decoder.device())?;
-    let (hidden, _) = decoder.hidden_checkpointed(&ids, &part.tokens.spans, adapters)?;
-    let (logp, entropy) = score(decoder, batch, part, hidden.detach())?;
-    Ok((logp.detach().to_vec1()?, entropy.detach().to_vec1()?))
+    if !decoder.device().is_cpu() {
+        countable(part.tokens.ids.len(), decoder.config())?;
+    }
+    let scored = || {
+        let ids = vector(&part.tokens.ids, decoder.device())?;
+        let (hidden, _) = decoder.hidden_checkpointed(&ids, &part.tokens.spans, adapters)?;
+        let (logp, entropy) = score(decoder, batch, part, hidden.detach())?;
+        Ok::<_, LearnError>((logp.detach().to_vec1::<f32>()?, entropy.detach().to_vec1::<f32>()?))
+    };
+    scored().map_err(|error| error.on(decoder.device()))
 }
 
 /// Log-probabilities and entropies of a part in nats, both `(N,)`, at the sampling temperature. The head is computed at
@@ -82,4 +103,36 @@ pub(super) fn score(
 
 pub(super) fn vector<T: WithDType>(values: &[T], device: &Device) -> candle_core::Result<Tensor> {
     Tensor::from_slice(values, values.len(), device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, GrpoConfig};
+    use crate::fixture::{prompts, rollout_config, tiny_policy};
+    use crate::groups::Groups;
+    use crate::rollout::generate;
+    use crate::seed::Seed;
+
+    #[test]
+    fn log_probabilities_that_find_no_memory_are_computed_in_smaller_parts() {
+        let (policy, rollout, prompts) = (tiny_policy(), rollout_config(4, 6), prompts());
+        let completions = generate(&policy, &prompts, &rollout, Seed::root(9), &mut |_| ()).unwrap();
+        let advantages = Groups::new(4, vec![1.0_f32; completions.items().len()]);
+        let config = Config::preset("builtin").unwrap().grpo;
+        let config = GrpoConfig { micro_batch: 4, mask_truncated_completions: false, ..config };
+        let batch = Batch::new(&prompts, completions.each_ref(), advantages, &rollout, &config);
+        let mut tried = Vec::new();
+        let found = in_parts_that_fit(policy.decoder(), &batch, |batch| {
+            tried.push((batch.division.micro_batch, batch.parts().count()));
+            if tried.len() < 3 {
+                return Err(LearnError::Tensor(candle_core::Error::Msg("CUDA_ERROR_OUT_OF_MEMORY".into())));
+            }
+            logprobs(policy.decoder(), &Adapters::On, batch)
+        });
+        assert_eq!(tried, [(4, 2), (2, 4), (1, 8)]);
+        let whole = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+        let apart = found.unwrap().concat().into_iter().zip(whole.concat()).map(|(here, there)| (here - there).abs());
+        assert!(apart.fold(0.0, f32::max) < 1e-5);
+    }
 }

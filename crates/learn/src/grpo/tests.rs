@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor, Var};
 
-use super::update::score_for_tests;
 use super::*;
 use crate::config::{Config, GrpoConfig, LossType, RolloutConfig, ScaleRewards};
 use crate::fixture::{prompts, rollout_config, tiny_policy};
@@ -39,12 +38,75 @@ impl Sampled {
     fn batch(&self, config: &GrpoConfig) -> Batch {
         Batch::new(&self.prompts, self.completions.each_ref(), self.advantages.clone(), &self.rollout, config)
     }
+
+    fn tokens(&self) -> usize {
+        self.completions.items().iter().map(|completion| completion.ids.len()).sum()
+    }
 }
 
 /// Loss and gradients of the first update.
 fn loss_and_gradients(policy: &Policy, batch: &Batch) -> (f64, BTreeMap<String, Vec<f32>>) {
     let (loss, gradients) = update::pass_for_tests(policy, batch).unwrap();
-    (loss, gradients.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect())
+    (loss, flattened(&gradients))
+}
+
+/// Statistics of an update that moves nothing.
+fn stats_of(policy: &Policy, batch: &Batch) -> UpdateStats {
+    let mut optimizer = Optimizer::new(policy.trainable(), &batch.config).unwrap();
+    update(policy, &mut optimizer, batch, 0.0, &mut |_, _| ()).unwrap().unwrap()
+}
+
+/// The batch with the policy as its own reference.
+fn with_reference(policy: &Policy, batch: Batch) -> Batch {
+    let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
+    batch.with_reference(reference)
+}
+
+/// Log-probabilities of the whole vocabulary at each token of one completion, `(N, V)`, in nats, computed directly from
+/// the decoder's logits.
+fn log_probabilities(policy: &Policy, prompt: &[u32], completion: &[u32]) -> Tensor {
+    let ids = Tensor::new([prompt, completion].concat(), &Device::Cpu).unwrap().unsqueeze(0).unwrap();
+    let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap().squeeze(0).unwrap();
+    let states = hidden.narrow(0, prompt.len() - 1, completion.len()).unwrap();
+    candle_nn::ops::log_softmax(&policy.decoder().logits(&states).unwrap(), 1).unwrap()
+}
+
+/// Those of the tokens of the completion, `(N,)`.
+fn score(policy: &Policy, prompt: &[u32], completion: &[u32]) -> Tensor {
+    let ids = Tensor::new(completion, &Device::Cpu).unwrap().unsqueeze(1).unwrap();
+    log_probabilities(policy, prompt, completion).gather(&ids, 1).unwrap().squeeze(1).unwrap()
+}
+
+/// The entropies, in nats, at the tokens of which these are the log-probabilities.
+fn entropies(log_probabilities: &Tensor) -> Vec<f32> {
+    flat(&(log_probabilities.exp().unwrap() * log_probabilities).unwrap().sum(1).unwrap().neg().unwrap())
+}
+
+/// The gradients of the sum of all sampled log-probabilities, each times its `factor`, computed for one completion at a
+/// time without `update`. `factor` gets the index of the completion, the place of the token in it, and its
+/// log-probability.
+fn by_hand(
+    policy: &Policy,
+    sampled: &Sampled,
+    mut factor: impl FnMut(usize, usize, f32) -> f32,
+) -> BTreeMap<String, Vec<f32>> {
+    let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
+    for (index, completion) in sampled.completions.items().iter().enumerate() {
+        let prompt = &sampled.prompts[index / sampled.completions.size()];
+        let logp = score(policy, &prompt.ids, &completion.ids);
+        let factors: Vec<f32> = flat(&logp).into_iter().enumerate().map(|(at, logp)| factor(index, at, logp)).collect();
+        let factors = Tensor::new(factors, &Device::Cpu).unwrap();
+        loss = (loss + (logp * factors).unwrap().sum_all().unwrap()).unwrap();
+    }
+    gradients_of(&loss, policy)
+}
+
+fn gradients_of(loss: &Tensor, policy: &Policy) -> BTreeMap<String, Vec<f32>> {
+    flattened(&gradients(loss, policy.trainable()).unwrap())
+}
+
+fn flattened(gradients: &Gradients) -> BTreeMap<String, Vec<f32>> {
+    gradients.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect()
 }
 
 fn flat(tensor: &Tensor) -> Vec<f32> {
@@ -70,8 +132,7 @@ fn i7_sampling_and_scoring_agree_on_log_probabilities() {
     for temperature in [1.0, 0.7] {
         let policy = tiny_policy();
         let sampled = Sampled::new(&policy, RolloutConfig { temperature, ..rollout_config(8, 24) });
-        let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
-        let stats = update(&policy, &mut optimizer, &sampled.batch(&config()), 0.0, &mut |_, _| ()).unwrap().unwrap();
+        let stats = stats_of(&policy, &sampled.batch(&config()));
         assert!(stats.logp_difference_max < 1e-5, "T = {temperature}: {stats:?}");
         assert!(stats.entropy > 1.0 && stats.entropy < 16f64.ln(), "{stats:?}");
         assert_eq!((stats.clip_ratio_low, stats.clip_ratio_high, stats.kl), (0.0, 0.0, None));
@@ -82,17 +143,9 @@ fn i7_sampling_and_scoring_agree_on_log_probabilities() {
 fn i8_one_update_a_rollout_is_the_policy_gradient() {
     let policy = tiny_policy();
     let sampled = Sampled::new(&policy, rollout_config(4, 12));
-    // The mean of -A * logp over tokens, computed for one completion at a time without `update`.
-    let tokens: usize = sampled.completions.items().iter().map(|completion| completion.ids.len()).sum();
-    let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
-    for (index, completion) in sampled.completions.items().iter().enumerate() {
-        let prompt = &sampled.prompts[index / 4].ids;
-        let logp = score_for_tests(&policy, prompt, &completion.ids).unwrap();
-        let advantage = f64::from(sampled.advantages.items()[index]);
-        loss = (loss - (logp.sum_all().unwrap() * (advantage / tokens as f64)).unwrap()).unwrap();
-    }
-    let expected = gradients(&loss, policy.trainable()).unwrap();
-    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    // The mean of -A * logp over tokens.
+    let tokens = sampled.tokens() as f32;
+    let expected = by_hand(&policy, &sampled, |index, _, _| -sampled.advantages.items()[index] / tokens);
     // On the policy the ratio is 1, also where that is a bound of the clip.
     for (epsilon, epsilon_high) in [(0.2, 0.28), (0.0, 0.28), (0.2, 0.0), (0.0, 0.0)] {
         let config = GrpoConfig { epsilon, epsilon_high, ..config() };
@@ -117,20 +170,15 @@ fn served(policy: &Policy) -> Sampled {
 fn a_foreign_sampler_weighs_each_token_of_the_policy_gradient_by_what_it_got_wrong() {
     let policy = tiny_policy();
     let sampled = served(&policy);
-    let (mut loss, mut weights, mut cut) = (Tensor::new(0f32, &Device::Cpu).unwrap(), Vec::new(), 0);
-    for (index, completion) in sampled.completions.items().iter().enumerate() {
-        let logp = score_for_tests(&policy, &sampled.prompts[index / 4].ids, &completion.ids).unwrap();
+    let tokens = sampled.tokens() as f64;
+    let (mut weights, mut cut) = (0.0, 0.0);
+    let expected = by_hand(&policy, &sampled, |index, at, _| {
         // The ratios are exp(-1/2), exp(1/2), which is above the cap, and 1.
-        let own: Vec<f32> = (0..completion.ids.len()).map(|at| [(-0.5f32).exp(), 1.5, 1.0][at % 3]).collect();
-        cut += (0..own.len()).filter(|at| at % 3 == 1).count();
-        let weight = Tensor::new(own.as_slice(), &Device::Cpu).unwrap();
-        let advantage = f64::from(sampled.advantages.items()[index]);
-        loss = (loss - ((logp * weight).unwrap().sum_all().unwrap() * advantage).unwrap()).unwrap();
-        weights.extend(own);
-    }
-    let tokens = weights.len() as f64;
-    let expected = gradients(&(loss / tokens).unwrap(), policy.trainable()).unwrap();
-    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+        let weight = [(-0.5f32).exp(), 1.5, 1.0][at % 3];
+        weights += f64::from(weight);
+        cut += f64::from(u8::from(at % 3 == 1));
+        -weight * sampled.advantages.items()[index] / tokens as f32
+    });
     let (_, found) = loss_and_gradients(&policy, &sampled.batch(&config()));
     assert_close(&found, &expected, 1e-4);
 
@@ -138,12 +186,11 @@ fn a_foreign_sampler_weighs_each_token_of_the_policy_gradient_by_what_it_got_wro
     for num_iterations in [1, 2] {
         let config = GrpoConfig { num_iterations, ..config() };
         let batch = sampled.batch(&config).off_policy();
-        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
-        let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+        let stats = stats_of(&policy, &batch);
         assert_eq!((stats.clip_ratio_low, stats.clip_ratio_high), (0.0, 0.0));
         let corrected = stats.correction.unwrap();
-        let mean = weights.iter().map(|weight| f64::from(*weight)).sum::<f64>() / tokens;
-        assert!((corrected.weight_mean - mean).abs() < 1e-5 && (corrected.share - cut as f64 / tokens).abs() < 1e-9);
+        assert!((corrected.weight_mean - weights / tokens).abs() < 1e-5);
+        assert!((corrected.share - cut / tokens).abs() < 1e-9);
     }
 }
 
@@ -154,9 +201,7 @@ fn i13_micro_batches_change_nothing_beyond_rounding() {
     for loss_type in [LossType::Dapo, LossType::Grpo, LossType::DrGrpo] {
         let with = |micro_batch| {
             let config = GrpoConfig { micro_batch, loss_type, entropy_coef: 0.01, beta: 0.02, ..config() };
-            let batch = sampled.batch(&config);
-            let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
-            loss_and_gradients(&policy, &batch.with_reference(reference))
+            loss_and_gradients(&policy, &with_reference(&policy, sampled.batch(&config)))
         };
         let (loss, whole) = with(16);
         for micro_batch in [1, 4] {
@@ -173,9 +218,7 @@ fn what_is_kept_and_who_works_on_it_changes_no_bit() {
     let sampled = Sampled::new(&policy, rollout_config(8, 24));
     let config = GrpoConfig { micro_batch: 4, entropy_coef: 0.01, beta: 0.02, ..config() };
     let with = |division: Division| {
-        let batch = sampled.batch(&config).divided(division);
-        let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
-        loss_and_gradients(&policy, &batch.with_reference(reference))
+        loss_and_gradients(&policy, &with_reference(&policy, sampled.batch(&config).divided(division)))
     };
     let whole = Division::from(&config);
     let expected = with(whole);
@@ -243,24 +286,6 @@ fn truncated_completions_can_be_left_out() {
     sampled.advantages = Groups::new(4, wild);
     assert_eq!(before, loss_and_gradients(&policy, &sampled.batch(&masked)));
     assert_ne!(before.1, loss_and_gradients(&policy, &sampled.batch(&config())).1);
-    // Among completions they count like one that is as good as its group, and their tokens are not among the step's.
-    let (left_out, cut) = (sampled.batch(&masked), truncated(&sampled));
-    let lengths: Vec<usize> = sampled.completions.items().iter().map(|completion| completion.ids.len()).collect();
-    let in_loss: usize = lengths.iter().zip(&cut).filter(|(_, cut)| !**cut).map(|(length, _)| length).sum();
-    let of_fewer = lengths.iter().sum::<usize>() as f64 / in_loss as f64;
-    let none = |(advantage, cut): (&f32, &bool)| if *cut { 0.0 } else { *advantage };
-    sampled.advantages = Groups::new(4, sampled.advantages.items().iter().zip(&cut).map(none).collect());
-    for (loss_type, factor, tolerance) in
-        [(LossType::Dapo, of_fewer, 1e-5), (LossType::Grpo, 1.0, 1e-6), (LossType::DrGrpo, 1.0, 1e-6)]
-    {
-        let (masked, config) = (GrpoConfig { loss_type, ..masked.clone() }, GrpoConfig { loss_type, ..config() });
-        let found = loss_and_gradients(&policy, &sampled.batch(&masked));
-        let (loss, mut gradients) = loss_and_gradients(&policy, &sampled.batch(&config));
-        assert!((found.0 - factor * loss).abs() < 1e-6, "{loss_type:?}: {} is not {factor} times {loss}", found.0);
-        gradients.values_mut().flatten().for_each(|value| *value *= factor as f32);
-        assert_close(&found.1, &gradients, tolerance);
-    }
-    assert_eq!(before, loss_and_gradients(&policy, &left_out));
 }
 
 #[test]
@@ -269,7 +294,7 @@ fn where_all_completions_are_left_out_only_demonstrations_are_in_the_loss() {
     let sampled = Sampled::new(&policy, rollout_config(4, 12));
     let all_cut = sampled.completions.clone().map(|it| Completion { finish: FinishReason::Length, ..it });
     let demonstration = Demonstration { prompt: &sampled.prompts[0].ids, completion: &[5, 6, 1] };
-    let logp = score_for_tests(&policy, demonstration.prompt, demonstration.completion).unwrap();
+    let logp = score(&policy, demonstration.prompt, demonstration.completion);
     let expected = -0.3 * f64::from(flat(&logp).iter().sum::<f32>()) / 3.0;
     for loss_type in [LossType::Dapo, LossType::Grpo, LossType::DrGrpo, LossType::Cispo, LossType::Sapo] {
         let config = GrpoConfig { loss_type, mask_truncated_completions: true, entropy_coef: 0.01, ..config() };
@@ -301,7 +326,7 @@ fn i6_a_variable_without_a_gradient_is_refused_by_name() {
     let mut trainable = policy.trainable().clone();
     let stray = Var::from_tensor(&Tensor::new(&[1f32], &Device::Cpu).unwrap()).unwrap();
     trainable.insert("model.layers.9.stray.weight".into(), stray);
-    let logp = score_for_tests(&policy, &sampled.prompts[0].ids, &[5, 6, 1]).unwrap();
+    let logp = score(&policy, &sampled.prompts[0].ids, &[5, 6, 1]);
     let error = gradients(&logp.sum_all().unwrap(), &trainable).unwrap_err().to_string();
     assert!(error.starts_with("no gradient for `model.layers.9.stray.weight`;"), "{error}");
 }
@@ -329,9 +354,7 @@ fn the_penalty_needs_a_reference_and_pulls_towards_it() {
     let kl_after = |beta: f64| {
         let policy = tiny_policy();
         let config = GrpoConfig { beta, ..config.clone() };
-        let batch = sampled.batch(&config);
-        let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
-        let batch = batch.with_reference(reference);
+        let batch = with_reference(&policy, sampled.batch(&config));
         let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
         let mut kls = Vec::new();
         for _ in 0..4 {
@@ -353,32 +376,24 @@ fn demonstrations_add_their_mean_negative_log_likelihood_and_nothing_else() {
     // The mean over their eight tokens, computed for one completion at a time without `update`.
     let mut nll = Tensor::new(0f32, &Device::Cpu).unwrap();
     for completion in examples {
-        let logp = score_for_tests(&policy, prompt, completion).unwrap();
+        let logp = score(&policy, prompt, completion);
         nll = (nll - (logp.sum_all().unwrap() * (1.0 / 8.0)).unwrap()).unwrap();
     }
-    let of_nll = gradients(&nll, policy.trainable()).unwrap();
+    let of_nll = gradients_of(&nll, &policy);
     for micro_batch in [2, 16] {
         let config = GrpoConfig { beta: 0.5, entropy_coef: 0.01, micro_batch, ..config() };
-        let with_reference = |batch: Batch| {
-            let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
-            batch.with_reference(reference)
-        };
-        let bare = with_reference(sampled.batch(&config));
-        let batch = with_reference(sampled.batch(&config).with_demonstrations(&demonstrations, 0.3));
+        let bare = with_reference(&policy, sampled.batch(&config));
+        let batch = with_reference(&policy, sampled.batch(&config).with_demonstrations(&demonstrations, 0.3));
         let ((loss, with), (bare_loss, without)) =
             (loss_and_gradients(&policy, &batch), loss_and_gradients(&policy, &bare));
         let expected = bare_loss + 0.3 * f64::from(nll.to_scalar::<f32>().unwrap());
         assert!((loss - expected).abs() < 1e-5, "{loss} is not {expected}");
         let expected = without.iter().map(|(name, without)| {
-            let added = flat(&of_nll[name]);
-            (name.clone(), without.iter().zip(added).map(|(without, added)| without + 0.3 * added).collect())
+            let added = without.iter().zip(&of_nll[name]).map(|(without, added)| without + 0.3 * added);
+            (name.clone(), added.collect())
         });
         assert_close(&with, &expected.collect(), 1e-4);
-        let stats = |batch: &Batch| {
-            let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
-            update(&policy, &mut optimizer, batch, 0.0, &mut |_, _| ()).unwrap().unwrap()
-        };
-        let (with, without) = (stats(&batch), stats(&bare));
+        let (with, without) = (stats_of(&policy, &batch), stats_of(&policy, &bare));
         assert!((with.entropy - without.entropy).abs() < 1e-5 && with.kl.unwrap() < 1e-9, "{with:?} {without:?}");
         assert!((with.demonstration_nll.unwrap() - f64::from(nll.to_scalar::<f32>().unwrap())).abs() < 1e-5);
         assert_eq!(without.demonstration_nll, None);
@@ -390,7 +405,7 @@ fn tokens_of_demonstrations_that_are_likely_enough_are_not_imitated() {
     let policy = tiny_policy();
     let sampled = Sampled::new(&policy, rollout_config(4, 12));
     let demonstration = Demonstration { prompt: &sampled.prompts[1].ids, completion: &[5, 6, 7, 1] };
-    let logp = score_for_tests(&policy, demonstration.prompt, demonstration.completion).unwrap();
+    let logp = score(&policy, demonstration.prompt, demonstration.completion);
     let mut nats: Vec<f64> = logp.to_vec1::<f32>().unwrap().iter().map(|logp| f64::from(-logp)).collect();
     nats.sort_by(f64::total_cmp);
     // Between the second and the third: two of the four are imitated.
@@ -444,40 +459,26 @@ fn off_policy_the_ratio_is_that_to_the_sampler_clipped_and_reported() {
     // The policy is updated between sampling and learning.
     update(&policy, &mut optimizer, &sampled.batch(&config()), 2e-2, &mut |_, _| ()).unwrap();
 
-    // By hand for each token: if the ratio is not clipped, the gradient is that of -ratio * A * logp / tokens.
-    let tokens: usize = sampled.completions.items().iter().map(|completion| completion.ids.len()).sum();
+    // If the ratio is not clipped, the gradient is that of -ratio * A * logp / tokens.
+    let tokens = sampled.tokens() as f64;
     let (mut low, mut high, mut kl) = (0.0, 0.0, 0.0);
-    let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
-    for (index, completion) in sampled.completions.items().iter().enumerate() {
-        let logp = score_for_tests(&policy, &sampled.prompts[index / 8].ids, &completion.ids).unwrap();
-        let advantage = sampled.advantages.items()[index];
-        let mut factors = Vec::new();
-        for (now, then) in flat(&logp).iter().zip(&completion.logprobs) {
-            let ratio = (now - then).exp();
-            let is_low = advantage < 0.0 && ratio < 0.8;
-            let is_high = advantage > 0.0 && ratio > 1.28;
-            (low, high) = (low + f64::from(u8::from(is_low)), high + f64::from(u8::from(is_high)));
-            kl += f64::from(ratio - 1.0 - (now - then));
-            factors.push(if is_low || is_high { 0.0 } else { -ratio * advantage / tokens as f32 });
-        }
-        let factors = Tensor::new(factors, &Device::Cpu).unwrap();
-        loss = (loss + (logp * factors).unwrap().sum_all().unwrap()).unwrap();
-    }
+    let expected = by_hand(&policy, &sampled, |index, at, now| {
+        let (then, advantage) = (sampled.completions.items()[index].logprobs[at], sampled.advantages.items()[index]);
+        let ratio = (now - then).exp();
+        let is_low = advantage < 0.0 && ratio < 0.8;
+        let is_high = advantage > 0.0 && ratio > 1.28;
+        (low, high) = (low + f64::from(u8::from(is_low)), high + f64::from(u8::from(is_high)));
+        kl += f64::from(ratio - 1.0 - (now - then));
+        if is_low || is_high { 0.0 } else { -ratio * advantage / tokens as f32 }
+    });
     assert!(low > 0.0 && high > 0.0, "{low} and {high} of {tokens} tokens clipped");
-    let expected = gradients(&loss, policy.trainable()).unwrap();
-    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
     let batch = sampled.batch(&config()).off_policy();
     assert_close(&loss_and_gradients(&policy, &batch).1, &expected, 1e-4);
 
-    let stats = |batch: &Batch| {
-        let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
-        update(&policy, &mut optimizer, batch, 0.0, &mut |_, _| ()).unwrap().unwrap()
-    };
-    let found = stats(&batch);
-    let count = tokens as f64;
-    assert_eq!((found.clip_ratio_low, found.clip_ratio_high), (low / count, high / count));
-    assert!((found.sampling_kl - kl / count).abs() < 1e-4 * kl / count && found.sampling_kl > 1e-4, "{found:?}");
-    let on_policy = stats(&sampled.batch(&config()));
+    let found = stats_of(&policy, &batch);
+    assert_eq!((found.clip_ratio_low, found.clip_ratio_high), (low / tokens, high / tokens));
+    assert!((found.sampling_kl - kl / tokens).abs() < 1e-4 * kl / tokens && found.sampling_kl > 1e-4, "{found:?}");
+    let on_policy = stats_of(&policy, &sampled.batch(&config()));
     assert_eq!((on_policy.clip_ratio_low, on_policy.clip_ratio_high), (0.0, 0.0), "1 by construction");
 }
 

@@ -2,11 +2,12 @@
 
 use candle_core::Tensor;
 
-use crate::policy::{Activations, Adapters, Decoder, DecoderConfig, Policy, trim_memory};
+use crate::policy::{Activations, Adapters, Decoder, Policy, trim_memory};
 use crate::stats;
 
 use super::batch::Part;
 use super::correction::Weight;
+use super::division::countable;
 use super::gradients::{Gradients, gradients_by_layer, gradients_kept};
 use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
 use super::shared::{Shared, agree_on_success};
@@ -16,7 +17,6 @@ use super::{Batch, CorrectionStats, Division, LearnError, Optimizer, Tokens, k3_
 /// Statistics of the updates of a rollout. Means are over the sampled tokens in the loss and over the updates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UpdateStats {
-    /// Mean value of the loss.
     pub loss: f64,
     /// Mean global norm of the gradient before clipping, of the updates whose gradient was finite.
     pub grad_norm: f64,
@@ -46,21 +46,18 @@ pub struct UpdateStats {
     pub division: Division,
 }
 
-/// The stages of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UpdateStage {
     /// The forward pass and the loss.
     Forward,
     /// The gradients, including activations that are recomputed for them.
     Backward,
-    /// The step of the optimiser.
     Optimiser,
 }
 
 /// Runs the given work, which belongs to a stage of an update. Several threads may call it at the same time.
 pub type Stopwatch<'a> = &'a (dyn Fn(UpdateStage, &mut dyn FnMut()) + Sync);
 
-/// Observers of an update.
 pub struct UpdateWatch<'a> {
     /// Called with the number of parts that are done and the number of all parts.
     pub progress: &'a mut dyn FnMut(usize, usize),
@@ -117,7 +114,7 @@ pub fn update_watched(
     if !batch.has_signal() {
         return Ok(None);
     }
-    if batch.config.beta > 0.0 && !batch.has_reference() {
+    if batch.config.beta > 0.0 && batch.reference.is_none() {
         return Err(LearnError::NoReference { beta: batch.config.beta });
     }
     let (iterations, mut division) = (batch.config.num_iterations, batch.division);
@@ -161,7 +158,7 @@ pub fn update_watched(
         loss: all.loss / updates,
         grad_norm: stats::mean(norms.iter().copied()),
         entropy: all.entropy / all.tokens,
-        kl: batch.has_reference().then_some(all.kl / all.tokens),
+        kl: batch.reference.is_some().then_some(all.kl / all.tokens),
         clip_ratio_low: all.low / all.tokens,
         clip_ratio_high: all.high / all.tokens,
         logp_difference_mean: first.difference / first.tokens,
@@ -201,16 +198,6 @@ fn pass(
     let shared = Shared { batch, parts, device };
     let sum = shared.sums(policy.trainable(), work, |numbers| sums.add(numbers.into()), worked)?;
     Ok((sums, sum))
-}
-
-/// Refuses a part of so many tokens with a tensor of 2^32 numbers or more: candle's kernels count them with 32 bits, and would
-/// leave the others as they are.
-fn countable(tokens: usize, config: &DecoderConfig) -> Result<(), LearnError> {
-    let width = (2 * config.intermediate_size).max(config.hidden_size);
-    match (tokens as u64).checked_mul(width as u64) {
-        Some(numbers) if numbers < 1 << 32 => Ok(()),
-        _ => Err(LearnError::TooLarge { tokens, width }),
-    }
 }
 
 /// The sums and gradients of one part. `decoder` is the policy's, prepared for all parts.
@@ -351,29 +338,4 @@ pub(super) fn pass_for_tests(policy: &Policy, batch: &Batch) -> Result<(f64, Gra
     keep_uncertain(policy.decoder(), batch, &mut parts, 0)?;
     let (sums, sum) = pass(round, &parts, &mut |_, _| ())?;
     Ok((sums.loss, sum))
-}
-
-/// Log-probabilities of one completion in nats, computed directly from the decoder's logits.
-#[cfg(test)]
-pub(super) fn score_for_tests(policy: &Policy, prompt: &[u32], completion: &[u32]) -> Result<Tensor, LearnError> {
-    let ids = [prompt, completion].concat();
-    let decoder = policy.decoder();
-    let hidden = decoder.hidden(&vector(&ids, decoder.device())?.unsqueeze(0)?, Adapters::On)?;
-    let logits = decoder.logits(&hidden.squeeze(0)?.narrow(0, prompt.len() - 1, completion.len())?)?;
-    let logp = candle_nn::ops::log_softmax(&logits, 1)?;
-    Ok(logp.gather(&vector(completion, decoder.device())?.unsqueeze(1)?, 1)?.squeeze(1)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_that_a_gpu_would_count_wrongly_is_divided() {
-        let config = DecoderConfig { hidden_size: 3_584, intermediate_size: 18_944, ..DecoderConfig::LLAMA };
-        assert!(countable(64 * 680, &config).is_ok());
-        let refused = countable(64 * 2_216, &config).unwrap_err();
-        assert!(refused.is_out_of_memory(), "a smaller part is tried");
-        assert!(refused.to_string().contains("141824 x 37888"), "{refused}");
-    }
 }

@@ -40,13 +40,11 @@ struct Lesson {
     repairs: Vec<Example>,
 }
 
-/// What lessons are made of.
 pub struct LessonSource<'a> {
     /// The tasks, and what judges programs for them.
     pub arena: &'a Arena,
     /// The prompts of the tasks. Repairs are read if they are for several turns.
     pub prompts: &'a PromptSet,
-    /// The model that reads.
     pub policy: &'a Policy,
     /// What is told of a program that fails.
     pub feedback: Feedback,

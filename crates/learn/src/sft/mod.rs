@@ -15,7 +15,6 @@ mod saving;
 mod summary;
 
 use std::ops::ControlFlow;
-
 use std::time::{Duration, Instant};
 
 use candle_core::DType;
@@ -23,8 +22,7 @@ use candle_core::DType;
 use crate::config::SftConfig;
 use crate::corpus::Mix;
 use crate::grpo::{self, AdamW, Gradients, Optimizer};
-use crate::policy::Dropout;
-use crate::policy::{Adapters, Policy};
+use crate::policy::{Adapters, Dropout, Policy};
 use crate::prompt::PromptSet;
 use crate::seed::{Purpose, Seed};
 use crate::train::run_dir::{self, Fingerprint};
@@ -68,7 +66,6 @@ pub struct SftProgress {
     pub loss: f64,
     /// The same on held-out programs, if it was measured after this step.
     pub held_out_loss: Option<f64>,
-    /// The learning rate of this step.
     pub learning_rate: f64,
     /// Global norm of the gradient before clipping; infinite if it left the range of f16 and the update was skipped.
     pub grad_norm: f64,
@@ -130,7 +127,6 @@ pub fn run(
     Ok((summary, training.policy))
 }
 
-/// The state of training.
 struct Training<'a> {
     options: &'a SftOptions,
     policy: Policy,
@@ -141,9 +137,7 @@ struct Training<'a> {
     mix: Mix,
     held_out: Vec<Vec<Example>>,
     optimizer: Optimizer,
-    /// Number of steps done.
     step: usize,
-    /// Number of all steps.
     steps: usize,
     /// Number of tokens so far, including prompts.
     tokens: usize,

@@ -15,16 +15,12 @@ use super::lessons::Lessons;
 use super::saving::{Saved, check_dir};
 use super::{SftError, SftSummary};
 
-/// The settings of a supervised run.
 #[derive(Debug, Clone)]
 pub struct SftOptions {
-    /// The settings of training.
     pub config: SftConfig,
-    /// The root seed.
     pub seed: Seed,
     /// The directory for model and checkpoints. A run with the same settings that is found there is continued.
     pub output_dir: PathBuf,
-    /// The device of tensors.
     pub device: Device,
     /// Maximum number of parts of a step that are computed at the same time. Does not change any result.
     pub at_once: usize,
@@ -57,7 +53,6 @@ impl SftOptions {
     }
 }
 
-/// A model to train.
 #[derive(Debug)]
 pub struct Learner {
     /// The model. Its adapters are trained if it has some, all of its weights otherwise.

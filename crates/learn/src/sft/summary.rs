@@ -1,9 +1,7 @@
 //! What came of a supervised run.
 
-/// The results of training.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SftSummary {
-    /// Number of steps done.
     pub steps: usize,
     /// Number of tokens, including prompts.
     pub tokens: usize,

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use super::*;
 use crate::corpus::{self, Style, vocabulary};
 use crate::environment::game2048::prompts::briefing;
+use crate::fixture::CHATML;
 use crate::policy::{DecoderConfig, Tokenizer};
 use crate::prompt::PromptKind;
 use crate::prompt::PromptSet;
@@ -93,11 +94,7 @@ fn the_loss_falls_and_the_same_seed_gives_the_same_files() {
 fn a_run_that_was_stopped_goes_on_as_if_nothing_had_happened() {
     let (unbroken, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     trained(&options(unbroken.path(), 5 * 512), Some(small()), &mut go_on).unwrap();
-    let stopped = trained(&options(broken.path(), 5 * 512), Some(small()), &mut |progress| match progress.step {
-        2 => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    let stopped = stopped.unwrap();
+    let stopped = stopped(broken.path());
     assert!(stopped.interrupted && stopped.steps == 2);
     assert!(!broken.path().join("model.safetensors").exists());
     let other = trained(&options(broken.path(), 4 * 512), Some(small()), &mut go_on).unwrap_err();
@@ -157,10 +154,12 @@ fn a_directory_that_no_supervised_run_wrote_is_refused_and_stays_as_it_is() {
 }
 
 /// Stops a run of five steps after the second.
-fn stopped(dir: &Path) {
-    let stop =
-        |progress: &SftProgress| if progress.step == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    trained(&options(dir, 5 * 512), Some(small()), &mut { stop }).unwrap();
+fn stopped(dir: &Path) -> SftSummary {
+    let stopped = trained(&options(dir, 5 * 512), Some(small()), &mut |progress| match progress.step {
+        2 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    stopped.unwrap()
 }
 
 #[test]
@@ -258,9 +257,6 @@ fn the_learning_rate_rises_then_falls_to_a_tenth() {
     assert!((learning_rate(&config, 10, 100) - peak).abs() < 1e-12);
     assert!((learning_rate(&config, 100, 100) - peak / 10.0).abs() < 1e-12);
 }
-
-/// A chat template like SmolLM2's, without its default system message.
-const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 /// Writes a small chat model with random weights and a vocabulary in which prompts and programs have few tokens.
 fn chat_model(dir: &Path, positions: usize) {

@@ -57,7 +57,6 @@ impl StepInputs {
 
 /// A step whose completions are sampled and whose games are being played.
 pub struct StepInPlay {
-    /// The completions and their games.
     pub in_play: InPlay,
     /// Steps that the policy had learnt from when it sampled the completions.
     pub policy_step: usize,

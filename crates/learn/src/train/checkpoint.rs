@@ -41,9 +41,7 @@ pub struct TrainerState {
     pub num_input_tokens_seen: u64,
     /// One record per step.
     pub log_history: Vec<StepRecord>,
-    /// Held-out evaluations so far.
     pub evaluations: Vec<EvaluationRecord>,
-    /// The best programs so far.
     pub hall_of_fame: HallOfFame,
     /// The best programs of each style, which updates imitate.
     #[serde(default)]
@@ -51,10 +49,8 @@ pub struct TrainerState {
     /// What the groups of each prompt have come to, if that decides which prompts are drawn.
     #[serde(default, skip_serializing_if = "Curriculum::is_empty")]
     pub curriculum: Curriculum,
-    /// The controller of the entropy bonus.
     #[serde(default)]
     pub entropy: EntropyController,
-    /// How updates are divided into parts.
     #[serde(default)]
     pub division: Option<Division>,
 }
@@ -87,14 +83,10 @@ struct Chance {
     next_step: usize,
 }
 
-/// The content of a checkpoint.
 pub struct Contents<'a> {
-    /// The model, whose trained weights are saved.
     pub policy: &'a Policy,
-    /// The optimiser, whose moments are saved.
     pub optimizer: &'a Optimizer,
     pub state: &'a TrainerState,
-    /// The seed that all random streams are derived from.
     pub root_seed: u64,
     /// Completions of the next step, if they were sampled ahead.
     pub ahead: Option<&'a Groups<Completion>>,

@@ -26,7 +26,7 @@ pub struct OwnRequests<'a> {
     /// They are requested together where they are of one prompt, which is then read once.
     pub requests: Vec<GroupRequest<'a>>,
     /// Their indices in the step.
-    indices: BTreeSet<usize>,
+    pub indices: BTreeSet<usize>,
 }
 
 impl<'a> OwnRequests<'a> {
@@ -65,14 +65,8 @@ impl<'a> OwnRequests<'a> {
         OwnRequests { requests: own, indices }
     }
 
-    /// Whether this process samples this completion.
     pub fn has(&self, id: CompletionId) -> bool {
         self.indices.contains(&id.index)
-    }
-
-    /// Indices of these completions in the step.
-    pub fn indices(&self) -> &BTreeSet<usize> {
-        &self.indices
     }
 }
 

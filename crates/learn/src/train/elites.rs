@@ -28,7 +28,6 @@ use super::episode::{Episode, Turn};
 /// The games that one program has played in the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Number of games.
     pub games: u64,
     /// Sum of their rewards.
     pub reward: f64,
@@ -38,7 +37,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Mean reward per game.
     pub fn mean_reward(&self) -> f64 {
         self.reward / self.games.max(1) as f64
     }
@@ -49,7 +47,6 @@ impl Tally {
         (self.reward + prior * level) / (self.games as f64 + prior).max(1.0)
     }
 
-    /// Mean score per game.
     pub fn mean_score(&self) -> f64 {
         self.score / self.games.max(1) as f64
     }
@@ -69,7 +66,6 @@ impl Tally {
 pub struct Elite {
     /// Digest of its syntax tree, in hexadecimal.
     pub program: String,
-    /// Its Python source.
     pub source: String,
     /// The [`Prompt::id`] of the prompt that it answered.
     pub prompt: u32,
@@ -306,7 +302,6 @@ pub struct Replayed {
     pub program: String,
     /// Reward of its games in this step.
     pub reward: f32,
-    /// Outcomes of its games in this step.
     pub evaluation: Evaluation,
 }
 

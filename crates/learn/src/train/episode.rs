@@ -19,31 +19,23 @@ pub struct Reply {
     pub ids: Vec<u32>,
 }
 
-/// One turn: a completion with its program, evaluation and reward.
 #[derive(Debug, Clone)]
 pub struct Turn {
     /// What the policy was told before; nothing in the first turn.
     pub told: Reply,
-    /// The sampled tokens and their text.
     pub completion: Completion,
     /// The program in the text, or why there is none.
     pub program: Result<Program, Rejection>,
-    /// The verdict and outcomes of the program.
     pub evaluation: Evaluation,
-    /// The reward for the evaluation.
     pub reward: Reward,
 }
 
-/// The turns that answer one prompt: at least one.
+/// The turns that answer one prompt: at least one, with their rewards [combined](Combined).
 #[derive(Debug, Clone)]
 pub struct Episode {
-    /// In their order.
     pub turns: Vec<Turn>,
-    /// The reward of all turns.
     pub reward: Reward,
-    /// The rewards that advantages are computed from: that of all turns, or one for each turn.
     pub returns: Vec<f32>,
-    /// Number of the turn that counts, from 0.
     answer: usize,
 }
 
@@ -105,7 +97,6 @@ impl Episode {
         &self.turns[self.answer]
     }
 
-    /// The first turn.
     pub fn first(&self) -> &Turn {
         &self.turns[0]
     }
@@ -192,7 +183,6 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The sum of two times.
     pub fn plus(self, other: Timing) -> Timing {
         Timing { generate: self.generate + other.generate, reward_wait: self.reward_wait + other.reward_wait }
     }
@@ -222,27 +212,34 @@ pub fn emit_games(step: usize, player: Player<'_>, evaluation: &Evaluation, obse
 }
 
 #[cfg(test)]
-pub(super) mod fixture {
+pub(crate) mod fixture {
     use super::*;
     use crate::config::Config;
     use crate::rollout::CompletionId;
     use crate::seed::Seed;
 
+    /// A turn of one token, without a program.
+    pub fn turn(value: f32, finish: FinishReason) -> Turn {
+        let id = CompletionId::new(Seed::root(0), 0);
+        let completion = Completion { id, ids: vec![1], logprobs: vec![0.0], text: String::new(), finish };
+        let rejection = Rejection::NoFunction { wanted: "f".into() };
+        Turn {
+            told: Reply::default(),
+            completion,
+            program: Err(rejection.clone()),
+            evaluation: Evaluation::rejected(rejection),
+            reward: Reward { value, parts: Vec::new() },
+        }
+    }
+
+    /// The episode of this turn alone.
+    pub fn alone(turn: Turn) -> Episode {
+        Episode::new(vec![turn], 1, &Config::preset("builtin").unwrap().reward)
+    }
+
     /// A conversation whose best turn counts: the first, which ended by itself, while the second was truncated. Neither has
     /// a program.
     pub fn truncated_after_its_answer() -> Episode {
-        let turn = |value: f32, finish: FinishReason| {
-            let id = CompletionId::new(Seed::root(0), 0);
-            let completion = Completion { id, ids: vec![1], logprobs: vec![0.0], text: String::new(), finish };
-            let rejection = Rejection::NoFunction { wanted: "f".into() };
-            Turn {
-                told: Reply::default(),
-                completion,
-                program: Err(rejection.clone()),
-                evaluation: Evaluation::rejected(rejection),
-                reward: Reward { value, parts: Vec::new() },
-            }
-        };
         let reward = RewardConfig { turns: TurnsReward::Best, ..Config::preset("builtin").unwrap().reward };
         Episode::new(vec![turn(-0.1, FinishReason::Stop), turn(-0.2, FinishReason::Length)], 2, &reward)
     }

@@ -11,25 +11,18 @@ use crate::policy::PolicyError;
 use crate::prompt::PromptError;
 use crate::rollout::RolloutError;
 
-/// An error that ends a run.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// The output directory cannot be used.
     #[error(transparent)]
     RunDir(#[from] RunDirError),
-    /// Loading, running or saving the model failed.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Prompts cannot be built.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// Sampling failed.
     #[error(transparent)]
     Rollout(#[from] RolloutError),
-    /// Playing failed.
     #[error(transparent)]
     Arena(#[from] ArenaError),
-    /// The update failed.
     #[error(transparent)]
     Learn(#[from] LearnError),
     /// The memory limit is below what the smallest division needs.
@@ -41,10 +34,8 @@ pub enum TrainError {
     /// A file of a checkpoint cannot be read or does not belong there.
     #[error("{path}: {reason}")]
     Checkpoint { path: PathBuf, reason: String },
-    /// Processes cannot exchange messages, or disagree.
     #[error(transparent)]
     Parallel(#[from] ParallelError),
-    /// Metrics cannot be recorded.
     #[error(transparent)]
     Sink(#[from] crate::metrics::SinkError),
 }

@@ -28,7 +28,6 @@ pub(super) fn at_once(config: &Config) -> usize {
 /// How many completions are sampled and on what they are tried.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol<'a> {
-    /// Number of completions.
     pub samples: usize,
     /// Boards that each program plays. A task is tried once, and needs one board as a place holder.
     pub boards: &'a [Seed],

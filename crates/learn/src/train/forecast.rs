@@ -25,13 +25,11 @@ const FIRST_TOKENS: usize = 16;
 /// Learning rate of the probe's update, small because the update is not wanted.
 const LEARNING_RATE: f64 = 1e-9;
 
-/// The forecast of a run.
 #[derive(Debug)]
 pub struct Rehearsal {
     pub plan: MemoryPlan,
     /// How updates are divided so that they fit into memory, if they are.
     pub notice: Option<String>,
-    /// The forecast of its time.
     pub forecast: Forecast,
 }
 
@@ -177,12 +175,10 @@ impl Run<'_> {
 }
 
 impl Seconds {
-    /// The sum of two times.
     pub fn plus(self, other: Seconds) -> Seconds {
         Seconds { now: self.now + other.now, most: self.most + other.most }
     }
 
-    /// The time of `count` repetitions.
     pub fn times(self, count: f64) -> Seconds {
         Seconds { now: self.now * count, most: self.most * count }
     }

@@ -1,14 +1,12 @@
 //! Watches a run for collapse: warns if a metric leaves its range, and stops the run when it can no longer learn.
 //!
-//! Takes the records of steps in order; returns warnings and the decision to stop. The decision is a function of the
-//! records alone, so a resumed run feeds it the earlier records and continues. Each metric is averaged over a window of
-//! steps, because single steps vary by chance. Does not know files or models.
+//! Takes the records of steps in order; returns warnings and the decision to stop, a function of the records alone, so that
+//! a resumed run feeds it the earlier ones. Metrics are averaged over a window, because single steps vary by chance.
 //!
-//! The limits of `[guard]` were chosen. Of a collapse that was measured the warnings come before the end: a prototype of the
-//! built-in model, trained without control of its entropy, fell within sixty steps from 63 to 28 distinct programs of 64
-//! (44 %; the warning is at 50 %), to 28 % of its first entropy (the warning is at 30 %), and from a best sample of 12,597
-//! points to one of 3,232, while the mean still rose. Runs stop far beyond that, where next to nothing is left to learn
-//! from: with one group in twenty that is not tied, or one completion in twenty that is not cut.
+//! The limits of `[guard]` were chosen. They warn before the end of a collapse that was measured: a prototype of the built-in
+//! model, trained without control of its entropy, fell within sixty steps from 63 to 28 distinct programs of 64 (44 %), to
+//! 28 % of its first entropy, and from a best sample of 12,597 points to one of 3,232, while the mean still rose. Runs stop
+//! far beyond that: with one group in twenty that is not tied, or one completion in twenty that is not cut.
 
 use std::collections::VecDeque;
 
@@ -17,9 +15,8 @@ use crate::metrics::StepRecord;
 use crate::plural::counted;
 use crate::stats;
 
-/// A share that was better once has fallen when it is below this part of its best. A language model may start low. Chosen:
-/// in a window of 8 steps of 64 completions a share of 50 % has a standard error of 2.2 percentage points, so a fall by a
-/// fifth is no chance.
+/// A share has fallen when it is below this part of its best: a language model may start low. Chosen: in a window of 8
+/// steps of 64 completions a share of 50 % has a standard error of 2.2 percentage points, so a fall by a fifth is no chance.
 const FALLEN: f64 = 0.8;
 /// Below this a share is nothing at all.
 const NOTHING: f64 = f64::MIN_POSITIVE;
@@ -85,12 +82,13 @@ impl Symptom {
         }
     }
 
-    /// Settings that counteract the symptom.
-    fn remedy(self) -> &'static str {
+    /// Settings that counteract the symptom. A bonus alone does not keep what imitation takes away (docs/results.md).
+    pub fn remedy(self) -> &'static str {
         match self {
             Symptom::Tied => "raise rollout.num_generations or rollout.temperature, or rollout.resample_tied",
             Symptom::Unique | Symptom::Entropy => {
-                "raise grpo.entropy_target or grpo.entropy_coef_max, lower grpo.learning_rate, or set grpo.beta=0.02"
+                "set grpo.elite_free_nats=0.5 if elites are imitated, raise grpo.entropy_target or grpo.entropy_coef_max, \
+                 lower grpo.learning_rate, or set grpo.beta=0.02"
             }
             Symptom::Parsed => "lower grpo.learning_rate, or set grpo.beta=0.02",
             Symptom::Clipped => "raise rollout.max_completion_length, or set grpo.beta=0.02",
@@ -170,7 +168,6 @@ pub struct Collapse {
     pub remedy: &'static str,
 }
 
-/// The history of one symptom.
 #[derive(Debug, Clone, Default)]
 struct SymptomHistory {
     /// The latest steps, each with its number and metric.
@@ -186,7 +183,6 @@ struct SymptomHistory {
     absent_steps: usize,
 }
 
-/// The guard of one run.
 #[derive(Debug, Clone)]
 pub struct Guard {
     config: GuardConfig,
@@ -218,7 +214,6 @@ impl Guard {
         guard
     }
 
-    /// Adds the next step.
     pub fn observe(&mut self, record: &StepRecord) -> GuardReport {
         self.start_entropy = self.start_entropy.or(record.update.entropy);
         let (mut news, tied_throughout) = (Vec::new(), self.is_tied_throughout(record));
@@ -234,7 +229,7 @@ impl Guard {
                 let line = history.line(symptom, &self.config);
                 let going_on =
                     if level == AlarmLevel::Stop && !self.config.stop { "; guard.stop = false, going on" } else { "" };
-                news.push(format!("warning, step {}: {line}{going_on}", record.step));
+                news.push(format!("warning, step {}: {line}; {}{going_on}", record.step, symptom.remedy()));
             }
         }
         let mut standing: Vec<(Symptom, AlarmLevel)> =
@@ -286,8 +281,11 @@ impl Guard {
         let mut standing: Vec<(Symptom, &SymptomHistory)> =
             self.each().filter(|(_, history)| history.level.is_some()).collect();
         standing.sort_by_key(|(_, history)| std::cmp::Reverse(history.level));
+        // Programs that are alike tie their groups, and are what to mend then.
+        let alike = standing.iter().find(|(symptom, _)| matches!(symptom, Symptom::Unique | Symptom::Entropy));
         let remedy = match (&cheated, standing.first()) {
             (Some(_), _) => Symptom::Honeypot.remedy(),
+            (None, Some((Symptom::Tied, _))) => alike.map_or(Symptom::Tied, |(symptom, _)| *symptom).remedy(),
             (None, first) => first.map_or("", |(symptom, _)| symptom.remedy()),
         };
         let collapsed = standing.iter().map(|(symptom, history)| history.line(*symptom, &self.config));
@@ -330,13 +328,12 @@ impl SymptomHistory {
         let (warn, stop) = symptom.limits(config);
         let step = self.window.back().map_or(0, |(step, _)| *step);
         let worse_than_before = match symptom {
-            Symptom::Entropy => true,
+            Symptom::Entropy | Symptom::Sampling | Symptom::Honeypot => true,
             Symptom::Unique | Symptom::Parsed => mean < FALLEN * best,
             // The policy does not change in a window in which all groups are tied, so the next window would be the
             // same.
             Symptom::Tied if mean >= 1.0 => true,
             Symptom::Tied | Symptom::Clipped => !symptom.is_beyond(best, warn) || step > config.grace_steps,
-            Symptom::Sampling | Symptom::Honeypot => true,
         };
         self.level = match worse_than_before {
             true if symptom.is_beyond(mean, stop) => Some(AlarmLevel::Stop),

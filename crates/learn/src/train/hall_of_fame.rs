@@ -24,12 +24,10 @@ const ROUNDS: [usize; 3] = [2, 4, 8];
 /// Number of training games from which their mean is trusted.
 const SEVERAL: u64 = 4;
 
-/// One program of the hall of fame.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Member {
     /// Digest of the program without comments and spacing.
     pub program: String,
-    /// Its Python source.
     pub source: String,
     /// The step that first sampled it, from 1.
     pub step: usize,

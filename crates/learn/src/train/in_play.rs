@@ -22,11 +22,12 @@ use super::episode::{Reply, Timing, Turn, emit_games};
 
 /// A batch of completions that are all sampled; some of their games may still be running.
 pub struct InPlay {
-    completions: Groups<Completion>,
-    games: Games,
+    pub(super) completions: Groups<Completion>,
+    pub(super) games: Games,
     /// Wall-clock time of sampling.
-    generate: Duration,
-    kept: Option<Kept>,
+    pub(super) generate: Duration,
+    /// None if there is no next turn.
+    pub(super) kept: Option<Kept>,
 }
 
 /// What the next turn of a batch goes on from. Conversations stay with the process that sampled their first turn.
@@ -39,31 +40,6 @@ pub(super) struct Kept {
 }
 
 impl InPlay {
-    /// `games` has been given every completion; sampling them took `generate`.
-    pub(super) fn new(completions: Groups<Completion>, games: Games, generate: Duration) -> Self {
-        InPlay { completions, games, generate, kept: None }
-    }
-
-    /// The same with what the next turn goes on from.
-    pub(super) fn keeping(self, kept: Option<Kept>) -> Self {
-        InPlay { kept, ..self }
-    }
-
-    /// Takes what the next turn goes on from, if there may be one.
-    pub(super) fn take_kept(&mut self) -> Option<Kept> {
-        self.kept.take()
-    }
-
-    /// The completions of the batch.
-    pub fn completions(&self) -> &Groups<Completion> {
-        &self.completions
-    }
-
-    /// Wall-clock time of sampling.
-    pub fn generate(&self) -> Duration {
-        self.generate
-    }
-
     /// Emits events for the evaluations that have ended since the last call, without waiting for others.
     pub fn emit(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
         self.games.emit(observer);
@@ -117,9 +93,7 @@ struct Ledger {
 pub(super) struct EndedCompletion {
     /// The text that was searched for a program.
     pub text: String,
-    /// The program, or why there is none.
     pub program: Result<Program, Rejection>,
-    /// The cases that the program is tried on.
     pub cases: Vec<Case>,
     /// Whether it ended at the longest length allowed.
     pub cut: bool,

@@ -41,13 +41,11 @@ const NCCL: u64 = 256 << 20;
 /// The memory of training, in bytes, by purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// How updates are divided.
     pub division: Division,
     /// Number format of frozen weights and activations.
     pub precision: Precision,
     /// Whether frozen weights stay quantised as in their file.
     pub packed: bool,
-    /// Whose memory is counted.
     pub place: Place,
     /// On the host, the program and its interpreters; on a GPU, CUDA's own memory.
     pub program: u64,
@@ -57,13 +55,11 @@ pub struct MemoryPlan {
     pub weights: u64,
     /// LoRA adapters, if they are trained.
     pub adapters: u64,
-    /// Moments of the optimiser.
     pub optimiser: u64,
     /// The weights in the form that sampling uses, with adapters merged.
     pub sampled: u64,
     /// Cache of keys and values during sampling, with logits.
     pub cache: u64,
-    /// Gradients of trained weights.
     pub gradients: u64,
     /// Activations that are kept for the backward pass.
     pub activations: u64,
@@ -71,7 +67,6 @@ pub struct MemoryPlan {
     pub head: u64,
 }
 
-/// The limit is below the memory of the smallest division.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected at least {} ({} MiB) of memory, which one completion at a time takes; lower --groups, \
@@ -84,7 +79,6 @@ pub struct MemoryPlan {
     )).unwrap_or_default()
 )]
 pub struct TooSmall {
-    /// The limit, in bytes.
     pub limit: u64,
     /// The plan with the smallest division.
     pub smallest: Box<MemoryPlan>,
@@ -126,7 +120,6 @@ impl MemoryPlan {
         }
     }
 
-    /// The plan with this division.
     pub fn of(workload: &Workload<'_>, division: Division) -> MemoryPlan {
         let Workload { shape, config, precision, .. } = *workload;
         let in_full = config.model.lora_r == 0 && config.model.adapter.is_empty();
@@ -226,7 +219,6 @@ impl<'a> Workload<'a> {
         self.prompt + self.config.rollout.max_completion_length
     }
 
-    /// Number of parts of an update.
     fn parts(&self, division: &Division) -> usize {
         let imitated = if self.config.grpo.elite_coef > 0.0 { self.config.grpo.elites_per_step } else { 0 };
         let learnt = self.config.rollout.groups * self.config.learnt_per_group();

@@ -39,7 +39,6 @@ use std::sync::atomic::AtomicBool;
 
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
-
 use crate::evaluation::HeldOut;
 use crate::grpo::{Division, Optimizer};
 use crate::metrics::{Event, RunHeader, StepRecord};
@@ -52,12 +51,13 @@ pub use crate::rollout::check_length;
 
 use ahead::StepInPlay;
 use checkpoint::{Contents, TrainerState};
+#[cfg(test)]
+pub(crate) use episode::fixture;
 pub use episode::{Combined, Episode, Reply, Turn};
 pub use error::TrainError;
 use evaluation::Protocol;
 pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
-
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use reference::Reference;
 use run_dir::{Reopened, Retention, RunDir, RunDirError};
@@ -67,9 +67,7 @@ pub use summary::{RunSummary, Stopped};
 
 /// Everything that a run needs, borrowed from the command that starts it.
 pub struct Run<'a> {
-    /// All settings.
     pub config: &'a Config,
-    /// The model that is trained.
     pub policy: &'a mut Policy,
     /// vLLM servers that sample the completions of training steps; without them, and in evaluations, `policy` samples.
     pub servers: Option<Servers>,
@@ -77,13 +75,11 @@ pub struct Run<'a> {
     pub arena: &'a Arena,
     /// Turns evaluations into rewards: that of the configuration, and what a program adds to it.
     pub rule: Rule,
-    /// The prompts for training and for evaluation.
     pub prompts: &'a PromptSet,
     /// How much memory the run may use, found before the model was loaded; none if the machine does not tell.
     pub allowance: Option<Allowance>,
     /// Set by a signal handler to stop after the current step. One process that sets it stops all.
     pub stop: &'a AtomicBool,
-    /// The processes that train this run together.
     pub peers: &'a Peers,
     /// Measures a step from outside the loop, such as the GPU's utilisation: families of keys of its record, by name.
     pub measure: &'a dyn Fn(&StepRecord) -> BTreeMap<String, f64>,
@@ -104,7 +100,6 @@ struct Progress {
     held_out: Arena,
 }
 
-/// The optimiser of the policy's trained weights.
 pub(crate) fn optimizer(policy: &Policy, config: &Config) -> Result<Optimizer, TrainError> {
     let optimizer = Optimizer::new(policy.trainable(), &config.grpo)?;
     Ok(optimizer.in_precision(policy.decoder().precision()).fused(config.grpo.fused_adamw))
@@ -310,7 +305,7 @@ impl Run<'_> {
             optimizer: &progress.optimizer,
             state: &progress.state,
             root_seed: settings.seed,
-            ahead: progress.ahead.as_ref().map(|ahead| ahead.in_play.completions()),
+            ahead: progress.ahead.as_ref().map(|ahead| &ahead.in_play.completions),
         };
         let path = checkpoint::save(&progress.dir, &contents, retention)?;
         observer(Event::Saved { path: &path });

@@ -89,7 +89,6 @@ fn add_honeypots(record: &mut StepRecord, items: &[Episode], environment: &Envir
     record.honeypots(asked, &passed);
 }
 
-/// The counts of the completions' verdicts.
 pub fn verdicts(items: &[Episode]) -> VerdictCounts {
     VerdictCounts::of(items.iter().map(|episode| (&episode.answer().evaluation, episode.is_answer_truncated())))
 }
@@ -152,7 +151,6 @@ pub fn of_elites(elites: &Elites, replayed: usize) -> EliteRecord {
     EliteRecord { count: means.len(), reward: (!means.is_empty()).then(|| stats::mean(means)), replayed }
 }
 
-/// Adds the findings of the guard.
 pub fn add_watch(record: &mut StepRecord, watch: &GuardReport) {
     record.guard_level = watch.level as u8;
     for (symptom, level) in &watch.standing {

@@ -61,19 +61,15 @@ impl Sampled {
     }
 
     /// Replaces the groups with the indices `groups` by those of `anew`.
-    fn replace(mut self, groups: &[usize], anew: Sampled) -> Self {
+    fn replace(&mut self, groups: &[usize], anew: Sampled) {
         for (group, lag) in groups.iter().zip(anew.lags) {
             self.lags[*group] = lag;
         }
         self.episodes.replace(groups, anew.episodes);
-        Sampled {
-            episodes: self.episodes,
-            timing: self.timing.plus(anew.timing),
-            lags: self.lags,
-            resampled: self.resampled + groups.len(),
-            prompt_tokens: self.prompt_tokens + anew.prompt_tokens,
-            completion_tokens: self.completion_tokens + anew.completion_tokens,
-        }
+        self.timing = self.timing.plus(anew.timing);
+        self.resampled += groups.len();
+        self.prompt_tokens += anew.prompt_tokens;
+        self.completion_tokens += anew.completion_tokens;
     }
 }
 
@@ -107,7 +103,7 @@ impl Stage<'_> {
             });
             let again: Vec<GroupRequest<'_>> = again.collect();
             let (episodes, timing) = self.episodes(&again, inputs.draw(), observer)?;
-            sampled = sampled.replace(&tied, Sampled::new(&again, episodes, timing, 0));
+            sampled.replace(&tied, Sampled::new(&again, episodes, timing, 0));
         }
         Ok(sampled)
     }
@@ -115,28 +111,15 @@ impl Stage<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::episode::{Reply, Turn};
+    use super::super::episode::{Turn, fixture};
     use super::*;
-    use crate::arena::{Evaluation, Start, Usage};
     use crate::config::Config;
-    use crate::program::Rejection;
-    use crate::reward::Reward;
     use crate::rollout::{Completion, FinishReason};
-    use crate::seed::Seed;
 
     fn episode(reward: f32, tokens: usize) -> Episode {
-        let completion = Completion {
-            id: CompletionId::new(Seed::root(0), 0),
-            ids: vec![1; tokens],
-            logprobs: vec![0.0; tokens],
-            text: String::new(),
-            finish: FinishReason::Stop,
-        };
-        let evaluation = Evaluation { start: Start::Played, games: Vec::new(), usage: Usage::default() };
-        let reward = Reward { value: reward, parts: Vec::new() };
-        let program = Err(Rejection::NoFunction { wanted: String::new() });
-        let turn = Turn { told: Reply::default(), completion, program, evaluation, reward };
-        Episode::new(vec![turn], 1, &Config::preset("builtin").unwrap().reward)
+        let turn = fixture::turn(reward, FinishReason::Stop);
+        let completion = Completion { ids: vec![1; tokens], logprobs: vec![0.0; tokens], ..turn.completion };
+        fixture::alone(Turn { completion, ..turn })
     }
 
     fn sampled(rewards: &[f32], tokens: usize) -> Sampled {
@@ -146,17 +129,17 @@ mod tests {
 
     #[test]
     fn groups_sampled_anew_take_the_place_of_those_that_were_tied() {
-        let first = sampled(&[0.5, 0.5, 0.1, 0.2, 0.3, 0.3], 10);
+        let mut step = sampled(&[0.5, 0.5, 0.1, 0.2, 0.3, 0.3], 10);
         let config = Config::preset("builtin").unwrap().grpo;
         let config = GrpoConfig { learn_from_best: 0, learn_from_worst: 0, ..config };
-        assert_eq!(first.tied(&config), [0, 2]);
-        assert!(first.is_off_policy() && first.policy_lag() == 1.0);
+        assert_eq!(step.tied(&config), [0, 2]);
+        assert!(step.is_off_policy() && step.policy_lag() == 1.0);
         let anew = Sampled { lags: vec![0; 2], ..sampled(&[0.6, 0.7, 0.4, 0.4], 100) };
-        let second = first.replace(&[0, 2], anew);
-        assert!(second.is_off_policy() && second.policy_lag() == 1.0 / 3.0);
-        let rewards: Vec<f32> = second.episodes.items().iter().map(|episode| episode.reward.value).collect();
+        step.replace(&[0, 2], anew);
+        assert!(step.is_off_policy() && step.policy_lag() == 1.0 / 3.0);
+        let rewards: Vec<f32> = step.episodes.items().iter().map(|episode| episode.reward.value).collect();
         assert_eq!(rewards, [0.6, 0.7, 0.1, 0.2, 0.4, 0.4]);
-        assert_eq!((second.tied(&config), second.resampled, second.completion_tokens), (vec![2], 2, 6 * 10 + 4 * 100));
+        assert_eq!((step.tied(&config), step.resampled, step.completion_tokens), (vec![2], 2, 6 * 10 + 4 * 100));
     }
 
     #[test]

@@ -9,7 +9,6 @@ mod sums;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
@@ -177,7 +176,6 @@ impl RunDir {
         RunDir { path, lock: None }
     }
 
-    /// The directory itself.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -189,9 +187,8 @@ impl RunDir {
         let held = lock.metadata().map_err(RunDirError::io(&self.path))?;
         match fs::metadata(self.path.join(LOCK)) {
             Ok(found) if same(&held, &found) => Ok(()),
-            Ok(_) => Err(RunDirError::Gone { path: self.path.clone() }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(RunDirError::Gone { path: self.path.clone() }),
-            Err(source) => Err(RunDirError::Io { path: self.path.clone(), source }),
+            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(RunDirError::io(&self.path)(source)),
+            _ => Err(RunDirError::Gone { path: self.path.clone() }),
         }
     }
 
@@ -360,16 +357,11 @@ fn has_nothing_yet(path: &Path) -> Result<bool, RunDirError> {
 /// Whether a directory is new or empty. Refuses a path where none can be created, and leaves nothing behind.
 pub fn is_free(path: &Path) -> Result<bool, RunDirError> {
     creatable(path)?;
-    match path.try_exists().map_err(RunDirError::io(path))? {
-        true if !path.is_dir() => Err(RunDirError::NoDirectory { path: path.to_owned() }),
-        true => is_empty(path),
-        false => Ok(true),
+    if !path.try_exists().map_err(RunDirError::io(path))? {
+        return Ok(true);
     }
-}
-
-fn is_empty(path: &Path) -> Result<bool, RunDirError> {
     if !path.is_dir() {
-        return Ok(false);
+        return Err(RunDirError::NoDirectory { path: path.to_owned() });
     }
     let mut entries = fs::read_dir(path).map_err(RunDirError::io(path))?;
     Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK)))

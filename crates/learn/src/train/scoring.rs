@@ -23,15 +23,12 @@ use super::in_play::{EndedCompletion, Games, InPlay, Kept};
 
 /// What samples completions and what plays their programs.
 pub struct Stage<'a> {
-    /// Samples the completions.
     pub policy: &'a Policy,
     /// Sample in place of the policy, if there are any.
     pub servers: Option<&'a Servers>,
-    /// Plays the programs.
     pub arena: &'a Arena,
     /// Turns evaluations into rewards.
     pub rule: &'a Rule,
-    /// The run's settings.
     pub config: &'a Config,
     /// The processes that the completions are divided among.
     pub peers: &'a Peers,
@@ -117,8 +114,8 @@ impl Stage<'_> {
         observer(Event::ActivityDone { step, activity: Activity::Decoding, period: Period { begin, end } });
         // One step ahead the policy is updated before the next turn, and caches belong to the weights before.
         let caches = caches.filter(|_| self.config.train.steps_ahead == StepsAhead::None);
-        let kept = (rollout.turns > 1).then(|| Kept { own: own.indices().clone(), caches });
-        Ok(InPlay::new(completions, games, end - begin).keeping(kept))
+        let kept = (rollout.turns > 1).then(|| Kept { own: own.indices.clone(), caches });
+        Ok(InPlay { completions, games, generate: end - begin, kept })
     }
 
     /// Starts the games of completions that were sampled earlier.
@@ -134,7 +131,7 @@ impl Stage<'_> {
             self.submit(&mut games, request.prompt, completion, draw.boards);
         }
         games.redistribute()?;
-        Ok(InPlay::new(completions, games, Duration::ZERO))
+        Ok(InPlay { completions, games, generate: Duration::ZERO, kept: None })
     }
 
     /// Like [`begin`](Stage::begin), but waits for the games, and for those of all later turns.
@@ -150,7 +147,7 @@ impl Stage<'_> {
 
     fn games(&self, total: usize, own: &OwnRequests<'_>, draw: Draw<'_>) -> Games {
         let scoring = self.arena.begin(draw.step);
-        Games::new(scoring, draw.step, total, self.rule.clone()).among(self.peers, own.indices())
+        Games::new(scoring, draw.step, total, self.rule.clone()).among(self.peers, &own.indices)
     }
 
     /// Finds the program of a completion and submits it to play its prompt's task, or these boards.

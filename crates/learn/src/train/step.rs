@@ -156,9 +156,9 @@ impl Run<'_> {
             Some(begun) => (begun, true),
             None => (self.begin(inputs, observer)?, false),
         };
-        let before = if earlier { begun.in_play.generate() } else { Duration::ZERO };
+        let before = if earlier { begun.in_play.generate } else { Duration::ZERO };
         progress.ahead = self.begin_ahead(inputs.step, &mut begun, observer)?;
-        let ahead = progress.ahead.as_ref().map_or(Duration::ZERO, |ahead| ahead.in_play.generate());
+        let ahead = progress.ahead.as_ref().map_or(Duration::ZERO, |ahead| ahead.in_play.generate);
         let sampled = self.stage().step_episodes(inputs, begun, observer)?;
         let generate = sampled.timing.generate - before + ahead;
         Ok((sampled, generate))
@@ -295,11 +295,8 @@ impl Run<'_> {
         let batch = Batch::new(lesson.prompts, completions, lesson.advantages.clone(), &self.config.rollout, config)
             .with_demonstrations(&demonstrations, config.elite_coef)
             .divided(division)
-            .among(self.peers);
-        let batch = match self.policy.dropout() > 0.0 {
-            true => batch.with_dropout(lesson.seed.child(Purpose::Dropout, 0)),
-            false => batch,
-        };
+            .among(self.peers)
+            .with_dropout(self.policy, lesson.seed.child(Purpose::Dropout, 0));
         let batch = if lesson.off_policy { batch.off_policy() } else { batch };
         Reference::added(reference, batch, self.policy)
     }

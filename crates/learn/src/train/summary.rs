@@ -7,10 +7,8 @@ use super::hall_of_fame::Member;
 use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, StepRecord};
 
-/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct RunSummary {
-    /// The directory of the run.
     pub output_dir: PathBuf,
     /// One record per step, including the steps before a resumption.
     pub steps: Vec<StepRecord>,
@@ -18,7 +16,6 @@ pub struct RunSummary {
     pub evaluations: Vec<EvaluationRecord>,
     /// The best programs, best first.
     pub hall_of_fame: Vec<Member>,
-    /// The newest checkpoint.
     pub checkpoint: PathBuf,
     /// Whether the user stopped the run before its last step.
     pub interrupted: bool,
@@ -33,7 +30,6 @@ pub struct RunSummary {
 /// Why the guard stopped a run, and the checkpoint to go back to.
 #[derive(Debug, Clone)]
 pub struct Stopped {
-    /// The figures that collapsed.
     pub collapse: Collapse,
     /// The newest checkpoint from before the collapse began, if one is left.
     pub last_good: Option<PathBuf>,

@@ -46,7 +46,7 @@ impl Stage<'_> {
         draw: Draw<'_>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Groups<Episode>, Timing), TrainError> {
-        let mut kept = begun.take_kept();
+        let mut kept = begun.kept.take();
         let (first, mut timing) = begun.finish(observer)?;
         let asked = Groups::repeat(first.size(), requests.iter().map(|request| request.prompt.clone()));
         let mut conversations = asked.zip(first).map(|(prompt, turn)| Conversation { prompt, turns: vec![turn] });
@@ -67,7 +67,7 @@ impl Stage<'_> {
             let requests: Vec<GroupRequest<'_>> = going.iter().map(|(one, _)| one.request(number)).collect();
             let mut begun = self.begin_turn(&requests, draw, kept.take(), observer)?;
             // Nothing goes on from the last turn.
-            kept = begun.take_kept().filter(|_| number + 1 < most);
+            kept = begun.kept.take().filter(|_| number + 1 < most);
             let (turns, more) = begun.finish(observer)?;
             timing = timing.plus(more);
             for ((conversation, told), turn) in going.iter_mut().zip(turns.into_items()) {

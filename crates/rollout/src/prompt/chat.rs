@@ -50,7 +50,6 @@ const THINKING: &str = "<think>";
 pub struct Message {
     /// `system`, `user` or `assistant`.
     pub role: &'static str,
-    /// Text of the turn.
     pub content: String,
 }
 

@@ -52,7 +52,6 @@ impl Format {
 /// All prompts of an environment, rendered for one model.
 #[derive(Debug, Clone)]
 pub struct PromptSet {
-    /// Prompts for training.
     prompts: Vec<Prompt>,
     /// Prompts for evaluation; if there are none, those for training serve.
     held_out: Vec<Prompt>,

@@ -3,13 +3,14 @@ use crate::corpus::{HEADER, Style, vocabulary};
 use crate::environment::Environment;
 use crate::environment::game2048::prompts::{PromptFile, briefing};
 use crate::environment::game2048::{Board, Move};
+use crate::fixture::CHATML;
 use crate::seed::Seed;
 
 fn words() -> Briefing {
     briefing().unwrap()
 }
 
-fn builtin() -> Tokenizer {
+pub(super) fn builtin() -> Tokenizer {
     let options =
         vocabulary::VocabularyOptions { size: 200, token_chars: 12, prompt_tokens: builtin_tokens().unwrap() };
     let inner = vocabulary::train(["def strategy(board):\n    return \"W\"\n"].into_iter(), &options).unwrap();
@@ -21,9 +22,6 @@ fn with_template(template: Option<&str>) -> Tokenizer {
     let inner = vocabulary::train([""].into_iter(), &options).unwrap();
     Tokenizer::from_parts(inner, vec![1], template.map(str::to_owned))
 }
-
-/// SmolLM2's, with its system turn.
-const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
 #[test]
 fn every_style_of_the_corpus_has_a_prompt_and_the_other_way_round() {

@@ -6,7 +6,6 @@ use serde_json::Value;
 use ureq::config::AutoHeaderValue;
 use ureq::{Agent, Timeout};
 
-/// Time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time limit for requests that need no computation, so that a server that hangs does not delay the others.
 const GLANCE: Duration = Duration::from_secs(60);
@@ -34,7 +33,6 @@ impl AnswerFault {
     }
 }
 
-/// An HTTP client.
 #[derive(Debug)]
 pub(super) struct Client {
     agent: Agent,

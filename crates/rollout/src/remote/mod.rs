@@ -33,14 +33,12 @@ use adapter::{Adapter, AdapterDir};
 use http::{AnswerFault, Client};
 use outage::Outage;
 
-/// Maximum number of attempts of a request.
 const ATTEMPTS: usize = 3;
 /// Time before the second attempt; twice as long before the third.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Number of tokens of the completion by which a server's weights are compared with the trainer's.
 const PROBE_TOKENS: usize = 32;
 
-/// One server.
 #[derive(Debug)]
 struct Server {
     url: String,
@@ -69,7 +67,6 @@ pub struct Servers {
 /// An adapter and the servers that have loaded it, in the form that processes exchange.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoadedAdapter {
-    /// The name of the adapter.
     adapter: String,
     /// The addresses of the servers.
     live: Vec<String>,
@@ -238,7 +235,7 @@ impl Servers {
         let LoadedAdapter { adapter, live } = loaded;
         let live: Vec<&Server> = self.servers.iter().filter(|server| live.contains(&server.url)).collect();
         // Completions start with different servers, also those of different processes.
-        let (first, mut attempt) = (request.id.number() as usize, 0);
+        let (first, mut attempt) = (request.id.number as usize, 0);
         loop {
             let server = live[(first + attempt) % live.len()];
             let fault = match request.ask(&self.client, server, adapter) {

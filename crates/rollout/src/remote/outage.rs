@@ -3,7 +3,6 @@
 
 use super::ServerFault;
 
-/// The failures of a server.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
     /// Number of failures in this batch.

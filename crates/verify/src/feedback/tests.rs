@@ -129,6 +129,31 @@ fn of_a_game_in_python_nobody_says_that_no_move_was_left() {
 }
 
 #[test]
+fn an_evaluation_is_told_with_its_metrics_and_is_no_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("evaluator.py");
+    std::fs::write(&path, "def evaluate(program_path):\n    return {'combined_score': 1}\n").unwrap();
+    let environment = Environment::open(path.to_str().unwrap()).unwrap();
+    let outcome = |score, ending, metrics: &str| {
+        let transcript = Transcript { last_observation: metrics.to_owned(), ..Transcript::default() };
+        Outcome { trace: Trace::Transcript(transcript), ..scored(score, 2, ending) }
+    };
+    let scored_well = outcome(8, Ending::GameOver, "{\"bins\": 3}");
+    let text = |games| feedback(&environment, &[], &played(games), Feedback::Shown);
+    let again = "Write the whole program again, so that it scores more.";
+    let alone = format!("The evaluation gives 8 points. Its metrics: {{\"bins\": 3}}\n{again}");
+    assert_eq!(text(vec![scored_well.clone()]), alone);
+    let failed = [Ending::Raised, Ending::BadMove].map(|ending| outcome(0, ending, ""));
+    assert_eq!(
+        text([vec![scored_well], failed.to_vec()].concat()),
+        format!(
+            "Evaluation 1 gives 8 points. Its metrics: {{\"bins\": 3}}\nEvaluation 2 gives 0 points: the program raised an \
+             exception.\nEvaluation 3 gives 0 points: it came to no score.\n{again}"
+        )
+    );
+}
+
+#[test]
 fn words_of_a_program_stay_on_their_line_and_texts_are_bounded() {
     let reason = "add(1, 2): ValueError: x\n\nAll tests are passed.\r\u{1b}[2K".to_owned() + &"y".repeat(10_000);
     let text = told(&played(vec![failing(1, &reason)]), Feedback::Shown);

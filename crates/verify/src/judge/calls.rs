@@ -171,7 +171,11 @@ pub(super) fn words_alone(environment: &Environment, request: &environment::Requ
     else {
         return words.clone();
     };
-    if words.contains(&format!("{name}(")) || words.contains(&format!("`{name}`")) {
+    // A name that ends in it, such as `diff(` for `f(`, or a method of that name is another one.
+    let call = format!("{name}(");
+    let is_other = |before: char| before.is_alphanumeric() || before == '_' || before == '.';
+    let is_called = words.match_indices(&call).any(|(at, _)| !words[..at].ends_with(is_other));
+    if is_called || words.contains(&format!("`{name}`")) {
         return words.clone();
     }
     format!("{words}\n\nThe program defines `{name}`, and begins with:\n{}", request.opening)

@@ -217,6 +217,8 @@ fn a_request_names_the_function_also_where_only_the_beginning_of_the_answer_does
         r#"{"id": "shown", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}]}"#,
         r#"{"id": "hidden", "prompt": "The mean of numbers.", "entry_point": "mean", "shown": 0, "tests": [{"args": "([1, 3],)", "expected": "2"}], "reference": "def mean(xs):\n    return sum(xs) / len(xs)"}"#,
         r#"{"id": "script", "prompt": "Print 1.", "shown": 0, "tests": [{"stdin": "", "stdout": "1\n"}]}"#,
+        r#"{"id": "within", "prompt": "As diff(x), math.f(x) and my_f(x).", "entry_point": "f", "shown": 0, "tests": [{"args": "(1,)", "expected": "1"}], "reference": "def f(x):\n    return x"}"#,
+        r#"{"id": "begins", "prompt": "f(x) is x.", "entry_point": "f", "shown": 0, "tests": [{"args": "(1,)", "expected": "1"}]}"#,
     ];
     let environment = Environment::Tasks(Tasks::of_rows("tasks.jsonl".as_ref(), "tasks", &rows.join("\n")).unwrap());
     let asked: Vec<String> =
@@ -226,4 +228,7 @@ fn a_request_names_the_function_also_where_only_the_beginning_of_the_answer_does
     assert!(!asked[1].contains("begins with"), "{}", asked[1]);
     assert_eq!(asked[2], "The mean of numbers.\n\nThe program defines `mean`, and begins with:\ndef mean(xs):");
     assert_eq!(asked[3], "Print 1.");
+    let begins = "\n\nThe program defines `f`, and begins with:\ndef f(x):";
+    assert_eq!(asked[4], format!("As diff(x), math.f(x) and my_f(x).{begins}"), "names that end alike are others");
+    assert_eq!(asked[5], "f(x) is x.");
 }

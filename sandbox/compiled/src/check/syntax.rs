@@ -212,7 +212,7 @@ impl Walk<'_> {
     }
 
     /// Visits a loop or `try` with its body.
-    fn block(&mut self, statement: &Stmt, is_loop: bool) {
+    fn block(&mut self, statement: &Stmt) {
         self.innermost().blocks += 1;
         if self.innermost().blocks > LOOPS_MAX {
             self.refuse("nesting so deep", statement.start());
@@ -221,12 +221,12 @@ impl Walk<'_> {
             Stmt::For(repeat) => {
                 self.visit_expr(&repeat.target);
                 self.visit_expr(&repeat.iter);
-                self.loop_body(&repeat.body, is_loop);
+                self.loop_body(&repeat.body);
                 self.visit_body(&repeat.orelse);
             }
             Stmt::While(repeat) => {
                 self.visit_expr(&repeat.test);
-                self.loop_body(&repeat.body, is_loop);
+                self.loop_body(&repeat.body);
                 self.visit_body(&repeat.orelse);
             }
             _ => visitor::walk_stmt(self, statement),
@@ -234,10 +234,10 @@ impl Walk<'_> {
         self.innermost().blocks -= 1;
     }
 
-    fn loop_body(&mut self, body: &[Stmt], is_loop: bool) {
-        self.innermost().loops += usize::from(is_loop);
+    fn loop_body(&mut self, body: &[Stmt]) {
+        self.innermost().loops += 1;
         self.visit_body(body);
-        self.innermost().loops -= usize::from(is_loop);
+        self.innermost().loops -= 1;
     }
 }
 
@@ -246,7 +246,7 @@ impl Visitor<'_> for Walk<'_> {
         self.checker.visit_stmt(statement, &self.context);
         match statement {
             Stmt::FunctionDef(def) => self.function(def),
-            Stmt::For(_) | Stmt::While(_) => self.block(statement, true),
+            Stmt::For(_) | Stmt::While(_) => self.block(statement),
             Stmt::Try(attempt) => {
                 for (index, handler) in attempt.handlers.iter().enumerate() {
                     let ruff_python_ast::ExceptHandler::ExceptHandler(clause) = handler;
@@ -255,7 +255,7 @@ impl Visitor<'_> for Walk<'_> {
                     }
                     clause.name.iter().for_each(|name| self.name(name, clause.start()));
                 }
-                self.block(statement, false);
+                self.block(statement);
             }
             Stmt::If(choice) => {
                 if choice.elif_else_clauses.len() > CLAUSES_MAX {

@@ -44,17 +44,12 @@ impl<'a> Emitter<'a> {
             self.compute(operator, [one, two], result, slow);
             self.branch(end);
             self.end();
-            self.push(one);
-            self.push(two);
-            self.call_runtime(function);
+            self.call_runtime_with(function, &[one, two]);
             self.set(result);
             self.end();
-            self.get(result);
-            self.release(result);
+            self.get_last(result);
         } else {
-            self.push(one);
-            self.push(two);
-            self.call_runtime(function);
+            self.call_runtime_with(function, &[one, two]);
         }
         self.release_value(one);
         self.release_value(two);
@@ -315,17 +310,13 @@ impl<'a> Emitter<'a> {
         }
         if left.kind == Kind::List {
             self.charge(cost::operator(operator));
-            self.push(left);
-            self.push(right);
-            self.call_runtime(in_place);
+            self.call_runtime_with(in_place, &[left, right]);
             return Ok(Kind::List);
         }
         self.push(left);
         self.test_no_integer();
         self.start_if(LONG);
-        self.push(left);
-        self.push(right);
-        self.call_runtime(in_place);
+        self.call_runtime_with(in_place, &[left, right]);
         self.otherwise();
         let kind = self.binary(operator, left.of_kind(Kind::Int), right)?;
         self.end();

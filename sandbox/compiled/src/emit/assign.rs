@@ -8,9 +8,9 @@ use super::iteration::Item;
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost, outside};
 
-/// Elements of a target that is a tuple or a list.
-fn elements(target: &Expr) -> Option<&[Expr]> {
-    match target {
+/// Elements of a tuple or a list, as a target or as a display.
+pub(super) fn elements(expression: &Expr) -> Option<&[Expr]> {
+    match expression {
         Expr::Tuple(tuple) => Some(&tuple.elts),
         Expr::List(list) => Some(&list.elts),
         _ => None,
@@ -65,9 +65,7 @@ impl<'a> Emitter<'a> {
         for index in 0..targets.len() {
             self.get(address);
             self.put(Wasm::I64Load(long_at(8 * index as u64)));
-            let part = self.long_local();
-            self.set(part);
-            parts.push(part);
+            parts.push(self.set_new());
         }
         for (target, &part) in targets.iter().zip(&parts) {
             self.assign(target, Item::One(part, Kind::Any))?;
@@ -83,17 +81,15 @@ impl<'a> Emitter<'a> {
             Expr::Tuple(tuple) if !tuple.elts.iter().any(Expr::is_starred_expr) => Some(&tuple.elts[..]),
             _ => None,
         };
-        let [target] = &assignment.targets[..] else { return self.chained_assignment(assignment) };
-        if let (Some(targets), Some(values)) = (several(target), several(&assignment.value))
+        if let [target] = &assignment.targets[..]
+            && let (Some(targets), Some(values)) = (several(target), several(&assignment.value))
             && targets.len() == values.len()
         {
             // Several values are assigned to several targets without making a tuple.
             let mut items = Vec::with_capacity(values.len());
             for value in values {
                 let kind = self.expression(value)?;
-                let local = self.long_local();
-                self.set(local);
-                items.push(Item::One(local, kind));
+                items.push(Item::One(self.set_new(), kind));
             }
             for (target, item) in targets.iter().zip(&items) {
                 self.assign(target, item.clone())?;
@@ -102,29 +98,18 @@ impl<'a> Emitter<'a> {
             return Ok(());
         }
         let kind = self.expression(&assignment.value)?;
-        if let Expr::Name(name) = target {
+        if let [Expr::Name(name)] = &assignment.targets[..] {
             let variable = self.target(&name.id)?;
             self.store(variable, kind);
             return Ok(());
         }
-        self.assign_stacked(target, kind)
+        self.assign_stacked(&assignment.targets, kind)
     }
 
-    /// Assigns the value on the stack to a target.
-    pub(super) fn assign_stacked(&mut self, target: &'a Expr, kind: Kind) -> Emitted<()> {
-        let local = self.long_local();
-        self.set(local);
-        self.assign(target, Item::One(local, kind))?;
-        self.release(local);
-        Ok(())
-    }
-
-    /// `a = b = value`.
-    fn chained_assignment(&mut self, assignment: &'a StmtAssign) -> Emitted<()> {
-        let kind = self.expression(&assignment.value)?;
-        let local = self.long_local();
-        self.set(local);
-        for target in &assignment.targets {
+    /// Assigns the value on the stack to targets, one after the other.
+    pub(super) fn assign_stacked(&mut self, targets: &'a [Expr], kind: Kind) -> Emitted<()> {
+        let local = self.set_new();
+        for target in targets {
             self.assign(target, Item::One(local, kind))?;
         }
         self.release(local);
@@ -156,10 +141,7 @@ impl<'a> Emitter<'a> {
                 self.escape(right.kind);
                 let kind = self.augmented(assignment.op, left, right)?;
                 let result = self.take(kind);
-                for value in [container, key, result] {
-                    self.push(value);
-                }
-                self.call_runtime("py_set_item");
+                self.call_runtime_with("py_set_item", &[container, key, result]);
                 self.charge(cost::STORE_SUBSCRIPT + 2 * cost::LOAD);
                 for value in [container, key, left, right, result] {
                     self.release_value(value);

@@ -7,9 +7,7 @@ use super::code::{Value, long_at, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost, outside};
-use crate::layout::NONE;
-
-const LENGTH: u64 = 4;
+use crate::layout::{LENGTH, NONE};
 
 impl<'a> Emitter<'a> {
     /// Pushes the result of a builtin function.
@@ -102,8 +100,7 @@ impl<'a> Emitter<'a> {
     fn absolute(&mut self, argument: Argument<'a>) -> Emitted<Kind> {
         let value = self.argument(argument)?;
         if value.kind != Kind::Int {
-            self.push(value);
-            self.call_runtime("py_absolute");
+            self.call_runtime_with("py_absolute", &[value]);
             self.release_value(value);
             return Ok(Kind::Any);
         }
@@ -113,8 +110,7 @@ impl<'a> Emitter<'a> {
         self.long(0);
         self.put(Wasm::I64LtS);
         self.give_up_if();
-        self.get(result);
-        self.release(result);
+        self.get_last(result);
         self.release_value(value);
         Ok(Kind::Int)
     }
@@ -227,10 +223,7 @@ impl<'a> Emitter<'a> {
     /// A dict of pairs that the program makes: each is read before the next is made, for they may be one list.
     fn dict_of_pairs(&mut self, pairs: Argument<'a>) -> Emitted<Kind> {
         let pairs = self.open(pairs)?;
-        let made = self.long_local();
-        self.word(0);
-        self.call_runtime("py_dict");
-        self.set(made);
+        let made = self.made("py_dict", 0);
         self.go_through(pairs, &mut |emitter, item| {
             let pair = emitter.one(item);
             emitter.escape(pair.kind);
@@ -249,9 +242,7 @@ impl<'a> Emitter<'a> {
             emitter.release_value(pair);
             Ok(())
         })?;
-        self.get(made);
-        self.release(made);
-        Ok(Kind::Dict)
+        Ok(self.finished(made, Kind::Dict))
     }
 
     fn iterable(&mut self, name: &str, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
@@ -275,12 +266,7 @@ impl<'a> Emitter<'a> {
                 self.call_runtime("py_range");
             }
             ("zip", _) => {
-                let mut iterables = Vec::with_capacity(arguments.len());
-                for &argument in arguments {
-                    let value = self.argument(argument)?;
-                    self.escape(value.kind);
-                    iterables.push(value);
-                }
+                let iterables = self.any_values(arguments)?;
                 let tuple = self.tuple_of(&iterables);
                 self.push(tuple);
                 self.release_value(tuple);
@@ -306,17 +292,21 @@ impl<'a> Emitter<'a> {
         Ok(Kind::Any)
     }
 
-    /// The output of a called program is dropped, but a value that cannot be printed must raise.
-    fn print(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
+    /// Evaluates arguments whose kinds are not tracked any further.
+    fn any_values(&mut self, arguments: &[Argument<'a>]) -> Emitted<Vec<Value>> {
         let mut values = Vec::with_capacity(arguments.len());
         for &argument in arguments {
             let value = self.argument(argument)?;
             self.escape(value.kind);
             values.push(value);
         }
-        for value in values {
-            self.push(value);
-            self.call_runtime("py_check_printable");
+        Ok(values)
+    }
+
+    /// The output of a called program is dropped, but a value that cannot be printed must raise.
+    fn print(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
+        for value in self.any_values(arguments)? {
+            self.call_runtime_with("py_check_printable", &[value]);
             self.release_value(value);
         }
         for keyword in keywords {

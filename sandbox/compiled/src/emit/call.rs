@@ -8,7 +8,7 @@ use super::expression::Argument;
 use super::kind::Kind;
 use super::names::is_builtin;
 use super::{Emitted, Emitter, cost, outside};
-use crate::layout::FUNCTION;
+use crate::layout::{FUNCTION, FUNCTION_NUMBER, PARAMETER_COUNT};
 
 /// The callee of a call.
 #[derive(Clone, Copy)]
@@ -23,10 +23,6 @@ pub(super) enum Callee<'a> {
 /// Most arguments of a call whose callee is unknown.
 pub(super) const ARGUMENTS_MAX: usize = 8;
 
-/// Offsets in closures: number of the function, and number of its parameters.
-const FUNCTION_NUMBER: u64 = 8;
-const PARAMETER_COUNT: u64 = 12;
-
 impl<'a> Emitter<'a> {
     /// The callee that an expression names.
     pub(super) fn callee(&mut self, expression: &'a Expr) -> Emitted<Callee<'a>> {
@@ -37,8 +33,7 @@ impl<'a> Emitter<'a> {
             return Ok(Callee::Builtin(&name.id));
         }
         let kind = self.expression(expression)?;
-        let local = self.long_local();
-        self.set(local);
+        let local = self.set_new();
         Ok(match kind {
             Kind::Function(id) => Callee::Known(local, id),
             _ => Callee::Unknown(local),

@@ -108,6 +108,7 @@ pub(super) struct Segment {
 const SEGMENT_MIN: u32 = 60;
 
 /// The code of a function so far.
+#[derive(Default)]
 pub(super) struct Body {
     /// Number of the function.
     pub(super) id: usize,
@@ -139,25 +140,7 @@ pub(super) struct Body {
 
 impl Body {
     pub(super) fn new(id: usize, parameter_count: u32) -> Body {
-        Body {
-            id,
-            code: Vec::new(),
-            parameter_count,
-            locals: Vec::new(),
-            free_longs: Vec::new(),
-            free_words: Vec::new(),
-            open_blocks: 0,
-            loops: Vec::new(),
-            places: BTreeMap::new(),
-            assigned: HashSet::new(),
-            checked: HashSet::new(),
-            comprehensions: Vec::new(),
-            segments: Vec::new(),
-            open_segments: Vec::new(),
-            depth: None,
-            handlers: Vec::new(),
-            caught: Vec::new(),
-        }
+        Body { id, parameter_count, ..Body::default() }
     }
 
     /// A new local that is never reused.
@@ -191,6 +174,12 @@ impl Emitter<'_> {
     pub(super) fn call_runtime(&mut self, name: &'static str) {
         debug_assert!(self.interface.signatures.contains_key(name), "the runtime lacks {name}");
         self.body.code.push(Step::Runtime(name));
+    }
+
+    /// Calls a function of the runtime with these values as its last arguments.
+    pub(super) fn call_runtime_with(&mut self, name: &'static str, values: &[Value]) {
+        values.iter().for_each(|&value| self.push(value));
+        self.call_runtime(name);
     }
 
     pub(super) fn long_local(&mut self) -> u32 {
@@ -243,10 +232,21 @@ impl Emitter<'_> {
     }
 
     /// Moves the value on the stack to a new local.
-    pub(super) fn take(&mut self, kind: Kind) -> Value {
+    pub(super) fn set_new(&mut self) -> u32 {
         let local = self.long_local();
         self.set(local);
-        Value { place: Place::Local(local), kind, temporary: true }
+        local
+    }
+
+    /// Pushes a local for the last time.
+    pub(super) fn get_last(&mut self, local: u32) {
+        self.get(local);
+        self.release(local);
+    }
+
+    /// The value on the stack, in a new local.
+    pub(super) fn take(&mut self, kind: Kind) -> Value {
+        Value { place: Place::Local(self.set_new()), kind, temporary: true }
     }
 
     /// Pushes the address of the object in a local, as the base of [`long_field`].

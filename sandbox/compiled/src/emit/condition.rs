@@ -3,15 +3,14 @@
 use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprBoolOp, ExprCompare, UnaryOp};
 use wasm_encoder::Instruction as Wasm;
 
+use super::assign::elements;
 use super::code::{Place, Value, WORD, word_field};
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost};
-use crate::layout::{FALSE, TRUE};
+use crate::layout::{FALSE, LENGTH, TRUE};
 
 /// Longest display for which `in` is compiled to a row of comparisons.
 const MEMBERS_MAX: usize = 4;
-
-const LENGTH: u64 = 4;
 
 impl<'a> Emitter<'a> {
     /// Turns the word on the stack into a bool.
@@ -44,8 +43,7 @@ impl<'a> Emitter<'a> {
             _ => {
                 self.test_no_integer();
                 self.start_if(WORD);
-                self.push(value);
-                self.call_runtime("py_truth");
+                self.call_runtime_with("py_truth", &[value]);
                 self.otherwise();
                 self.push(value);
                 self.long(0);
@@ -103,21 +101,16 @@ impl<'a> Emitter<'a> {
     }
 
     pub(super) fn comparison(&mut self, comparison: &'a ExprCompare) -> Emitted<()> {
-        if let ([operator @ (CmpOp::In | CmpOp::NotIn)], [Expr::Tuple(_) | Expr::List(_)]) =
-            (&comparison.ops[..], &comparison.comparators[..])
+        if let ([operator @ (CmpOp::In | CmpOp::NotIn)], [display]) = (&comparison.ops[..], &comparison.comparators[..])
+            && let Some(elements) = elements(display)
+            && (1..=MEMBERS_MAX).contains(&elements.len())
+            && !elements.iter().any(Expr::is_starred_expr)
         {
-            let elements = match &comparison.comparators[0] {
-                Expr::Tuple(tuple) => &tuple.elts[..],
-                Expr::List(list) => &list.elts[..],
-                _ => &[],
-            };
-            if (1..=MEMBERS_MAX).contains(&elements.len()) && !elements.iter().any(Expr::is_starred_expr) {
-                self.membership(&comparison.left, elements)?;
-                if *operator == CmpOp::NotIn {
-                    self.put(Wasm::I32Eqz);
-                }
-                return Ok(());
+            self.membership(&comparison.left, elements)?;
+            if *operator == CmpOp::NotIn {
+                self.put(Wasm::I32Eqz);
             }
+            return Ok(());
         }
         let last = comparison.ops.len() - 1;
         let is_identity = matches!(comparison.ops[0], CmpOp::Is | CmpOp::IsNot);
@@ -198,17 +191,12 @@ impl<'a> Emitter<'a> {
     /// Pushes a comparison: inline for integers, otherwise by the runtime.
     fn compared(&mut self, one: Value, two: Value, fast: Wasm<'static>, slow: &'static str) {
         if !one.kind.may_be_int() || !two.kind.may_be_int() {
-            self.push(one);
-            self.push(two);
-            self.call_runtime(slow);
-            return;
+            return self.call_runtime_with(slow, &[one, two]);
         }
         let is_open = self.push_tags(one, two);
         if is_open {
             self.start_if(WORD);
-            self.push(one);
-            self.push(two);
-            self.call_runtime(slow);
+            self.call_runtime_with(slow, &[one, two]);
             self.otherwise();
         }
         self.push(one);
@@ -247,9 +235,7 @@ impl<'a> Emitter<'a> {
                 }
             }
             CmpOp::In | CmpOp::NotIn => {
-                self.push(two);
-                self.push(one);
-                self.call_runtime("py_contains");
+                self.call_runtime_with("py_contains", &[two, one]);
                 if operator == CmpOp::NotIn {
                     self.put(Wasm::I32Eqz);
                 }

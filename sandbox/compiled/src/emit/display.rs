@@ -7,15 +7,10 @@ use super::code::{Value, long_at, long_field, word_field};
 use super::iterable::Source;
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost, outside};
+use crate::layout::{CAPACITY, ITEMS, LENGTH, TUPLE_ITEMS};
 
 /// Capacity of an empty list.
 const EMPTY_CAPACITY: i32 = 4;
-
-/// Offsets in objects: number of items, their address, the capacity of a list, and the first item of a tuple.
-const LENGTH: u64 = 4;
-const ITEMS: u64 = 8;
-const CAPACITY: u64 = 12;
-const TUPLE_ITEMS: u64 = 16;
 
 impl<'a> Emitter<'a> {
     pub(super) fn display(&mut self, expression: &'a Expr) -> Emitted<Kind> {
@@ -63,7 +58,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// A local with an empty container with room for so many items.
-    fn made(&mut self, function: &'static str, room: i32) -> u32 {
+    pub(super) fn made(&mut self, function: &'static str, room: i32) -> u32 {
         let made = self.long_local();
         self.word(room);
         self.call_runtime(function);
@@ -71,9 +66,8 @@ impl<'a> Emitter<'a> {
         made
     }
 
-    fn finished(&mut self, made: u32, kind: Kind) -> Kind {
-        self.get(made);
-        self.release(made);
+    pub(super) fn finished(&mut self, made: u32, kind: Kind) -> Kind {
+        self.get_last(made);
         kind
     }
 
@@ -109,8 +103,7 @@ impl<'a> Emitter<'a> {
             emitter.append(made);
             Ok(())
         })?;
-        self.get(made);
-        self.release(made);
+        self.get_last(made);
         Ok(())
     }
 

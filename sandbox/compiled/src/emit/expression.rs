@@ -169,8 +169,7 @@ impl<'a> Emitter<'a> {
                 } else {
                     self.charge(cost::UNARY);
                     // 0 - 0.0 is 0.0, and not -0.0.
-                    self.push(value);
-                    self.call_runtime("py_negate");
+                    self.call_runtime_with("py_negate", &[value]);
                     if value.kind == Kind::Float { Kind::Float } else { Kind::Any }
                 };
                 self.release_value(value);
@@ -215,8 +214,7 @@ impl<'a> Emitter<'a> {
             self.close_gas();
         }
         self.end();
-        self.get(result);
-        self.release(result);
+        self.get_last(result);
         Ok(kind)
     }
 

@@ -9,9 +9,7 @@ use super::expression::Argument;
 use super::iteration::Opened;
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost, outside};
-use crate::layout::END;
-
-const LENGTH: u64 = 4;
+use crate::layout::{END, LENGTH};
 
 /// The best so far.
 struct Best<'a> {
@@ -70,8 +68,7 @@ impl<'a> Emitter<'a> {
         if let Some(function) = best.key_function {
             self.release_callee(function);
         }
-        self.get(best.value);
-        self.release(best.value);
+        self.get_last(best.value);
         self.release(best.key);
         Ok(best.kind)
     }

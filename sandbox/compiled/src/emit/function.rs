@@ -7,20 +7,13 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::{Body, DEPTH, Step, Value, long_at, long_field, word_field};
 use super::kind::Kind;
 use super::{Callable, Emitted, Emitter, cost, outside};
-use crate::layout::{NONE, UNBOUND};
+use crate::layout::{CLOSURE_CELLS, CLOSURE_DEFAULTS, ITEMS, NONE, TUPLE_ITEMS, UNBOUND};
 use crate::scope::{Mode, Node};
 
 /// Deepest recursion; beyond it the interpreter decides. A call counts one, and one more for every generator that its
 /// function nests, since each is a frame of the interpreter. CPython's limit is 1,000 frames, or the end of its own
 /// stack.
 const DEPTH_MAX: i32 = 400;
-
-/// Offsets in objects: the tuple of a closure's defaults, the first item of a tuple, and the address of a list's
-/// items.
-const CLOSURE_DEFAULTS: u64 = 16;
-const CLOSURE_CELLS: u64 = 24;
-const TUPLE_ITEMS: u64 = 16;
-const LIST_ITEMS: u64 = 8;
 
 impl<'a> Emitter<'a> {
     pub(super) fn function(&mut self, id: usize) -> Emitted<Body> {
@@ -55,7 +48,7 @@ impl<'a> Emitter<'a> {
         if id != 0 {
             self.put(Wasm::Unreachable);
         }
-        Ok(std::mem::replace(&mut self.body, Body::new(0, 0)))
+        Ok(std::mem::take(&mut self.body))
     }
 
     /// Places for parameters and for variables that inner functions capture.
@@ -151,8 +144,7 @@ impl<'a> Emitter<'a> {
             self.push_captured(captured);
             self.put(Wasm::I64Store(long_field(CLOSURE_CELLS + 8 * index as u64)));
         }
-        self.get(closure);
-        self.release(closure);
+        self.get_last(closure);
         Ok(())
     }
 
@@ -179,7 +171,7 @@ impl<'a> Emitter<'a> {
         self.call_runtime("begin_call");
         let (closure, items) = (self.long_local(), self.word_local());
         self.address(1);
-        self.put(Wasm::I32Load(word_field(LIST_ITEMS)));
+        self.put(Wasm::I32Load(word_field(ITEMS)));
         self.set(items);
         for global in self.scopes.top_level() {
             let Kind::Function(id) = self.kinds[global.variable] else { continue };
@@ -207,6 +199,6 @@ impl<'a> Emitter<'a> {
             }
         }
         self.put(Wasm::Unreachable);
-        Ok((std::mem::replace(&mut self.body, Body::new(0, 0)), callable))
+        Ok((std::mem::take(&mut self.body), callable))
     }
 }

@@ -9,10 +9,7 @@ use super::expression::Argument;
 use super::iterable::{Object, Source};
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost};
-use crate::layout::END;
-
-const LENGTH: u64 = 4;
-const ITEMS: u64 = 8;
+use crate::layout::{END, ITEMS, LENGTH};
 
 /// An item of an iterable: one value in a local, or several values that were never put in a tuple.
 #[derive(Clone, Debug)]
@@ -83,9 +80,7 @@ impl<'a> Emitter<'a> {
                 for argument in arguments {
                     self.release_value(Value { temporary: true, ..argument });
                 }
-                let item = self.long_local();
-                self.set(item);
-                Ok(Item::One(item, kind))
+                Ok(Item::One(self.set_new(), kind))
             }
         }
     }
@@ -230,8 +225,7 @@ impl<'a> Emitter<'a> {
                 self.loops(&generator.generators, first, &mut |emitter| {
                     emitter.charge(cost::YIELD);
                     let kind = emitter.expression(&generator.elt)?;
-                    let local = emitter.long_local();
-                    emitter.set(local);
+                    let local = emitter.set_new();
                     sink(emitter, Item::One(local, kind))?;
                     emitter.release(local);
                     Ok(())
@@ -293,8 +287,7 @@ impl<'a> Emitter<'a> {
                     Ok(())
                 })?;
                 self.release_source(source);
-                self.get(made);
-                self.release(made);
+                self.get_last(made);
                 Ok(())
             }
         }

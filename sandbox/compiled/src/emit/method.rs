@@ -106,9 +106,7 @@ impl<'a> Emitter<'a> {
         self.go_through(opened, &mut |emitter, item| {
             let value = emitter.one(item);
             emitter.escape(value.kind);
-            emitter.push(list);
-            emitter.push(value);
-            emitter.call_runtime("py_append");
+            emitter.call_runtime_with("py_append", &[list, value]);
             emitter.charge(cost::APPEND);
             emitter.release_value(value);
             Ok(())
@@ -136,12 +134,10 @@ impl<'a> Emitter<'a> {
         self.set(result);
         self.branch(end);
         self.end();
-        self.push(value);
-        self.call_runtime("py_bit_length");
+        self.call_runtime_with("py_bit_length", &[value]);
         self.set(result);
         self.end();
-        self.get(result);
-        self.release(result);
+        self.get_last(result);
         self.release_value(value);
         Ok(Kind::Int)
     }

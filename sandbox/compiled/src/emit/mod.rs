@@ -129,7 +129,7 @@ pub(crate) fn compile<'a>(scopes: &'a Scopes<'a>, interface: &'a Interface) -> R
         changed: false,
         steps: 0,
         pool: Pool::new(data),
-        body: Body::new(0, 0),
+        body: Body::default(),
         position: TextSize::new(0),
     };
     match emitter.settle() {

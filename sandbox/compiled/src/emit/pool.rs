@@ -7,7 +7,7 @@ use ruff_python_ast::{Expr, Number, UnaryOp};
 use super::code::Value;
 use super::kind::Kind;
 use super::{Emitted, Emitter, outside};
-use crate::layout::{CHARACTER_BYTES, FALSE, FLOAT, NONE, POINTER, STRING, TRUE, TUPLE};
+use crate::layout::{CHARACTER_BYTES, FALSE, FLOAT, NONE, STRING, TRUE, TUPLE, pointer};
 
 /// Magnitudes of integers that may be written; those that are computed go twice as far.
 const LITERAL_MAX: u64 = 1 << 61;
@@ -69,10 +69,6 @@ impl Pool {
         self.floats.insert(bits, address);
         address
     }
-}
-
-fn pointer(address: u32) -> i64 {
-    i64::from(address) - POINTER as i64
 }
 
 impl Emitter<'_> {

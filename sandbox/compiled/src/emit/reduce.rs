@@ -40,8 +40,7 @@ impl<'a> Emitter<'a> {
             emitter.release_value(value);
             Ok(())
         })?;
-        self.get(total);
-        self.release(total);
+        self.get_last(total);
         self.release(beyond);
         if is_int {
             return Ok(Kind::Int);
@@ -74,9 +73,7 @@ impl<'a> Emitter<'a> {
             self.get(beyond);
             self.give_up_if();
         }
-        self.push(sum);
-        self.push(value);
-        self.call_runtime("py_sum_step");
+        self.call_runtime_with("py_sum_step", &[sum, value]);
         self.set(total);
         if value.kind != Kind::Int {
             // What was added may be a bool.
@@ -124,8 +121,7 @@ impl<'a> Emitter<'a> {
             Ok(())
         })?;
         self.end();
-        self.get(result);
-        self.release(result);
+        self.get_last(result);
         self.boolean();
         Ok(Kind::Bool)
     }

@@ -35,13 +35,10 @@ impl<'a> Emitter<'a> {
         let list = self.take(Kind::List);
         let order = self.order(keywords)?;
         if order.key.is_some() {
-            self.push(list);
-            self.call_runtime("py_sort_take");
+            self.call_runtime_with("py_sort_take", &[list]);
             let taken = self.take(Kind::List);
             self.sort(taken, order)?;
-            self.push(list);
-            self.push(taken);
-            self.call_runtime("py_sort_give");
+            self.call_runtime_with("py_sort_give", &[list, taken]);
             self.release_value(taken);
         } else {
             self.sort(list, order)?;
@@ -91,10 +88,7 @@ impl<'a> Emitter<'a> {
         self.push(list);
         self.push(keys);
         match order.reverse {
-            Some(local) => {
-                self.get(local);
-                self.release(local);
-            }
+            Some(local) => self.get_last(local),
             None => self.word(0),
         }
         self.call_runtime("py_sort");

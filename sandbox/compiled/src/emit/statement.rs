@@ -41,7 +41,7 @@ impl<'a> Emitter<'a> {
             Stmt::AnnAssign(assignment) => {
                 if let Some(value) = &assignment.value {
                     let kind = self.expression(value)?;
-                    self.assign_stacked(&assignment.target, kind)?;
+                    self.assign_stacked(std::slice::from_ref(&*assignment.target), kind)?;
                 }
             }
             Stmt::Expr(statement) => {

@@ -6,13 +6,10 @@ use wasm_encoder::{BlockType, Instruction as Wasm};
 use super::code::{Place, Value, long_at, word_field};
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost};
-use crate::layout::{END, NONE};
+use crate::layout::{END, ITEMS, LENGTH, NONE};
 
 /// Largest index that is written as an offset.
 const INDEX_MAX: i64 = 1 << 19;
-
-const LENGTH: u64 = 4;
-const ITEMS: u64 = 8;
 
 impl<'a> Emitter<'a> {
     pub(super) fn subscript_expression(&mut self, subscript: &'a ExprSubscript) -> Emitted<Kind> {
@@ -80,8 +77,7 @@ impl<'a> Emitter<'a> {
         self.get_item(container, key);
         self.set(result);
         self.end();
-        self.get(result);
-        self.release(result);
+        self.get_last(result);
         self.release(address);
     }
 
@@ -143,14 +139,11 @@ impl<'a> Emitter<'a> {
 
     /// Looks a subscript up in the runtime; leads to the handler where one waits for a missing key.
     fn get_item(&mut self, container: Value, key: Value) {
-        self.push(container);
-        self.push(key);
         let Some(&Some(handler)) = self.body.handlers.last() else {
-            self.call_runtime("py_get_item");
-            return;
+            return self.call_runtime_with("py_get_item", &[container, key]);
         };
         let result = self.long_local();
-        self.call_runtime("py_get_item_or_end");
+        self.call_runtime_with("py_get_item_or_end", &[container, key]);
         self.tee(result);
         self.long(END);
         self.put(Wasm::I64Eq);
@@ -162,7 +155,6 @@ impl<'a> Emitter<'a> {
         self.branch(handler.label);
         self.end();
         self.release_value(arguments);
-        self.get(result);
-        self.release(result);
+        self.get_last(result);
     }
 }

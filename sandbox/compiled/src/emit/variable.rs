@@ -6,12 +6,8 @@ use super::Emitted;
 use super::code::{long_at, long_field};
 use super::kind::Kind;
 use super::{Emitter, cost, outside};
-use crate::layout::UNBOUND;
+use crate::layout::{CELL_VALUE, CLOSURE_CELLS, UNBOUND};
 use crate::scope::Mode;
-
-/// Offsets in objects: the value in a cell, the first cell of a closure.
-const CELL_VALUE: u64 = 8;
-const CLOSURE_CELLS: u64 = 24;
 
 impl Emitter<'_> {
     /// The variable a name means here; none if it is never bound.
@@ -39,8 +35,7 @@ impl Emitter<'_> {
         self.long(UNBOUND);
         self.put(Wasm::I64Eq);
         self.give_up_if();
-        self.get(value);
-        self.release(value);
+        self.get_last(value);
     }
 
     /// Pushes what a captured variable is here: its cell, or its value.
@@ -118,8 +113,7 @@ impl Emitter<'_> {
         match self.scopes.variables[variable].mode {
             Mode::Global(slot) => {
                 self.charge(cost::STORE_GLOBAL);
-                let value = self.long_local();
-                self.set(value);
+                let value = self.set_new();
                 self.word(0);
                 self.get(value);
                 self.put(Wasm::I64Store(long_at(self.global_address(slot))));
@@ -132,8 +126,7 @@ impl Emitter<'_> {
             }
             Mode::Cell => {
                 self.charge(cost::STORE_CELL);
-                let value = self.long_local();
-                self.set(value);
+                let value = self.set_new();
                 self.push_captured(variable);
                 self.get(value);
                 self.call_runtime("py_cell_set");

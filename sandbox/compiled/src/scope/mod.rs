@@ -279,10 +279,7 @@ impl<'a> Scopes<'a> {
     /// Records that a function uses a variable; every function between it and the owner passes the variable on.
     fn capture(&mut self, variable: usize, function: usize) {
         let owner = self.variables[variable].owner;
-        if owner == function {
-            return;
-        }
-        if matches!(self.variables[variable].mode, Mode::Global(_)) {
+        if owner == function || matches!(self.variables[variable].mode, Mode::Global(_)) {
             return;
         }
         self.variables[variable].mode = Mode::Cell;

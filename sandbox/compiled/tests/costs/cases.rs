@@ -9,7 +9,7 @@ pub struct Case {
     base: &'static str,
 }
 
-/// How the numbers of a list follow each other.
+/// How the numbers of a list follow each other, as the programs number it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     Sorted,

@@ -4,7 +4,7 @@ use grpo_sandbox::Sandbox;
 use grpo_sandbox_compiled::{CompiledTier, GasLimits};
 
 use crate::USUAL;
-use crate::cases::{Case, Order, Setting};
+use crate::cases::{Case, Setting};
 
 const GAS: GasLimits = GasLimits { game_gas: u64::MAX / 4, call_gas: u64::MAX / 4, memory_bytes: 1 << 30 };
 const FUEL: grpo_sandbox::Limits =
@@ -31,11 +31,7 @@ impl Meter {
             100..10_000 => 30,
             _ => 2,
         };
-        let order = match setting.order {
-            Order::Sorted => 0,
-            Order::Reversed => 1,
-            Order::Random => 2,
-        };
+        let order = setting.order as u32;
         let arguments = |turns: u32| format!("[{}, {order}, {turns}]", setting.size);
         let program = self.tier.compile(&source).unwrap_or_else(|error| panic!("{error}\n{source}"));
         let mut compiled = program.start(7, &GAS).unwrap_or_else(|stop| panic!("{stop}\n{source}"));

@@ -99,7 +99,7 @@ impl Launched<'_> {
         if !peers.leads() {
             return Ok(());
         }
-        output::print(&summary::text(&summary, self.started.elapsed()))?;
+        output::print(&summary::text(&summary, self.started.elapsed(), self.resumed))?;
         output::print(&busy)?;
         match &summary.stopped {
             Some(stopped) => Err(summary::stopped(stopped, &summary.output_dir)),

@@ -25,8 +25,8 @@ const NAME: usize = 17;
 /// Styles that a summary has room for.
 const STYLES_SHOWN: usize = 12;
 
-/// The summary of a run as text. `elapsed` is what this process took.
-pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
+/// The summary of a run as text. `elapsed` is what this process took, which may have `resumed` the run.
+pub fn text(summary: &RunSummary, elapsed: Duration, resumed: bool) -> String {
     let mut text = String::new();
     let last = summary.steps.last().map_or(0, |last| last.step);
     let how = match (&summary.stopped, summary.interrupted) {
@@ -34,7 +34,8 @@ pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
         (None, true) => "interrupted after",
         (None, false) => "done:",
     };
-    text.push_str(&format!("\n{how} step {last}, {}\n\n", duration(elapsed.as_secs_f64())));
+    let since = if resumed { " since it was resumed" } else { "" };
+    text.push_str(&format!("\n{how} step {last}, {}{since}\n\n", duration(elapsed.as_secs_f64())));
     if summary.control {
         text.push_str("CONTROL: rewards were shuffled inside each step; a difference below is chance\n\n");
     }
@@ -66,7 +67,7 @@ pub fn text(summary: &RunSummary, elapsed: Duration) -> String {
 /// Why the guard stopped a run, the last good checkpoint, and how to go on from there.
 pub fn stopped(stopped: &Stopped, run: &Path) -> CliError {
     let Stopped { collapse, last_good, adapters } = stopped;
-    let mut message = format!("the run can no longer learn, after step {}", collapse.step);
+    let mut message = format!("the guard stopped the run after step {}", collapse.step);
     for reason in &collapse.reasons {
         message.push_str(&format!("\n  {reason}"));
     }
@@ -145,8 +146,23 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
         let best = |record: &EvaluationRecord| record.max_tile.unwrap_or(0).to_string();
         text.push_str(&row("best tile", &best(before), &best(after), ""));
     }
+    text.push_str(&highest_between(evaluations, labels));
     text.push_str(&styles_table(before, after, labels));
     text
+}
+
+/// The highest evaluation of a run that was better in between than it is at its ends.
+fn highest_between(evaluations: &[EvaluationRecord], labels: Labels) -> String {
+    let [before, between @ .., after] = evaluations else { return String::new() };
+    let ends = before.score().max(after.score());
+    let higher = between.iter().filter(|record| record.score() > ends);
+    let Some(highest) = higher.max_by(|one, other| one.score().total_cmp(&other.score())) else {
+        return String::new();
+    };
+    let interval = highest.score_interval().map(|(low, high)| (labels.written(low), labels.written(high)));
+    let interval = interval.map(|(low, high)| format!(" ({low} to {high})")).unwrap_or_default();
+    let score = labels.written(highest.score());
+    format!("higher after step {}: {} {score}{interval}\n", highest.step, labels.mean_score())
 }
 
 /// Mean scores by style of the prompt, when there are few enough for a summary.
@@ -251,9 +267,11 @@ mod tests {
             labels: Labels::Board,
             stopped: None,
         };
-        let text = text(&summary, Duration::from_secs(75));
+        let resumed = super::text(&summary, Duration::from_secs(75), true);
+        assert!(resumed.starts_with("\ndone: step 12, 1:15 since it was resumed\n"), "{resumed}");
+        let text = text(&summary, Duration::from_secs(75), false);
         let expected = [
-            "done: step 12, 1:15",
+            "done: step 12, 1:15\n",
             "steps 1-5",
             "steps 8-12",
             "300",
@@ -269,6 +287,25 @@ mod tests {
         ];
         for words in expected {
             assert!(text.contains(words), "{words} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_better_before_its_end_says_when() {
+        let table = |scores: [f64; 4]| {
+            let evaluations = scores.into_iter().zip([0, 10, 20, 30]).map(|(score, step)| EvaluationRecord {
+                step,
+                mean_score: Some(score),
+                mean_score_low: Some(score - 90.0),
+                mean_score_high: Some(score + 110.0),
+                ..EvaluationRecord::default()
+            });
+            held_out_table(&evaluations.collect::<Vec<_>>(), Labels::Board)
+        };
+        let fell = table([4286.0, 18277.0, 12000.0, 11619.0]);
+        assert!(fell.contains("\nhigher after step 10: mean score 18277 (18187 to 18387)\n"), "{fell}");
+        for rising in [[500.0, 700.0, 900.0, 1250.0], [900.0, 500.0, 600.0, 700.0]] {
+            assert!(!table(rising).contains("higher"), "{rising:?}");
         }
     }
 
@@ -294,9 +331,11 @@ mod tests {
             format!("{message}\nhint: {hint}")
         };
         let full = message(Some("runs/train-001/checkpoint-30"), false);
-        for words in
-            ["after step 53", reason, "last good checkpoint: runs/train-001/checkpoint-30; it began at step 36"]
-        {
+        for words in [
+            "the guard stopped the run after step 53",
+            reason,
+            "last good checkpoint: runs/train-001/checkpoint-30; it began at step 36",
+        ] {
             assert!(full.contains(words), "{words} in {full}");
         }
         assert!(full.contains("hint: set grpo.beta=0.02; start from there with\n"), "{full}");

@@ -172,32 +172,6 @@ fn tokens_that_are_not_kept_have_penalty_and_bonus_alone() {
 }
 
 #[test]
-fn the_bonus_is_a_mean_over_tokens_where_the_surrogate_is_one_over_completions() {
-    // Completions of 1 and 3 tokens with advantages 1 and -2 are (-1 + 2) / 2 by "grpo"; entropies 4, 1, 2 and 3 have the
-    // mean 2.5, and by completions first they would have (4 + 2) / 2.
-    let (logp, entropy) = (Var::from_tensor(&vector(&[-1.0; 4])), Var::from_tensor(&vector(&[4.0, 1.0, 2.0, 3.0])));
-    let (logp, entropy) = (logp.unwrap(), entropy.unwrap());
-    let mut tokens = tokens(&logp, &[-1.0; 4], &[1.0, -2.0, -2.0, -2.0], &[1, 3]);
-    let weight = token_weight(LossType::Grpo, 4, 2, 9);
-    tokens.weight = vector(&[1, 3, 3, 3].map(weight));
-    tokens.bonus = bonus_weight(LossType::Grpo, 4).map(|weight| vector(&[weight; 4]));
-    tokens.entropy = entropy.as_tensor().clone();
-    let config = GrpoConfig { entropy_coef: 0.1, ..config(LossType::Grpo) };
-    let (loss, _) = loss(&tokens, &config).unwrap();
-    let store = loss.backward().unwrap();
-    assert!((loss.to_scalar::<f64>().unwrap() - (0.5 - 0.1 * 2.5)).abs() < 1e-12);
-    for (var, expected) in [(&entropy, [-0.025; 4]), (&logp, [-0.5, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0])] {
-        let found = values(store.get(var).unwrap());
-        assert!(found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12), "{found:?}");
-    }
-    // Where the surrogate is a mean over tokens, both are weighted at once.
-    for loss_type in [LossType::Dapo, LossType::Cispo] {
-        assert_eq!((bonus_weight(loss_type, 4), token_weight(loss_type, 4, 2, 9)(3)), (None, 0.25));
-    }
-    assert_eq!(bonus_weight(LossType::DrGrpo, 0), Some(1.0), "where nothing is left in the loss");
-}
-
-#[test]
 fn the_entropy_threshold_is_a_quantile() {
     let entropies = [0.5, 0.1, 0.4, 0.2, 0.3, 0.6].map(f64::from);
     let threshold = |share| f64::from(entropy_threshold(entropies.map(|entropy| entropy as f32).to_vec(), share));

@@ -39,9 +39,7 @@ fn i13_micro_batches_change_no_loss_beyond_rounding_off_policy_either() {
     for config in losses() {
         let with = |micro_batch| {
             let config = GrpoConfig { micro_batch, entropy_coef: 0.01, beta: 0.02, ..config.clone() };
-            let batch = sampled.batch(&config).off_policy();
-            let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
-            loss_and_gradients(&policy, &batch.with_reference(reference))
+            loss_and_gradients(&policy, &with_reference(&policy, sampled.batch(&config).off_policy()))
         };
         let (loss, whole) = with(16);
         for micro_batch in [1, 4] {
@@ -75,10 +73,7 @@ fn the_entropy_bonus_is_a_mean_over_tokens_whatever_the_surrogate_is_averaged_ov
     let policy = tiny_policy();
     let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
     let configs = [false, true].map(|mask_truncated_completions| GrpoConfig { mask_truncated_completions, ..config() });
-    let entropies = configs.each_ref().map(|config| {
-        let mut optimizer = Optimizer::new(policy.trainable(), config).unwrap();
-        update(&policy, &mut optimizer, &sampled.batch(config), 0.0, &mut |_, _| ()).unwrap().unwrap().entropy
-    });
+    let entropies = configs.each_ref().map(|config| stats_of(&policy, &sampled.batch(config)).entropy);
     assert!(entropies[0] != entropies[1], "some completions are left out: {entropies:?}");
     // Without advantages the bonus is all that is left of the loss.
     sampled.advantages = sampled.advantages.map(|_| 0.0);
@@ -101,8 +96,7 @@ fn off_policy_losses_differ_and_say_what_they_cut() {
     let (policy, sampled) = moved_on();
     let found = losses().into_iter().map(|config| {
         let batch = sampled.batch(&config).off_policy();
-        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
-        let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+        let stats = stats_of(&policy, &batch);
         (loss_and_gradients(&policy, &batch).1, (stats.clip_ratio_low, stats.clip_ratio_high))
     });
     let (gradients, cuts): (Vec<_>, Vec<_>) = found.unzip();
@@ -132,13 +126,8 @@ fn only_the_most_uncertain_tokens_of_all_completions_move_the_policy() {
     // (entropy, advantage * logp) of every token, computed for one completion at a time without `update`.
     let mut terms = Vec::new();
     for (index, completion) in sampled.completions.items().iter().enumerate() {
-        let prompt = &sampled.prompts[index / 4].ids;
-        let ids = Tensor::new([prompt.as_slice(), &completion.ids].concat(), &Device::Cpu).unwrap();
-        let hidden = policy.decoder().hidden(&ids.unsqueeze(0).unwrap(), Adapters::On).unwrap().squeeze(0).unwrap();
-        let states = hidden.narrow(0, prompt.len() - 1, completion.ids.len()).unwrap();
-        let all = candle_nn::ops::log_softmax(&policy.decoder().logits(&states).unwrap(), 1).unwrap();
-        let entropies = flat(&(all.exp().unwrap() * &all).unwrap().sum(1).unwrap().neg().unwrap());
-        for (place, (token, entropy)) in completion.ids.iter().zip(entropies).enumerate() {
+        let all = log_probabilities(&policy, &sampled.prompts[index / 4].ids, &completion.ids);
+        for (place, (token, entropy)) in completion.ids.iter().zip(entropies(&all)).enumerate() {
             let logp = all.get(place).unwrap().get(*token as usize).unwrap();
             terms.push((entropy, (logp * f64::from(sampled.advantages.items()[index])).unwrap()));
         }
@@ -151,14 +140,12 @@ fn only_the_most_uncertain_tokens_of_all_completions_move_the_policy() {
     for (_, term) in &terms[..kept] {
         loss = (loss - (term / tokens as f64).unwrap()).unwrap();
     }
-    let expected = gradients(&loss, policy.trainable()).unwrap();
-    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    let expected = gradients_of(&loss, &policy);
     for micro_batch in [1, 16] {
         let config = GrpoConfig { top_entropy_quantile: 0.3, micro_batch, ..config() };
         let batch = sampled.batch(&config);
         assert_close(&loss_and_gradients(&policy, &batch).1, &expected, 1e-4);
-        let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
-        let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+        let stats = stats_of(&policy, &batch);
         let norm = norm_of(&expected);
         assert!((stats.grad_norm - norm).abs() < 1e-4 * norm, "{stats:?} and {norm}");
     }

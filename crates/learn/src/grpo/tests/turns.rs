@@ -76,8 +76,7 @@ fn alone(talked: &Talked) -> Vec<(Vec<u32>, Completion, f32)> {
 fn sampling_and_scoring_agree_over_turns() {
     let policy = tiny_policy();
     let batch = Talked::new(&policy).batch(&config());
-    let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap();
-    let stats = update(&policy, &mut optimizer, &batch, 0.0, &mut |_, _| ()).unwrap().unwrap();
+    let stats = stats_of(&policy, &batch);
     assert!(stats.logp_difference_max < 1e-5, "{stats:?}");
 }
 
@@ -122,11 +121,10 @@ fn several_turns_are_the_policy_gradient_of_the_sampled_tokens_alone() {
     let tokens: usize = turns.iter().map(|(_, completion, _)| completion.ids.len()).sum();
     let mut loss = Tensor::new(0f32, &Device::Cpu).unwrap();
     for (before, completion, advantage) in &turns {
-        let logp = score_for_tests(&policy, before, &completion.ids).unwrap();
+        let logp = score(&policy, before, &completion.ids);
         loss = (loss - (logp.sum_all().unwrap() * (f64::from(*advantage) / tokens as f64)).unwrap()).unwrap();
     }
-    let expected = gradients(&loss, policy.trainable()).unwrap();
-    let expected = expected.iter().map(|(name, gradient)| (name.clone(), flat(gradient))).collect();
+    let expected = gradients_of(&loss, &policy);
     for micro_batch in [1, 3, 8] {
         let config = GrpoConfig { micro_batch, ..config() };
         let (_, found) = loss_and_gradients(&policy, &talked.batch(&config));
@@ -147,22 +145,13 @@ fn what_the_policy_was_told_is_in_no_statistics() {
     // A reference that gives every sampled token half a nat less: KL is k3(-1/2) if no other token is counted.
     let reference = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
     let reference = reference.into_iter().map(|row| row.into_iter().map(|logp| logp - 0.5).collect()).collect();
-    let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
-    let stats =
-        update(&policy, &mut optimizer, &batch.with_reference(reference), 0.0, &mut |_, _| ()).unwrap().unwrap();
+    let stats = stats_of(&policy, &batch.with_reference(reference));
     let k3 = (-0.5f64).exp() + 0.5 - 1.0;
     assert!((stats.kl.unwrap() - k3).abs() < 1e-4, "{stats:?}");
     // The entropy is the mean over the sampled tokens.
-    let mut entropies = Vec::new();
-    for (before, completion, _) in &turns {
-        let ids = [before.as_slice(), &completion.ids].concat();
-        let ids = Tensor::new(ids.as_slice(), &Device::Cpu).unwrap().unsqueeze(0).unwrap();
-        let hidden = policy.decoder().hidden(&ids, Adapters::On).unwrap().squeeze(0).unwrap();
-        let hidden = hidden.narrow(0, before.len() - 1, completion.ids.len()).unwrap();
-        let logp = candle_nn::ops::log_softmax(&policy.decoder().logits(&hidden).unwrap(), 1).unwrap();
-        let entropy = (logp.exp().unwrap() * &logp).unwrap().sum(1).unwrap().neg().unwrap();
-        entropies.extend(entropy.to_vec1::<f32>().unwrap());
-    }
-    let mean = entropies.iter().map(|entropy| f64::from(*entropy)).sum::<f64>() / tokens as f64;
+    let of_turn = |(before, completion, _): &(Vec<u32>, Completion, f32)| {
+        entropies(&log_probabilities(&policy, before, &completion.ids))
+    };
+    let mean = turns.iter().flat_map(of_turn).map(f64::from).sum::<f64>() / tokens as f64;
     assert!((stats.entropy - mean).abs() < 1e-5, "{} {mean}", stats.entropy);
 }

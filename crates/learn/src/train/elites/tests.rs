@@ -1,13 +1,11 @@
 use std::collections::BTreeSet;
 
-use super::super::episode::Reply;
+use super::super::episode::fixture;
 use super::*;
 use crate::arena::{Start, Usage, Workers};
-use crate::config::Config;
 use crate::environment::game2048::{entry, scored, unplayed};
 use crate::environment::{Case, Ending, Outcome, TestsTrace, Trace};
-use crate::reward::Reward;
-use crate::rollout::{Completion, CompletionId};
+use crate::rollout::Completion;
 
 const GAMES: usize = 2;
 
@@ -19,20 +17,10 @@ fn evaluation(score: u64, ending: Ending) -> Evaluation {
 /// A program that returns `word`, with a thousandth of its score as reward.
 fn episode(word: &str, score: u64) -> Episode {
     let text = format!("def strategy(board):\n    return {word:?}\n");
-    let completion = Completion {
-        id: CompletionId::new(Seed::root(0), 0),
-        ids: vec![2, 3, 1],
-        logprobs: vec![0.0; 3],
-        text: text.clone(),
-        finish: FinishReason::Stop,
-    };
-    let reward = Reward { value: score as f32 / 1000.0, parts: Vec::new() };
     let (program, evaluation) = (Program::from_text(&text, &entry()), evaluation(score, Ending::GameOver));
-    one_turn(Turn { told: Reply::default(), completion, program, evaluation, reward })
-}
-
-fn one_turn(turn: Turn) -> Episode {
-    Episode::new(vec![turn], 1, &Config::preset("builtin").unwrap().reward)
+    let turn = fixture::turn(score as f32 / 1000.0, FinishReason::Stop);
+    let completion = Completion { ids: vec![2, 3, 1], logprobs: vec![0.0; 3], text, ..turn.completion };
+    fixture::alone(Turn { completion, program, evaluation, ..turn })
 }
 
 fn prompt(id: u32, style: &str) -> Prompt {
@@ -121,8 +109,9 @@ fn the_truncated_and_the_broken_off_are_not_worth_imitating_but_their_games_coun
     };
     let mut truncated = episode("t", 5000);
     truncated.turns[0].completion.finish = FinishReason::Length;
-    let frozen =
-        |word| one_turn(Turn { evaluation: evaluation(1000, Ending::Freeze), ..episode(word, 1000).first().clone() });
+    let frozen = |word| {
+        fixture::alone(Turn { evaluation: evaluation(1000, Ending::Freeze), ..episode(word, 1000).first().clone() })
+    };
     assert_eq!(take(1, truncated, frozen("f")), []);
     assert_eq!(take(2, episode("a", 3000), episode("b", 2500)), [found("a", 2, 3000.0), found("b", 2, 2500.0)]);
     assert_eq!(take(3, frozen("a"), episode("c", 2200))[..2], [found("b", 2, 2500.0), found("c", 2, 2200.0)]);
@@ -214,7 +203,7 @@ fn a_program_that_passes_a_honeypot_is_not_imitated() {
     };
     let kept = |honeypot| {
         let turn = Turn { evaluation: passed(honeypot), ..episode("a", 0).first().clone() };
-        let episodes = Groups::new(2, vec![one_turn(turn), episode("b", 0)]);
+        let episodes = Groups::new(2, vec![fixture::alone(turn), episode("b", 0)]);
         let mut elites = Elites::default();
         let prompts = [prompt(0, "add")];
         elites.take_in(1, &[], StepEpisodes { prompts: &prompts, episodes: &episodes, games: 1 }, APART);

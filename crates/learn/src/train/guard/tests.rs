@@ -63,8 +63,30 @@ fn a_collapse_is_warned_of_then_stopped_and_names_the_checkpoint_of_before() {
     assert_eq!(said.len(), 3, "two warnings and one stop, each once: {said:?}");
     assert_eq!(
         said[0].1,
-        "warning, step 40: 47% of the programs distinct over steps 33-40, 98% at best (warns below 50%)"
+        "warning, step 40: 47% of the programs distinct over steps 33-40, 98% at best (warns below 50%); set \
+         grpo.elite_free_nats=0.5 if elites are imitated, raise grpo.entropy_target or grpo.entropy_coef_max, lower \
+         grpo.learning_rate, or set grpo.beta=0.02"
     );
+}
+
+#[test]
+fn groups_that_are_tied_because_programs_are_alike_are_not_to_be_made_larger() {
+    let tied_from = |entropy_left: f64| {
+        move |step: usize| StepRecord {
+            frac_reward_zero_std: f64::from(u8::from(step > 20)),
+            update: entropy(if step > 20 { entropy_left } else { 0.29 }),
+            ..healthy(step)
+        }
+    };
+    let remedy = |entropy_left| {
+        let watches = watch(&config(), 28, tied_from(entropy_left));
+        let collapse = watches[27].collapse.clone().expect("all groups of a window are tied");
+        assert!(collapse.reasons[0].starts_with("100% of the groups tied"), "{:?}", collapse.reasons);
+        collapse.remedy
+    };
+    // The entropy falls to a fifth, below the warning at 30 % and far from the stop at 5 %.
+    assert_eq!(remedy(0.2 * 0.29), Symptom::Entropy.remedy());
+    assert!(remedy(0.29).contains("rollout.num_generations"), "{}", remedy(0.29));
 }
 
 #[test]

@@ -259,22 +259,8 @@ fn a_preset_of_a_card_uses_most_of_it_and_no_more() {
         let config = Config::preset(preset).unwrap();
         let shape = &KNOWN_SHAPES.iter().find(|shape| shape.name == name).unwrap().config;
         let trained = shape.num_hidden_layers * adapter_numbers(shape, config.model.lora_r);
-        let (precision, kernels) = (Precision::Bf16, Kernels::OnGpu);
-        let (prompt, place) = (280, Place::Gpu);
-        let packed = None;
-        let workload = Workload {
-            shape,
-            trained,
-            prompt,
-            config: &config,
-            cores: 1,
-            processes: 1,
-            precision,
-            kernels,
-            place,
-            packed,
-            dropout: config.model.lora_dropout,
-        };
+        let (precision, kernels, place) = (Precision::Bf16, Kernels::OnGpu, Place::Gpu);
+        let workload = Workload { trained, prompt: 280, precision, kernels, place, ..workload(shape, &config, 1) };
         let card = gigabytes * 1_000_000_000;
         let limit = (config.train.gpu_memory_fraction * card as f64) as u64;
         let plan = MemoryPlan::fitting(&workload, Some(limit), None).unwrap();

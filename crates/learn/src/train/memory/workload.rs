@@ -7,16 +7,13 @@ use grpo_tensor::Kernels;
 /// Bytes of an f32.
 pub(super) const F32: u64 = 4;
 
-/// What a memory plan is computed from.
 #[derive(Debug, Clone, Copy)]
 pub struct Workload<'a> {
-    /// The shape of the model.
     pub shape: &'a DecoderConfig,
     /// Number of trained weights.
     pub trained: usize,
     /// Number of tokens of the longest prompt.
     pub prompt: usize,
-    /// All settings.
     pub config: &'a Config,
     /// Whose memory is counted.
     pub place: Place,
@@ -26,7 +23,6 @@ pub struct Workload<'a> {
     pub processes: usize,
     /// Number format of frozen weights and activations.
     pub precision: Precision,
-    /// The implementation of the decoder's operations.
     pub kernels: Kernels,
     /// Bytes of the model if its weights stay quantised as in their file; none otherwise.
     pub packed: Option<u64>,
@@ -39,6 +35,5 @@ pub struct Workload<'a> {
 pub enum Place {
     /// In the processor's memory, with the program and its games.
     Host,
-    /// In a GPU's memory.
     Gpu,
 }

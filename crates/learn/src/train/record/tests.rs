@@ -1,11 +1,10 @@
-use super::super::episode::{Reply, Timing, Turn};
+use super::super::episode::{Timing, Turn, fixture};
 use super::*;
 use crate::arena::{Evaluation, Start, Usage};
 use crate::environment::{BoardTrace, Ending, Outcome, TestsTrace, Trace};
 use crate::groups::Groups;
 use crate::program::Rejection;
-use crate::reward::Reward;
-use crate::rollout::{Completion, CompletionId, FinishReason};
+use crate::rollout::FinishReason;
 use crate::seed::Seed;
 
 const TASKS: &str = r#"{"id":"add","prompt":"p","entry_point":"f","tests":[{"args":"(1,)","expected":"2"}]}
@@ -14,16 +13,8 @@ const TASKS: &str = r#"{"id":"add","prompt":"p","entry_point":"f","tests":[{"arg
 
 /// A turn whose program started so and came to these outcomes.
 fn turn_of(start: Start, games: Vec<Outcome>) -> Turn {
-    let completion = Completion {
-        id: CompletionId::new(Seed::root(0), 0),
-        ids: vec![1],
-        logprobs: vec![0.0],
-        text: String::new(),
-        finish: FinishReason::Stop,
-    };
     let evaluation = Evaluation { start, games, usage: Usage::default() };
-    let program = Err(Rejection::NoFunction { wanted: String::new() });
-    Turn { told: Reply::default(), completion, program, evaluation, reward: Reward { value: 0.0, parts: Vec::new() } }
+    Turn { evaluation, ..fixture::turn(0.0, FinishReason::Stop) }
 }
 
 /// A turn that passes so many tests of a task.
@@ -46,7 +37,7 @@ fn a_program_that_freezes_counts_with_its_score_and_what_is_no_program_as_nothin
     };
     let config = Config::preset("builtin").unwrap();
     let record = |turns: Vec<Turn>| {
-        let episodes = turns.into_iter().map(|turn| Episode::new(vec![turn], 1, &config.reward)).collect();
+        let episodes = turns.into_iter().map(fixture::alone).collect();
         let sampled = Sampled::new(&[], Groups::new(2, episodes), Timing::default(), 0);
         of_episodes(1, &sampled, &Environment::Game2048, &config)
     };
@@ -96,7 +87,7 @@ fn groups_of_a_control_are_tied_by_the_rewards_that_they_learn_from() {
 
 #[test]
 fn a_completion_is_counted_as_cut_if_its_answer_was() {
-    let episodes = [super::super::episode::fixture::truncated_after_its_answer()];
+    let episodes = [fixture::truncated_after_its_answer()];
     assert!(episodes[0].is_truncated(), "its last turn");
     let counted: Vec<_> = verdicts(&episodes).by_name().into_iter().collect();
     assert_eq!(counted, [("no_function", 1)]);

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::config::ConfigError;
 
-/// Why an output directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
-    /// The directory holds a run and the user did not ask to continue it.
     #[error(
         "--output-dir {path}: holds a run {with}; add --resume to go on with it, or choose another directory",
         with = if differing.is_empty() { "with this configuration".into() } else { format!("with another configuration ({})", differing.join(", ")) }
@@ -18,43 +16,32 @@ pub enum RunDirError {
         /// Keys that differ, with both values.
         differing: Vec<String>,
     },
-    /// The directory holds something else.
     #[error("--output-dir {path}: is not empty and holds no run; choose an empty or new directory")]
     Foreign { path: PathBuf },
-    /// The path is a file.
     #[error("--output-dir {path}: is no directory; choose an empty or new one")]
     NoDirectory { path: PathBuf },
-    /// The directory is not writable.
     #[error("--output-dir {path}: {source}; choose a directory that can be written to")]
     NotWritable { path: PathBuf, source: io::Error },
-    /// There is no checkpoint to resume from.
     #[error(
         "--resume {path}: no complete checkpoint there; start anew without --resume, in another directory if this one holds steps"
     )]
     NothingToResume { path: PathBuf },
-    /// It is the directory of no run.
     #[error("{path}: is no run: config.toml, in which a run records its settings, is missing")]
     NoRun { path: PathBuf },
-    /// The requested configuration differs from the recorded one in settings that may not change.
     #[error("--resume {path}: the run was started with other settings: {differing}; drop them, or start a new run", differing = differing.join(", "))]
     Differs {
         path: PathBuf,
         /// Keys that differ, with both values.
         differing: Vec<String>,
     },
-    /// There are checkpoints, but all of them are damaged.
     #[error("--resume {path}: no checkpoint there is whole: {}; start a new run", damaged.join("; "))]
     Damaged { path: PathBuf, damaged: Vec<String> },
-    /// The directory was removed or replaced while the run was writing to it.
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
     Gone { path: PathBuf },
-    /// Another process holds the lock.
     #[error("{path}: another process is writing there")]
     Locked { path: PathBuf },
-    /// The recorded configuration cannot be read.
     #[error("{path}: the recorded configuration cannot be read: {source}")]
     Config { path: PathBuf, source: ConfigError },
-    /// The file system refused an operation.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
 }

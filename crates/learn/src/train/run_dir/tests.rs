@@ -6,6 +6,13 @@ fn config(dir: &Path) -> Config {
     config
 }
 
+/// A new run, which this process writes, in a directory that is gone when the first is dropped.
+fn created() -> (tempfile::TempDir, RunDir) {
+    let root = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&config(&root.path().join("run")), &[]).unwrap();
+    (root, dir)
+}
+
 const NEWEST: Retention = Retention { limit: 2, before: None };
 
 /// What every checkpoint has.
@@ -15,8 +22,7 @@ fn state(path: &Path) -> Result<(), RunDirError> {
 
 #[test]
 fn the_checkpoint_from_before_the_trouble_stays() {
-    let root = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&config(&root.path().join("run")), &[]).unwrap();
+    let (_root, dir) = created();
     let steps = || dir.checkpoints().into_iter().map(|(step, _)| step).collect::<Vec<_>>();
     for step in [10, 20, 30, 40, 50] {
         dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
@@ -83,17 +89,9 @@ fn a_full_disk_is_no_mistake_of_the_users() {
 }
 
 #[test]
-fn a_foreign_directory_is_left_alone() {
-    let root = tempfile::tempdir().unwrap();
-    fs::write(root.path().join("thesis.tex"), "mine").unwrap();
-    assert!(matches!(RunDir::create(&config(root.path()), &[]), Err(RunDirError::Foreign { .. })));
-}
-
-#[test]
 fn two_processes_do_not_share_a_run() {
-    let root = tempfile::tempdir().unwrap();
-    let config = config(&root.path().join("run"));
-    let first = RunDir::create(&config, &[]).unwrap();
+    let (_root, first) = created();
+    let config = config(first.path());
     first.write_whole_dir("checkpoint-1", state).unwrap();
     first.advance("checkpoint-1", NEWEST).unwrap();
     assert!(matches!(RunDir::reopen(first.path(), &config), Err(RunDirError::Locked { .. })));
@@ -104,14 +102,9 @@ fn two_processes_do_not_share_a_run() {
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_finished_leaves_the_last_one() {
-    let root = tempfile::tempdir().unwrap();
-    let config = config(&root.path().join("run"));
-    let dir = RunDir::create(&config, &[]).unwrap();
-    dir.write_whole_dir::<RunDirError>("checkpoint-1", |path| {
-        fs::write(path.join("model"), "one").map_err(RunDirError::io(path))
-    })
-    .unwrap();
+fn a_checkpoint_that_cannot_be_finished_leaves_the_last_one_and_one_that_nothing_names_yet_counts() {
+    let (_root, dir) = created();
+    dir.write_whole_dir("checkpoint-1", state).unwrap();
     dir.advance("checkpoint-1", NEWEST).unwrap();
     let full = dir.write_whole_dir::<RunDirError>("checkpoint-2", |path| {
         fs::write(path.join("model"), "tw").unwrap();
@@ -120,27 +113,13 @@ fn a_checkpoint_that_cannot_be_finished_leaves_the_last_one() {
     assert!(full.is_err());
     assert_eq!(latest_checkpoint(dir.path()).unwrap(), dir.path().join("checkpoint-1"));
     assert!(!dir.path().join("checkpoint-2").exists());
-}
-
-#[test]
-fn a_run_goes_on_from_a_checkpoint_that_nothing_has_named_yet() {
-    let root = tempfile::tempdir().unwrap();
-    let config = config(&root.path().join("run"));
-    let dir = RunDir::create(&config, &[]).unwrap();
-    for step in [0, 1] {
-        dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
-        if step == 0 {
-            dir.advance("checkpoint-0", NEWEST).unwrap();
-        }
-    }
-    assert_eq!(latest_checkpoint(dir.path()).unwrap(), dir.path().join("checkpoint-1"));
+    dir.write_whole_dir("checkpoint-2", state).unwrap();
+    assert_eq!(latest_checkpoint(dir.path()).unwrap(), dir.path().join("checkpoint-2"));
 }
 
 #[test]
 fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
-    let root = tempfile::tempdir().unwrap();
-    let config = config(&root.path().join("run"));
-    let dir = RunDir::create(&config, &[]).unwrap();
+    let (_root, dir) = created();
     for step in [2, 10, 9] {
         dir.write_whole_dir(&format!("checkpoint-{step}"), state).unwrap();
     }
@@ -149,7 +128,7 @@ fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     fs::create_dir(dir.path().join(".partial-killed")).unwrap();
     let path = dir.path().to_owned();
     drop(dir);
-    let reopened = RunDir::reopen(&path, &config).unwrap();
+    let reopened = RunDir::reopen(&path, &config(&path)).unwrap();
     assert_eq!(reopened.newest, path.join("checkpoint-10"));
     assert!(reopened.notices.is_empty());
     assert!(!path.join(".partial-killed").exists());
@@ -172,8 +151,7 @@ fn what_is_kept_of_steps_that_are_made_again_goes() {
 
 #[test]
 fn a_run_has_ended_at_the_step_that_it_recorded() {
-    let root = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&config(&root.path().join("run")), &[]).unwrap();
+    let (_root, dir) = created();
     dir.write_whole(HALL_OF_FAME, b"[]").unwrap();
     assert!(!has_ended(dir.path(), 3));
     dir.record_end(3).unwrap();
@@ -292,19 +270,9 @@ fn a_run_without_a_whole_checkpoint_names_what_is_wrong_with_each() {
 }
 
 #[test]
-fn a_checkpoint_without_digests_is_taken_with_a_word() {
-    let root = tempfile::tempdir().unwrap();
-    let (path, config) = with_checkpoints(root.path(), &[5]);
-    fs::remove_file(path.join("checkpoint-5/BLAKE3SUMS")).unwrap();
-    let reopened = RunDir::reopen(&path, &config).unwrap();
-    assert!(reopened.notices.concat().contains("has no digests"), "{:?}", reopened.notices);
-}
-
-#[test]
 fn a_directory_that_was_removed_is_not_made_anew() {
     for replaced in [false, true] {
-        let root = tempfile::tempdir().unwrap();
-        let dir = RunDir::create(&config(&root.path().join("run")), &[]).unwrap();
+        let (_root, dir) = created();
         fs::remove_dir_all(dir.path()).unwrap();
         if replaced {
             drop(RunDir::create(&config(dir.path()), &[]).unwrap());

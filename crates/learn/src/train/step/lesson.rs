@@ -7,9 +7,7 @@ use crate::seed::Seed;
 use crate::train::elites::Elite;
 use crate::train::episode::Episode;
 
-/// What the update of a step learns from.
 pub(super) struct Lesson<'a> {
-    /// Number of the step.
     pub step: usize,
     pub prompts: &'a [Prompt],
     pub episodes: &'a Groups<Episode>,
@@ -20,7 +18,6 @@ pub(super) struct Lesson<'a> {
     /// Correlation of rewards and shuffled rewards, in a control run.
     pub control_correlation: Option<f64>,
     pub elites: Vec<Elite>,
-    /// The seed of the step.
     pub seed: Seed,
     /// Whether the policy has been updated since it sampled some of the episodes.
     pub off_policy: bool,

@@ -76,7 +76,6 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize)
     Ok(dir.write_whole(&step_file(COMPLETIONS, step), text.as_bytes())?)
 }
 
-/// The parts of a reward by name.
 fn parts(reward: &Reward) -> serde_json::Map<String, serde_json::Value> {
     reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value).into())).collect()
 }

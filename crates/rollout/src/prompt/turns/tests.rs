@@ -1,9 +1,9 @@
 use super::*;
 use crate::corpus::vocabulary;
 use crate::environment::game2048::prompts::briefing;
-use crate::prompt::{PROGRAM, PromptSet, builtin_tokens};
-
-const CHATML: &str = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+use crate::fixture::CHATML;
+use crate::prompt::tests::builtin;
+use crate::prompt::{PROGRAM, PromptSet};
 
 /// As Qwen3's: answers before the last request lose their thinking.
 const FORGETFUL: &str = include_str!("forgetful.jinja");
@@ -15,13 +15,6 @@ fn chat_tokenizer(template: &str) -> Tokenizer {
     let inner = vocabulary::train([""].into_iter(), &options).unwrap();
     let end = inner.token_to_id("<|im_end|>").unwrap();
     Tokenizer::from_parts(inner, vec![end], Some(template.to_owned()))
-}
-
-fn builtin() -> Tokenizer {
-    let options =
-        vocabulary::VocabularyOptions { size: 200, token_chars: 12, prompt_tokens: builtin_tokens().unwrap() };
-    let inner = vocabulary::train(["def strategy(board):\n    return \"W\"\n"].into_iter(), &options).unwrap();
-    Tokenizer::from_parts(inner, vec![1], None)
 }
 
 fn first_prompt(kind: PromptKind, tokenizer: &Tokenizer) -> Prompt {
