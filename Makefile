@@ -223,9 +223,10 @@ target/suites/installed:
 CLIENTS ?= openenv-core verifiers sandbox-fusion
 CLIENTS_PYTHON ?= python3
 
+# verifiers runs its programs by uv, and would fetch it from a host of its own.
 protocols: wheel ## Use examples/judge by the packages that it is for, CLIENTS, in an environment of CLIENTS_PYTHON (needs PyPI)
 	$(CLIENTS_PYTHON) -m venv --clear target/protocols
-	target/protocols/bin/pip install --quiet --disable-pip-version-check hatchling $(CLIENTS)
+	target/protocols/bin/pip install --quiet --disable-pip-version-check hatchling uv $(CLIENTS)
 	target/protocols/bin/pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/*.whl
 	target/protocols/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation ./examples/judge/verifiers
 	PATH="$(CURDIR)/target/protocols/bin:$$PATH" python tests/readers/protocols.py $(CLIENTS)
