@@ -35,25 +35,14 @@ fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
     Some(format!("In the last step, {}.", advice::of_recorded(settings, count, has_tests)?))
 }
 
-/// What each symptom of the guard is, for readers of the page.
-const SYMPTOMS: [(Symptom, &str); 7] = [
-    (Symptom::Tied, "groups whose rewards are all equal"),
-    (Symptom::Unique, "programs that are alike"),
-    (Symptom::Entropy, "an entropy far below that of the first step"),
-    (Symptom::Parsed, "completions that do not parse"),
-    (Symptom::Clipped, "completions that are cut at the longest length"),
-    (Symptom::Sampling, "log-probabilities that differ between sampling and scoring"),
-    (Symptom::Honeypot, "honeypots that were passed"),
-];
-
 /// Says what the guard warns of in the last step, since when, and what to change.
 fn what_the_guard_found(steps: &Columns) -> Vec<String> {
     let numbers = steps.get("step").map_or(&[][..], Vec::as_slice);
-    let found = SYMPTOMS.iter().filter_map(|(symptom, words)| {
+    let found = Symptom::ALL.into_iter().filter_map(|symptom| {
         let levels = steps.get(&format!("guard/{}", symptom.name()))?;
         let standing = levels.iter().rev().take_while(|level| level.is_some_and(|level| level > 0.0)).count();
         let since = numbers.get(levels.len() - standing).copied().flatten()?;
-        Some(format!("Since step {since} the guard warns of {words}: {}.", symptom.remedy()))
+        Some(format!("Since step {since} the guard warns of {}: {}.", symptom.described(), symptom.remedy()))
     });
     found.collect()
 }

@@ -152,24 +152,26 @@ fn a_format_that_is_not_read_is_named_and_no_reason_to_fetch_the_file_again() {
     assert!(error.contains("fetch it again"), "{error}");
 }
 
-#[test]
-fn an_alignment_of_nothing_is_refused() {
+/// A file whose tensors begin at multiples of 0.
+fn without_alignment() -> (tempfile::TempDir, std::path::PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("model.gguf");
     let alignment = candle_core::quantized::gguf_file::Value::U32(0);
     let metadata = [("general.alignment", &alignment)];
     candle_core::quantized::gguf_file::write(&mut std::fs::File::create(&path).unwrap(), &metadata, &[]).unwrap();
+    (dir, path)
+}
+
+#[test]
+fn an_alignment_of_nothing_is_refused() {
+    let (_dir, path) = without_alignment();
     let error = refusal_of(&settings_of(&path));
     assert!(error.contains("header cannot be read"), "{error}");
 }
 
 #[test]
 fn a_header_that_cannot_be_read_tells_no_origin() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("model.gguf");
-    let alignment = candle_core::quantized::gguf_file::Value::U32(0);
-    let metadata = [("general.alignment", &alignment)];
-    candle_core::quantized::gguf_file::write(&mut std::fs::File::create(&path).unwrap(), &metadata, &[]).unwrap();
+    let (_dir, path) = without_alignment();
     let origin = crate::Origin::of(&settings_of(&path));
     assert_eq!((origin.name.as_str(), origin.hub_id, origin.license), ("model.gguf", None, None));
 }

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::{Division, ImportanceWeights, bonus_weight, token_weight};
+use super::{Division, ImportanceWeights, LearnError, bonus_weight, token_weight};
 use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
 use crate::parallel::Peers;
-use crate::policy::{Adapters, Decoder, Dropout, Policy, TokenBatch, TokenRow};
+use crate::policy::{Adapters, Decoder, Dropout, Policy, TokenBatch, TokenRow, trim_memory};
 use crate::prompt::Prompt;
 use crate::rollout::{Trajectory, TurnTokens};
 use crate::seed::{Purpose, Seed};
@@ -254,6 +254,21 @@ impl Batch {
     pub fn divided(mut self, division: Division) -> Self {
         self.division = division;
         self.arranged()
+    }
+
+    /// Runs `attempt` on the batch in parts by `division`, and in smaller ones each time the device runs out of memory. Returns
+    /// its result and the division that fitted.
+    pub(super) fn in_parts_that_fit<T>(
+        &self,
+        division: Division,
+        decoder: &Decoder,
+        mut attempt: impl FnMut(&Batch) -> Result<T, LearnError>,
+    ) -> Result<(T, Division), LearnError> {
+        let smaller = |division: Division| {
+            let _ = trim_memory(decoder.device());
+            division.smaller(&self.config, decoder.config().vocab_size)
+        };
+        division.until_it_fits(smaller, |division| attempt(&self.clone().divided(division).for_decoder(decoder)))
     }
 
     /// Adds `weight` times the mean negative log-likelihood of the tokens of `demonstrations` to the loss.

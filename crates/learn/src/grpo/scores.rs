@@ -5,29 +5,16 @@ use candle_core::{Device, Tensor, WithDType};
 use super::batch::Part;
 use super::division::countable;
 use super::shared::Shared;
-use super::{Batch, Division, LearnError, entropy_threshold};
-use crate::policy::{Adapters, Decoder, trim_memory};
+use super::{Batch, LearnError, entropy_threshold};
+use crate::policy::{Adapters, Decoder};
 use grpo_tensor::{ScoreSettings, select_rows};
 
 /// Log-probabilities of every completion under a reference, in nats, in the order of the completions. `decoder` is a
 /// copy of the initial policy, or the policy's own with `adapters` off. Completions that are not in the loss get an
 /// empty list. Where a GPU has no memory for them they are computed in smaller parts, like an update.
 pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
-    in_parts_that_fit(decoder, batch, |batch| logprobs(decoder, &adapters, batch))
-}
-
-/// The result of `attempt`, which gets the batch as it is divided, and divided again each time it runs out of memory.
-fn in_parts_that_fit<T>(
-    decoder: &Decoder,
-    batch: &Batch,
-    mut attempt: impl FnMut(&Batch) -> Result<T, LearnError>,
-) -> Result<T, LearnError> {
-    let smaller = |division: Division| {
-        let _ = trim_memory(decoder.device());
-        division.smaller(&batch.config, decoder.config().vocab_size)
-    };
-    let divided = |division| attempt(&batch.clone().divided(division).for_decoder(decoder));
-    Ok(batch.division.until_it_fits(smaller, divided)?.0)
+    let scored = batch.in_parts_that_fit(batch.division, decoder, |batch| logprobs(decoder, &adapters, batch));
+    scored.map(|(logprobs, _)| logprobs)
 }
 
 fn logprobs(decoder: &Decoder, adapters: &Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
@@ -123,7 +110,7 @@ mod tests {
         let config = GrpoConfig { micro_batch: 4, mask_truncated_completions: false, ..config };
         let batch = Batch::new(&prompts, completions.each_ref(), advantages, &rollout, &config);
         let mut tried = Vec::new();
-        let found = in_parts_that_fit(policy.decoder(), &batch, |batch| {
+        let found = batch.in_parts_that_fit(batch.division, policy.decoder(), |batch| {
             tried.push((batch.division.micro_batch, batch.parts().count()));
             if tried.len() < 3 {
                 return Err(LearnError::Tensor(candle_core::Error::Msg("CUDA_ERROR_OUT_OF_MEMORY".into())));
@@ -132,7 +119,7 @@ mod tests {
         });
         assert_eq!(tried, [(4, 2), (2, 4), (1, 8)]);
         let whole = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
-        let apart = found.unwrap().concat().into_iter().zip(whole.concat()).map(|(here, there)| (here - there).abs());
+        let apart = found.unwrap().0.concat().into_iter().zip(whole.concat()).map(|(here, there)| (here - there).abs());
         assert!(apart.fold(0.0, f32::max) < 1e-5);
     }
 }

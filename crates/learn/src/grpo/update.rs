@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use crate::policy::{Activations, Adapters, Decoder, Policy, trim_memory};
+use crate::policy::{Activations, Adapters, Decoder, Policy};
 use crate::stats;
 
 use super::batch::Part;
@@ -126,24 +126,18 @@ pub fn update_watched(
     let (mut all, mut first, mut norms) = (Sums::default(), None, Vec::new());
     for iteration in 0..iterations {
         let loss_scale = optimizer.loss_scale();
-        let mut attempt = |division| {
-            let batch = batch.clone().divided(division).for_decoder(policy.decoder());
+        let attempt = |batch: &Batch| {
             let mut parts: Vec<Part> = batch.parts().map(|(_, part)| part).collect();
-            let keep = || keep_uncertain(policy.decoder(), &batch, &mut parts, iteration);
+            let keep = || keep_uncertain(policy.decoder(), batch, &mut parts, iteration);
             timed(stopwatch, UpdateStage::Forward, keep)?;
             let mut done = iteration * parts.len();
             let mut took = |_, _| {
                 done += 1;
                 progress(done, parts.len() * iterations);
             };
-            pass(Round { policy, batch: &batch, stopwatch, iteration, loss_scale }, &parts, &mut took)
+            pass(Round { policy, batch, stopwatch, iteration, loss_scale }, &parts, &mut took)
         };
-        let vocabulary = policy.decoder().config().vocab_size;
-        let smaller = |division: Division| {
-            let _ = trim_memory(policy.decoder().device());
-            division.smaller(&batch.config, vocabulary)
-        };
-        let ((sums, sum), fitted) = division.until_it_fits(smaller, &mut attempt)?;
+        let ((sums, sum), fitted) = batch.in_parts_that_fit(division, policy.decoder(), attempt)?;
         division = fitted;
         if !sums.loss.is_finite() {
             return Err(LearnError::NotFiniteLoss { loss: sums.loss });

@@ -1,12 +1,16 @@
 //! Watches a run for collapse: warns if a metric leaves its range, and stops the run when it can no longer learn.
 //!
-//! Takes the records of steps in order; returns warnings and the decision to stop, a function of the records alone, so that
-//! a resumed run feeds it the earlier ones. Metrics are averaged over a window, because single steps vary by chance.
+//! Takes the records of steps in order; returns warnings and the decision to stop. The decision is a function of the
+//! records alone, so a resumed run feeds it the earlier records and continues. Each metric is averaged over a window of
+//! steps, because single steps vary by chance. Does not know files or models.
 //!
-//! The limits of `[guard]` were chosen. They warn before the end of a collapse that was measured: a prototype of the built-in
-//! model, trained without control of its entropy, fell within sixty steps from 63 to 28 distinct programs of 64 (44 %), to
-//! 28 % of its first entropy, and from a best sample of 12,597 points to one of 3,232, while the mean still rose. Runs stop
-//! far beyond that: with one group in twenty that is not tied, or one completion in twenty that is not cut.
+//! The limits of `[guard]` were chosen. Of a collapse that was measured the warnings come before the end: a prototype of the
+//! built-in model, trained without control of its entropy, fell within sixty steps from 63 to 28 distinct programs of 64
+//! (44 %; the warning is at 50 %), to 28 % of its first entropy (the warning is at 30 %), and from a best sample of 12,597
+//! points to one of 3,232, while the mean still rose. Runs stop far beyond that, where next to nothing is left to learn
+//! from: with one group in twenty that is not tied, or one completion in twenty that is not cut.
+
+mod symptom;
 
 use std::collections::VecDeque;
 
@@ -15,11 +19,13 @@ use crate::metrics::StepRecord;
 use crate::plural::counted;
 use crate::stats;
 
-/// A share has fallen when it is below this part of its best: a language model may start low. Chosen: in a window of 8
-/// steps of 64 completions a share of 50 % has a standard error of 2.2 percentage points, so a fall by a fifth is no chance.
+use symptom::NOTHING;
+pub use symptom::Symptom;
+
+/// A share that was better once has fallen when it is below this part of its best. A language model may start low. Chosen:
+/// in a window of 8 steps of 64 completions a share of 50 % has a standard error of 2.2 percentage points, so a fall by a
+/// fifth is no chance.
 const FALLEN: f64 = 0.8;
-/// Below this a share is nothing at all.
-const NOTHING: f64 = f64::MIN_POSITIVE;
 
 /// How serious a symptom is. The numbers are those of the metric `guard/level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,116 +36,6 @@ pub enum AlarmLevel {
     Warning = 1,
     /// The run cannot learn any more.
     Stop = 2,
-}
-
-/// A metric that indicates collapse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Symptom {
-    /// Share of groups that are tied, 0 to 1.
-    Tied,
-    /// Share of distinct programs among those that parse, 0 to 1.
-    Unique,
-    /// Entropy relative to that of the first step.
-    Entropy,
-    /// Share of completions that parse, 0 to 1.
-    Parsed,
-    /// Share of completions truncated at the maximum length, 0 to 1.
-    Clipped,
-    /// Mean absolute difference between the log-probabilities of sampling and of scoring, in nats per token. Judged by
-    /// single steps, because it indicates a mismatch of models or kernels and does not depend on what was learnt.
-    Sampling,
-    /// Completions that pass a hidden test of a honeypot. Judged by single steps, because no honest one does.
-    Honeypot,
-}
-
-impl Symptom {
-    /// Those that are averaged over a window.
-    const ALL: [Symptom; 5] = [Symptom::Tied, Symptom::Unique, Symptom::Entropy, Symptom::Parsed, Symptom::Clipped];
-
-    /// The name in metrics and on the terminal.
-    pub fn name(self) -> &'static str {
-        match self {
-            Symptom::Tied => "tied",
-            Symptom::Unique => "unique",
-            Symptom::Entropy => "entropy",
-            Symptom::Parsed => "parsed",
-            Symptom::Clipped => "clipped",
-            Symptom::Sampling => "sampling",
-            Symptom::Honeypot => "honeypot",
-        }
-    }
-
-    /// A value of the metric in words.
-    fn words(self, share: &str) -> String {
-        match self {
-            Symptom::Tied => format!("{share} of the groups tied"),
-            Symptom::Unique => format!("{share} of the programs distinct"),
-            Symptom::Entropy => format!("entropy at {share} of the first step's"),
-            Symptom::Parsed => format!("{share} of the completions parse"),
-            Symptom::Clipped => format!("{share} of the completions truncated"),
-            Symptom::Sampling => format!("sampling and scoring differ by {share}"),
-            Symptom::Honeypot => format!("{share} passed a hidden test of a honeypot, which no honest program does"),
-        }
-    }
-
-    /// Settings that counteract the symptom. A bonus alone does not keep what imitation takes away (docs/results.md).
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Symptom::Tied => "raise rollout.num_generations or rollout.temperature, or rollout.resample_tied",
-            Symptom::Unique | Symptom::Entropy => {
-                "set grpo.elite_free_nats=0.5 if elites are imitated, raise grpo.entropy_target or grpo.entropy_coef_max, \
-                 lower grpo.learning_rate, or set grpo.beta=0.02"
-            }
-            Symptom::Parsed => "lower grpo.learning_rate, or set grpo.beta=0.02",
-            Symptom::Clipped => "raise rollout.max_completion_length, or set grpo.beta=0.02",
-            Symptom::Sampling => {
-                "the model that is trained is not the one that is sampled: serve the same weights in the trainer's precision \
-                 with --rollouts (docs/vllm.md), report it with config.toml without"
-            }
-            Symptom::Honeypot => {
-                "read these programs in the report: they get at the answers, or at what compares them; mend that before \
-                 going on (docs/audit.md)"
-            }
-        }
-    }
-
-    /// Whether large values are bad, and not small ones.
-    fn grows(self) -> bool {
-        matches!(self, Symptom::Tied | Symptom::Clipped | Symptom::Sampling | Symptom::Honeypot)
-    }
-
-    fn is_beyond(self, value: f64, limit: f64) -> bool {
-        if self.grows() { value > limit } else { value < limit }
-    }
-
-    /// The metric of one step, or none if the step has no value for it.
-    fn figure(self, record: &StepRecord, start_entropy: Option<f64>) -> Option<f64> {
-        match self {
-            Symptom::Tied => Some(record.frac_reward_zero_std),
-            Symptom::Unique => (record.frac_parsed > 0.0).then_some(record.frac_unique),
-            Symptom::Entropy => Some(record.update.entropy? / start_entropy?.max(f64::MIN_POSITIVE)),
-            Symptom::Parsed => Some(record.frac_parsed),
-            Symptom::Clipped => Some(record.clipped_ratio),
-            // After sampling ahead the difference also contains the change by an update.
-            Symptom::Sampling if record.policy_lag.is_some_and(|lag| lag > 0.0) => None,
-            Symptom::Sampling => record.update.logp_difference_mean,
-            Symptom::Honeypot => Some(record.honeypots_passed().map(|(_, count)| count).sum()),
-        }
-    }
-
-    /// The limit of warnings and the limit that ends the run.
-    fn limits(self, config: &GuardConfig) -> (f64, f64) {
-        match self {
-            Symptom::Tied => (config.warn_tied, config.stop_tied),
-            Symptom::Unique => (config.warn_unique, config.stop_unique),
-            Symptom::Entropy => (config.warn_entropy, config.stop_entropy),
-            Symptom::Parsed => (config.warn_parsed, NOTHING),
-            Symptom::Clipped => (config.warn_clipped, config.stop_clipped),
-            Symptom::Sampling => (config.warn_logp_difference, f64::INFINITY),
-            Symptom::Honeypot if config.stop_honeypots => (0.0, 0.0),
-            Symptom::Honeypot => (0.0, f64::INFINITY),
-        }
-    }
 }
 
 /// The findings of the guard after a step.
@@ -217,7 +113,7 @@ impl Guard {
     pub fn observe(&mut self, record: &StepRecord) -> GuardReport {
         self.start_entropy = self.start_entropy.or(record.update.entropy);
         let (mut news, tied_throughout) = (Vec::new(), self.is_tied_throughout(record));
-        for (symptom, history) in Symptom::ALL.into_iter().zip(&mut self.histories) {
+        for (symptom, history) in Symptom::WINDOWED.into_iter().zip(&mut self.histories) {
             let figure = symptom.figure(record, self.start_entropy);
             history.push(record.step, figure, self.config.window);
             history.judge(symptom, &self.config);
@@ -273,7 +169,7 @@ impl Guard {
     }
 
     fn each(&self) -> impl Iterator<Item = (Symptom, &SymptomHistory)> {
-        Symptom::ALL.into_iter().zip(&self.histories)
+        Symptom::WINDOWED.into_iter().zip(&self.histories)
     }
 
     /// Why the run stops after `step`. `cheated`: which honeypots it passed.
