@@ -41,6 +41,16 @@ pub(super) fn for_rows(out: &mut [f32], width: usize, function: impl Fn(usize, &
     out.par_chunks_mut(width * ROWS_PER_TASK).enumerate().for_each(work);
 }
 
+/// Whether the machine has those parts of AVX-512 that [`wide`] and [`wide_fused`] compile for.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+}
+
 /// Runs `function` with the widest vector instructions that the machine has. To be compiled for them, `function` and
 /// all its callees must be `#[inline(always)]`. No operation is fused or reordered, so the numbers are the same on
 /// every machine.
@@ -56,13 +66,7 @@ pub(super) fn wide<R>(function: impl FnOnce() -> R) -> R {
         fn avx2<R>(function: impl FnOnce() -> R) -> R {
             function()
         }
-        let all = |features: &[bool]| features.iter().all(|feature| *feature);
-        if all(&[
-            is_x86_feature_detected!("avx512f"),
-            is_x86_feature_detected!("avx512vl"),
-            is_x86_feature_detected!("avx512bw"),
-            is_x86_feature_detected!("avx512dq"),
-        ]) {
+        if has_avx512() {
             // Safety: the machine has these instructions.
             return unsafe { avx512(function) };
         }
@@ -89,15 +93,7 @@ pub(super) fn wide_fused<R>(function: impl FnOnce(bool) -> R) -> R {
             function(true)
         }
         let fused = is_x86_feature_detected!("fma");
-        let all = |features: &[bool]| features.iter().all(|feature| *feature);
-        if fused
-            && all(&[
-                is_x86_feature_detected!("avx512f"),
-                is_x86_feature_detected!("avx512vl"),
-                is_x86_feature_detected!("avx512bw"),
-                is_x86_feature_detected!("avx512dq"),
-            ])
-        {
+        if fused && has_avx512() {
             // Safety: the machine has these instructions.
             return unsafe { avx512(function) };
         }

@@ -75,6 +75,7 @@ mod tests {
 
     use super::*;
     use crate::gpu::{emulated, in_both_orders};
+    use crate::tests::random;
 
     #[test]
     fn gradients_of_rows_on_a_gpu_are_gathered_and_those_of_rows_named_twice_are_added() {
@@ -96,18 +97,14 @@ mod tests {
 
     #[test]
     fn rows_are_added_on_a_gpu_as_candle_adds_them_one_after_the_other() {
-        let numbers = |count: usize, seed: usize| {
-            let numbers = (0..count).map(|i| ((i * 7919 + seed) % 1009) as f32 / 37.0 - 13.0);
-            Tensor::from_iter(numbers, &Device::Cpu).unwrap()
-        };
         // More ids than blocks, some of them often and most never; widths that fill no block, and two.
         for (ids, width) in
             [(vec![4], 3), ((0..300).map(|i| i * i % 290).collect::<Vec<u32>>(), 1), (vec![7; 131], 300)]
         {
             for format in [DType::F32, DType::BF16, DType::F16] {
                 let count = ids.len();
-                let rows = numbers(count * width, 1).reshape((count, width)).unwrap().to_dtype(format).unwrap();
-                let sums = || numbers(290 * width, 2).reshape((290, width)).unwrap();
+                let rows = random(&[count, width], 1).as_detached_tensor().to_dtype(format).unwrap();
+                let sums = || random(&[290, width], 2).as_detached_tensor();
                 let ids = Tensor::from_slice(&ids, count, &Device::Cpu).unwrap();
                 let expected = sums().index_add(&ids, &rows.to_dtype(DType::F32).unwrap(), 0).unwrap();
                 let of = |sums: &Tensor| sums.to_vec2::<f32>().unwrap();

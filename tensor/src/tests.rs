@@ -17,7 +17,7 @@ use super::gate::{self, Activation};
 use super::head::log_probs;
 use super::{Weight, head, linear, lora, norm};
 
-fn random(shape: &[usize], seed: u64) -> Var {
+pub(crate) fn random(shape: &[usize], seed: u64) -> Var {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let count = shape.iter().product::<usize>();
     // Box and Muller 1958.
@@ -115,20 +115,10 @@ fn a_frozen_weight_gets_no_gradient() {
 }
 
 #[test]
-fn fused_log_probs_and_entropy_are_those_of_log_softmax() {
-    for (rows, vocabulary) in [(1, 2), (40, 50), (3, 1000)] {
-        let (logits, targets) = (random(&[rows, vocabulary], 1), targets(rows, vocabulary));
-        check(
-            &[&logits],
-            || joined(log_probs::token_log_probs(&logits, &targets)?),
-            || joined(log_probs::plain(&logits, &targets)?),
-        );
-    }
-}
-
-#[test]
 fn scores_from_hidden_states_are_those_of_the_logits() {
-    for (rows, width, vocabulary, temperature) in [(1, 6, 9, 1.0), (130, 12, 40, 0.7), (300, 40, 700, 1.3)] {
+    for (rows, width, vocabulary, temperature) in
+        [(1, 6, 2, 1.0), (1, 6, 9, 1.0), (130, 12, 40, 0.7), (300, 40, 700, 1.3), (3, 6, 1000, 1.0)]
+    {
         let (hidden, weight) = (random(&[rows, width], 1), random(&[vocabulary, width], 2));
         let targets = targets(rows, vocabulary);
         let how = head::ScoreSettings { temperature, logit_bytes: 0 };
@@ -139,7 +129,7 @@ fn scores_from_hidden_states_are_those_of_the_logits() {
         );
         check(
             &[&hidden, &weight],
-            || joined(head::by_tensors(&hidden, &weight, &targets, how)?),
+            || joined(head::by_tensors(&hidden, &weight, &targets, how, None)?),
             || joined(head::plain(&hidden, &weight, &targets, temperature)?),
         );
     }
@@ -151,7 +141,7 @@ fn capped_scores_are_those_of_capped_logits() {
     let (how, cap) = (head::ScoreSettings { temperature: 0.7, logit_bytes: 0 }, 3.0);
     let plain = || {
         let logits = (hidden.matmul(&weight.t()?)? / cap)?.tanh()?;
-        log_probs::plain(&(logits * (cap / how.temperature))?, &targets)
+        log_probs::token_log_probs(&(logits * (cap / how.temperature))?, &targets)
     };
     check(
         &[&hidden, &weight],
@@ -187,8 +177,8 @@ fn a_frozen_head_gets_no_gradient() {
     let (hidden, weight) = (random(&[4, 3], 1), random(&[5, 3], 2).as_detached_tensor());
     let targets = Tensor::new(&[0_u32, 1, 2, 4], &Device::Cpu).unwrap();
     let how = head::ScoreSettings { temperature: 1.0, logit_bytes: 0 };
-    for score in [|h: &_, w: &_, t: &_, how| head::score_tokens(h, &dense(w), t, how), head::by_tensors] {
-        let (logp, _) = score(&hidden, &weight, &targets, how).unwrap();
+    let fused = head::score_tokens(&hidden, &dense(&weight), &targets, how).unwrap();
+    for (logp, _) in [fused, head::by_tensors(&hidden, &weight, &targets, how, None).unwrap()] {
         let gradients = logp.sum_all().unwrap().backward().unwrap();
         assert!(gradients.get(&hidden).is_some());
         assert!(gradients.get(&weight).is_none());
@@ -233,19 +223,18 @@ fn a_frozen_bias_is_added_and_gets_no_gradient() {
 
 #[test]
 fn log_probs_stay_finite_for_extreme_logits() {
-    let logits = Tensor::new(&[[1e4_f32, -1e4, 0.0], [-1e4, -1e4, -1e4]], &Device::Cpu).unwrap();
-    let targets = Tensor::new(&[0_u32, 2], &Device::Cpu).unwrap();
-    let (logp, entropy) = log_probs::token_log_probs(&logits, &targets).unwrap();
-    let (logp, entropy) = (logp.to_vec1::<f32>().unwrap(), entropy.to_vec1::<f32>().unwrap());
-    assert_eq!(logp[0], 0.0);
-    assert!((logp[1] + 3.0_f32.ln()).abs() < 1e-3 && (entropy[1] - 3.0_f32.ln()).abs() < 1e-3, "{logp:?} {entropy:?}");
+    assert_eq!(log_probs::score(&[1e4, -1e4, 0.0], 0).0, 0.0);
+    let (logp, entropy) = log_probs::score(&[-1e4; 3], 2);
+    assert!((logp + 3.0_f32.ln()).abs() < 1e-3 && (entropy - 3.0_f32.ln()).abs() < 1e-3, "{logp} {entropy}");
 }
 
 #[test]
 fn targets_outside_the_vocabulary_are_refused() {
-    let logits = Tensor::zeros((1, 3), DType::F32, &Device::Cpu).unwrap();
+    let (hidden, weight) = (random(&[1, 2], 1), random(&[3, 2], 2));
     let targets = Tensor::new(&[3_u32], &Device::Cpu).unwrap();
-    assert!(log_probs::token_log_probs(&logits, &targets).is_err());
+    let how = head::ScoreSettings { temperature: 1.0, logit_bytes: 0 };
+    assert!(head::score_tokens(&hidden, &dense(&weight), &targets, how).is_err());
+    assert!(log_probs::token_log_probs(&hidden, &targets).is_err());
 }
 
 #[test]
@@ -370,17 +359,17 @@ fn numbers_do_not_depend_on_the_count_of_threads() {
     let heads = Heads::new(4, 2, 8);
     let rope = rope(8, 87);
     let (x, weight) = (random(&[140, 200], 1), random(&[64, 200], 2));
-    let (norm_weight, targets) = (random(&[200], 3), Tensor::arange(0_u32, 140, &Device::Cpu).unwrap());
-    let targets = (targets / 5.0).unwrap();
+    let (norm_weight, head_weight, targets) = (random(&[200], 3), random(&[300, 32], 4), targets(140, 300));
+    let how = head::ScoreSettings { temperature: 0.9, logit_bytes: 0 };
     let spans = Spans::new(20, vec![50, 3, 67]);
     let run = || -> Result<Vec<Vec<f32>>> {
         let normed = norm::rms_norm(&x, &norm_weight, 1e-5)?;
         let mixed = attention::causal_attention(&linear::linear(&normed, &weight)?, &spans, heads, &rope)?;
-        let (logp, entropy) =
-            log_probs::token_log_probs(&gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?, &targets)?;
+        let gated = gate::gated(&Tensor::cat(&[&mixed, &mixed], 1)?, Activation::Silu)?;
+        let (logp, entropy) = head::score_tokens(&gated, &dense(&head_weight), &targets, how)?;
         let gradients = (logp + entropy)?.sum_all()?.backward()?;
         let of = |var: &Var| gradients.get(var).unwrap().flatten_all()?.to_vec1::<f32>();
-        Ok(vec![of(&x)?, of(&weight)?, of(&norm_weight)?])
+        [&x, &weight, &norm_weight, &head_weight].map(of).into_iter().collect()
     };
     let with_threads = |count: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap();

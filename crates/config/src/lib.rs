@@ -28,6 +28,9 @@ pub const DEFAULT_TOML: &str = include_str!("default.toml");
 /// The settings that differ for pretrained language models.
 const LLM: &str = include_str!("presets/llm.toml");
 
+/// The settings of one GPU, whatever its memory.
+const GPU: &str = include_str!("presets/gpu.toml");
+
 /// A named set of settings: layers of TOML with comments over the defaults.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
@@ -59,12 +62,12 @@ pub const PRESETS: &[Preset] = &[
         &[LLM, include_str!("presets/games.toml")],
     ),
     preset("laptop", "SmolLM2-135M on a processor", &[LLM, include_str!("presets/laptop.toml")]),
-    preset("gpu-8gb", "Qwen2.5-Coder-0.5B on one GPU with 8 GB", &[LLM, include_str!("presets/gpu-8gb.toml")]),
-    preset("gpu-12gb", "Qwen2.5-Coder-1.5B on one GPU with 12 GB", &[LLM, include_str!("presets/gpu-12gb.toml")]),
-    preset("gpu-16gb", "Qwen2.5-Coder-1.5B on one GPU with 16 GB", &[LLM, include_str!("presets/gpu-16gb.toml")]),
-    preset("gpu-24gb", "Qwen2.5-Coder-1.5B on one GPU with 24 GB", &[LLM, include_str!("presets/gpu-24gb.toml")]),
-    preset("gpu-48gb", "Qwen2.5-Coder-7B on one GPU with 48 GB", &[LLM, include_str!("presets/gpu-48gb.toml")]),
-    preset("gpu-80gb", "Qwen2.5-Coder-7B on one GPU with 80 GB", &[LLM, include_str!("presets/gpu-80gb.toml")]),
+    preset("gpu-8gb", "Qwen2.5-Coder-0.5B on one GPU with 8 GB", &[LLM, GPU, include_str!("presets/gpu-8gb.toml")]),
+    preset("gpu-12gb", "Qwen2.5-Coder-1.5B on one GPU with 12 GB", &[LLM, GPU, include_str!("presets/gpu-12gb.toml")]),
+    preset("gpu-16gb", "Qwen2.5-Coder-1.5B on one GPU with 16 GB", &[LLM, GPU, include_str!("presets/gpu-16gb.toml")]),
+    preset("gpu-24gb", "Qwen2.5-Coder-1.5B on one GPU with 24 GB", &[LLM, GPU, include_str!("presets/gpu-24gb.toml")]),
+    preset("gpu-48gb", "Qwen2.5-Coder-7B on one GPU with 48 GB", &[LLM, GPU, include_str!("presets/gpu-48gb.toml")]),
+    preset("gpu-80gb", "Qwen2.5-Coder-7B on one GPU with 80 GB", &[LLM, GPU, include_str!("presets/gpu-80gb.toml")]),
     preset("h200", "Qwen2.5-Coder-1.5B on one H200", &[LLM, include_str!("presets/h200.toml")]),
 ];
 
@@ -256,13 +259,12 @@ impl Layers {
             ConfigError::Value { key, found, expected } => {
                 let foreign = imported.settings.get(&key).filter(|from| origins.get(&key) == Some(*from));
                 let flag = origins.get(&key).filter(|from| from.starts_with("--") && !from.contains(' '));
-                match (flag, foreign) {
-                    (Some(flag), _) => {
-                        ConfigError::Value { found: format!("{found} ({key})"), key: flag.clone(), expected }
-                    }
-                    (_, Some(from)) => ConfigError::Value { found: format!("{found} ({from})"), key, expected },
-                    _ => ConfigError::Value { key, found, expected },
-                }
+                let (key, found) = match (flag, foreign) {
+                    (Some(flag), _) => (flag.clone(), format!("{found} ({key})")),
+                    (_, Some(from)) => (key, format!("{found} ({from})")),
+                    _ => (key, found),
+                };
+                ConfigError::Value { key, found, expected }
             }
             other => other,
         })

@@ -1,13 +1,13 @@
 //! cuBLAS: products of matrices, the columns of which lie one after another.
 
-use std::ffi::{c_int, c_longlong, c_void};
+use std::ffi::{c_int, c_longlong};
 
 use half::{bf16, f16};
 
 use crate::driver::{state, version_of_cuda};
 use crate::memory::Memory;
 use crate::queue::Work;
-use crate::{DeviceFault, fault};
+use crate::{DeviceFault, exports, fault};
 
 const SUCCESS: u32 = 0;
 const NOT_INITIALIZED: u32 = 1;
@@ -195,12 +195,8 @@ struct Handle {
     math_mode: u32,
 }
 
-/// # Safety
-///
-/// The handle is null or was created here.
-unsafe fn change(handle: *mut c_void, how: impl FnOnce(&mut Handle)) -> u32 {
-    // Safety: as the caller promises.
-    match unsafe { handle.cast::<Handle>().as_mut() } {
+fn change(handle: Option<&mut Handle>, how: impl FnOnce(&mut Handle)) -> u32 {
+    match handle {
         Some(handle) => {
             how(handle);
             SUCCESS
@@ -209,146 +205,81 @@ unsafe fn change(handle: *mut c_void, how: impl FnOnce(&mut Handle)) -> u32 {
     }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cublasGetProperty(part: u32, value: &mut c_int) -> u32 {
-    *value = if part == 0 { version_of_cuda() / 1000 } else { 0 };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cublasCreate_v2(handle: &mut *mut c_void) -> u32 {
-    *handle = Box::into_raw(Box::new(Handle { stream: 0, math_mode: 0 })).cast();
-    SUCCESS
-}
-
-/// # Safety
-///
-/// The handle was created here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cublasDestroy_v2(handle: *mut c_void) -> u32 {
-    // Safety: as the caller promises.
-    drop(unsafe { Box::from_raw(handle.cast::<Handle>()) });
-    SUCCESS
-}
-
-/// # Safety
-///
-/// The handle was created here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cublasSetStream_v2(handle: *mut c_void, stream: u64) -> u32 {
-    // Safety: as the caller promises.
-    unsafe { change(handle, |handle| handle.stream = stream) }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cublasSetWorkspace_v2(_: *mut c_void, workspace: u64, bytes: usize) -> u32 {
-    match state().memory.around(workspace, bytes as u64) {
-        Ok(_) if workspace.is_multiple_of(16) => SUCCESS,
-        _ => INVALID_VALUE,
+exports! {
+    fn cublasGetProperty(part: u32, value: &mut c_int) {
+        *value = if part == 0 { version_of_cuda() / 1000 } else { 0 };
+        SUCCESS
     }
-}
 
-/// # Safety
-///
-/// The handle was created here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cublasSetMathMode(handle: *mut c_void, mode: u32) -> u32 {
-    // Safety: as the caller promises.
-    unsafe { change(handle, |handle| handle.math_mode = mode) }
-}
+    fn cublasCreate_v2(handle: &mut *mut Handle) {
+        *handle = Box::into_raw(Box::new(Handle { stream: 0, math_mode: 0 }));
+        SUCCESS
+    }
 
-/// # Safety
-///
-/// As cuBLAS asks: the handle was created here, and the factors are f32 in the host's memory.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cublasGemmEx(
-    handle: *mut c_void,
-    a_operation: u32,
-    b_operation: u32,
-    m: c_int,
-    n: c_int,
-    k: c_int,
-    alpha: *const f32,
-    a: u64,
-    a_kind: u32,
-    a_leading: c_int,
-    b: u64,
-    b_kind: u32,
-    b_leading: c_int,
-    beta: *const f32,
-    c: u64,
-    c_kind: u32,
-    c_leading: c_int,
-    compute: u32,
-    algorithm: c_int,
-) -> u32 {
-    // Safety: as the caller promises.
-    unsafe {
+    fn cublasDestroy_v2(handle: *mut Handle) {
+        // Safety: given by `cublasCreate_v2`.
+        drop(unsafe { Box::from_raw(handle) });
+        SUCCESS
+    }
+
+    fn cublasSetStream_v2(handle: Option<&mut Handle>, stream: u64) { change(handle, |handle| handle.stream = stream) }
+
+    fn cublasSetMathMode(handle: Option<&mut Handle>, mode: u32) { change(handle, |handle| handle.math_mode = mode) }
+
+    fn cublasSetWorkspace_v2(_handle: *mut Handle, workspace: u64, bytes: usize) {
+        match state().memory.around(workspace, bytes as u64) {
+            Ok(_) if workspace.is_multiple_of(16) => SUCCESS,
+            _ => INVALID_VALUE,
+        }
+    }
+
+    fn cublasGemmEx(
+        handle: &Handle, a_operation: u32, b_operation: u32, m: c_int, n: c_int, k: c_int,
+        alpha: &f32, a: u64, a_kind: u32, a_leading: c_int, b: u64, b_kind: u32, b_leading: c_int,
+        beta: &f32, c: u64, c_kind: u32, c_leading: c_int, compute: u32, algorithm: c_int
+    ) {
         cublasGemmStridedBatchedEx(
             handle, a_operation, b_operation, m, n, k, alpha, a, a_kind, a_leading, 0, b, b_kind, b_leading, 0, beta,
             c, c_kind, c_leading, 0, 1, compute, algorithm,
         )
     }
-}
 
-/// # Safety
-///
-/// As cuBLAS asks: the handle was created here, and the factors are f32 in the host's memory.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cublasGemmStridedBatchedEx(
-    handle: *mut c_void,
-    a_operation: u32,
-    b_operation: u32,
-    m: c_int,
-    n: c_int,
-    k: c_int,
-    alpha: *const f32,
-    a: u64,
-    a_kind: u32,
-    a_leading: c_int,
-    a_stride: c_longlong,
-    b: u64,
-    b_kind: u32,
-    b_leading: c_int,
-    b_stride: c_longlong,
-    beta: *const f32,
-    c: u64,
-    c_kind: u32,
-    c_leading: c_int,
-    c_stride: c_longlong,
-    count: c_int,
-    compute: u32,
-    _algorithm: c_int,
-) -> u32 {
-    // Sums in f32: CUBLAS_COMPUTE_32F, and those that may round the factors more.
-    if !(68..=77).contains(&compute) || [m, n, k, count].iter().any(|size| *size < 0) {
-        return NOT_SUPPORTED;
-    }
-    let matrix = |address: u64, kind: u32, leading: c_int, stride: c_longlong, operation: u32| {
-        Some(Matrix { address, kind: Kind::of(kind)?, leading: leading as usize, stride, transposed: operation != 0 })
-    };
-    let (Some(a), Some(b), Some(c)) = (
-        matrix(a, a_kind, a_leading, a_stride, a_operation),
-        matrix(b, b_kind, b_leading, b_stride, b_operation),
-        matrix(c, c_kind, c_leading, c_stride, 0),
-    ) else {
-        return NOT_SUPPORTED;
-    };
-    let sizes = [m, n, k].map(|size| size as usize);
-    // Safety: as the caller promises.
-    let (factors, handle) = unsafe { ([*alpha, *beta], &*handle.cast::<Handle>()) };
-    if c.kind.bytes() == 2 && handle.math_mode & NO_REDUCED_SUMS == 0 {
-        eprintln!("emulated GPU: cuBLAS may add in 16 bits where the result has 16: cublasSetMathMode forbids it");
-        return NOT_SUPPORTED;
-    }
-    let product = Product { sizes, count: count as usize, factors, a, b, c, rounds: compute == FAST_TF32 };
-    let mut state = state();
-    match state.ask(handle.stream, Work::Product(product)) {
-        Ok(()) if state.fault.is_none() => SUCCESS,
-        Ok(()) => EXECUTION_FAILED,
-        Err(fault) => {
-            state.fail(fault);
-            EXECUTION_FAILED
+    fn cublasGemmStridedBatchedEx(
+        handle: &Handle, a_operation: u32, b_operation: u32, m: c_int, n: c_int, k: c_int,
+        alpha: &f32, a: u64, a_kind: u32, a_leading: c_int, a_stride: c_longlong,
+        b: u64, b_kind: u32, b_leading: c_int, b_stride: c_longlong,
+        beta: &f32, c: u64, c_kind: u32, c_leading: c_int, c_stride: c_longlong,
+        count: c_int, compute: u32, _algorithm: c_int
+    ) {
+        // Sums in f32: CUBLAS_COMPUTE_32F, and those that may round the factors more.
+        if !(68..=77).contains(&compute) || [m, n, k, count].iter().any(|size| *size < 0) {
+            return NOT_SUPPORTED;
+        }
+        let matrix = |address: u64, kind: u32, leading: c_int, stride: c_longlong, operation: u32| {
+            let (leading, transposed) = (leading as usize, operation != 0);
+            Some(Matrix { address, kind: Kind::of(kind)?, leading, stride, transposed })
+        };
+        let (Some(a), Some(b), Some(c)) = (
+            matrix(a, a_kind, a_leading, a_stride, a_operation),
+            matrix(b, b_kind, b_leading, b_stride, b_operation),
+            matrix(c, c_kind, c_leading, c_stride, 0),
+        ) else {
+            return NOT_SUPPORTED;
+        };
+        if c.kind.bytes() == 2 && handle.math_mode & NO_REDUCED_SUMS == 0 {
+            eprintln!("emulated GPU: cuBLAS may add in 16 bits where the result has 16: cublasSetMathMode forbids it");
+            return NOT_SUPPORTED;
+        }
+        let (sizes, factors) = ([m, n, k].map(|size| size as usize), [*alpha, *beta]);
+        let product = Product { sizes, count: count as usize, factors, a, b, c, rounds: compute == FAST_TF32 };
+        let mut state = state();
+        match state.ask(handle.stream, Work::Product(product)) {
+            Ok(()) if state.fault.is_none() => SUCCESS,
+            Ok(()) => EXECUTION_FAILED,
+            Err(fault) => {
+                state.fail(fault);
+                EXECUTION_FAILED
+            }
         }
     }
 }

@@ -321,45 +321,29 @@ exports! {
         drop(unsafe { Box::from_raw(graph.cast::<Arc<[Work]>>()) });
         SUCCESS
     }
-}
 
-/// # Safety
-///
-/// `name` has room for `length` bytes.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, length: c_int, _device: c_int) -> u32 {
-    let bytes = NAME.to_bytes_with_nul();
-    let count = bytes.len().min(usize::try_from(length).unwrap_or(0));
-    // Safety: as the caller promises.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), count) };
-    SUCCESS
-}
+    fn cuDeviceGetName(name: *mut c_char, length: c_int, _device: c_int) {
+        let bytes = NAME.to_bytes_with_nul();
+        let count = bytes.len().min(usize::try_from(length).unwrap_or(0));
+        // Safety: the program has room for as many bytes as it says.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), count) };
+        SUCCESS
+    }
 
-/// # Safety
-///
-/// `text` is valid.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuGetErrorName(status: u32, text: *mut *const c_char) -> u32 {
-    let name = match status {
-        INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
-        OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
-        INVALID_CONTEXT => c"CUDA_ERROR_INVALID_CONTEXT",
-        INVALID_IMAGE => c"CUDA_ERROR_INVALID_IMAGE",
-        NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
-        ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
-        CAPTURE_UNSUPPORTED => c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-        _ => c"CUDA_ERROR_UNKNOWN",
-    };
-    // Safety: as the caller promises.
-    unsafe { *text = name.as_ptr() };
-    SUCCESS
-}
+    fn cuGetErrorName(status: u32, text: &mut *const c_char) {
+        let name = match status {
+            INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
+            OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
+            INVALID_CONTEXT => c"CUDA_ERROR_INVALID_CONTEXT",
+            INVALID_IMAGE => c"CUDA_ERROR_INVALID_IMAGE",
+            NOT_FOUND => c"CUDA_ERROR_NOT_FOUND",
+            ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
+            CAPTURE_UNSUPPORTED => c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+            _ => c"CUDA_ERROR_UNKNOWN",
+        };
+        *text = name.as_ptr();
+        SUCCESS
+    }
 
-/// # Safety
-///
-/// `text` is valid.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuGetErrorString(status: u32, text: *mut *const c_char) -> u32 {
-    // Safety: as the caller promises.
-    unsafe { cuGetErrorName(status, text) }
+    fn cuGetErrorString(status: u32, text: &mut *const c_char) { cuGetErrorName(status, text) }
 }

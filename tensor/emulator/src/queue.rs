@@ -2,7 +2,7 @@
 //!
 //! A stream's work is done when somebody waits for it and no sooner: a program that reads too early finds old numbers.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -79,10 +79,9 @@ pub struct Queues {
     streams: BTreeMap<u64, Stream>,
     /// How often each event was asked to be recorded, in which stream last, and how often that has come about.
     events: BTreeMap<u64, (u64, u64, u64)>,
-    /// Pinned memory of the host: where it begins, and its bytes.
-    pub pinned: BTreeMap<u64, u64>,
-    /// Where pinned memory begins that is write-combined: the host reads it a hundred times slower than other memory.
-    pub write_combined: BTreeSet<u64>,
+    /// Pinned memory of the host: where it begins, its bytes, and whether it is write-combined: the host reads that a
+    /// hundred times slower than other memory.
+    pinned: BTreeMap<u64, (u64, bool)>,
     /// Whether an exchange by NCCL came to no end, so that no event comes about any more.
     pub hangs: bool,
     /// The first fault; after it nothing works.
@@ -102,7 +101,6 @@ impl Queues {
             streams: BTreeMap::new(),
             events: BTreeMap::new(),
             pinned: BTreeMap::new(),
-            write_combined: BTreeSet::new(),
             hangs: false,
             fault: None,
         }
@@ -286,10 +284,7 @@ impl Queues {
 
     /// Pins `bytes` bytes of the host from `address` on.
     pub fn pin(&mut self, address: u64, bytes: u64, write_combined: bool) {
-        self.pinned.insert(address, bytes);
-        if write_combined {
-            self.write_combined.insert(address);
-        }
+        self.pinned.insert(address, (bytes, write_combined));
     }
 
     /// Gives pinned memory back. Returns its bytes.
@@ -297,8 +292,7 @@ impl Queues {
     /// The driver waits for all work before it frees any, but does not promise to: whoever frees memory that a copy is on
     /// its way to relies on luck.
     pub fn unpin(&mut self, address: u64) -> Result<u64, DeviceFault> {
-        let bytes = self.pinned.remove(&address).ok_or_else(|| fault!("host memory that was not pinned"))?;
-        self.write_combined.remove(&address);
+        let (bytes, _) = self.pinned.remove(&address).ok_or_else(|| fault!("host memory that was not pinned"))?;
         let there = |place: &u64| (address..address + bytes).contains(place);
         let under_way = self.streams.values().flat_map(|stream| &stream.waiting).any(|work| match work {
             Work::Read { to, .. } => there(to),
@@ -310,8 +304,8 @@ impl Queues {
 
     /// Asks for a copy to the host, of `bytes` bytes.
     pub fn ask_to_read(&mut self, stream: u64, to: u64, from: u64, bytes: u64) -> Result<(), DeviceFault> {
-        let before = self.pinned.range(..=to).next_back().map(|(begin, length)| (*begin, begin + length));
-        if before.is_some_and(|(begin, end)| to < end && self.write_combined.contains(&begin)) {
+        let before = self.pinned.range(..=to).next_back();
+        if before.is_some_and(|(begin, (length, write_combined))| *write_combined && to < begin + length) {
             return Err(fault!("a copy to write-combined memory, which the host is slow to read"));
         }
         self.ask(stream, Work::Read { to, from, bytes })
@@ -319,6 +313,6 @@ impl Queues {
 
     pub fn is_pinned(&self, address: u64, bytes: u64) -> bool {
         let before = self.pinned.range(..=address).next_back();
-        before.is_some_and(|(begin, length)| address + bytes <= begin + length)
+        before.is_some_and(|(begin, (length, _))| address + bytes <= begin + length)
     }
 }

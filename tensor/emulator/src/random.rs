@@ -1,9 +1,10 @@
 //! cuRAND: numbers that look random, from a generator of its own (Marsaglia 2003, xorshift64).
 
 use std::f64::consts::TAU;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use crate::driver::state;
+use crate::exports;
 use crate::queue::Work;
 
 const SUCCESS: u32 = 0;
@@ -41,58 +42,48 @@ impl Generator {
     }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn curandGetProperty(part: u32, value: &mut c_int) -> u32 {
-    *value = if part == 0 { 10 } else { 0 };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn curandCreateGenerator(generator: &mut *mut c_void, _: u32) -> u32 {
-    *generator = Box::into_raw(Box::new(Generator { stream: 0, state: 1 })).cast();
-    SUCCESS
-}
-
-macro_rules! exports {
-    ($(fn $name:ident($generator:ident $(, $argument:ident: $kind:ty)*) $body:block)*) => {$(
-        /// # Safety
-        ///
-        /// The generator was created here.
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name(generator: *mut c_void $(, $argument: $kind)*) -> u32 {
-            // Safety: as the caller promises.
-            let $generator = unsafe { &mut *generator.cast::<Generator>() };
-            $body
-        }
-    )*};
-}
-
 exports! {
-    fn curandSetStream(generator, stream: u64) {
+    fn curandGetProperty(part: u32, value: &mut c_int) {
+        *value = if part == 0 { 10 } else { 0 };
+        SUCCESS
+    }
+
+    fn curandCreateGenerator(generator: &mut *mut Generator, _kind: u32) {
+        *generator = Box::into_raw(Box::new(Generator { stream: 0, state: 1 }));
+        SUCCESS
+    }
+
+    fn curandDestroyGenerator(generator: *mut Generator) {
+        // Safety: given by `curandCreateGenerator`.
+        drop(unsafe { Box::from_raw(generator) });
+        SUCCESS
+    }
+
+    fn curandSetStream(generator: &mut Generator, stream: u64) {
         generator.stream = stream;
         SUCCESS
     }
 
-    fn curandSetPseudoRandomGeneratorSeed(generator, seed: u64) {
+    fn curandSetPseudoRandomGeneratorSeed(generator: &mut Generator, seed: u64) {
         // Zero would stay zero.
         generator.state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         SUCCESS
     }
 
-    fn curandSetGeneratorOffset(_generator, _offset: u64) { SUCCESS }
+    fn curandSetGeneratorOffset(_generator: &mut Generator, _offset: u64) { SUCCESS }
 
-    fn curandGenerateUniform(generator, to: u64, count: usize) {
+    fn curandGenerateUniform(generator: &mut Generator, to: u64, count: usize) {
         let numbers: Vec<f32> = (0..count).map(|_| generator.uniform() as f32).collect();
         generator.write(to, numbers.into_iter().flat_map(f32::to_le_bytes))
     }
 
-    fn curandGenerateUniformDouble(generator, to: u64, count: usize) {
+    fn curandGenerateUniformDouble(generator: &mut Generator, to: u64, count: usize) {
         let numbers: Vec<f64> = (0..count).map(|_| generator.uniform()).collect();
         generator.write(to, numbers.into_iter().flat_map(f64::to_le_bytes))
     }
 
     // Numbers come in pairs, and the library refuses others.
-    fn curandGenerateNormal(generator, to: u64, count: usize, mean: f32, deviation: f32) {
+    fn curandGenerateNormal(generator: &mut Generator, to: u64, count: usize, mean: f32, deviation: f32) {
         if !count.is_multiple_of(2) {
             return LENGTH_NOT_MULTIPLE;
         }
@@ -100,21 +91,11 @@ exports! {
         generator.write(to, numbers.into_iter().flat_map(f32::to_le_bytes))
     }
 
-    fn curandGenerateNormalDouble(generator, to: u64, count: usize, mean: f64, deviation: f64) {
+    fn curandGenerateNormalDouble(generator: &mut Generator, to: u64, count: usize, mean: f64, deviation: f64) {
         if !count.is_multiple_of(2) {
             return LENGTH_NOT_MULTIPLE;
         }
         let numbers: Vec<f64> = (0..count).map(|_| mean + deviation * generator.normal()).collect();
         generator.write(to, numbers.into_iter().flat_map(f64::to_le_bytes))
     }
-}
-
-/// # Safety
-///
-/// The generator was created here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn curandDestroyGenerator(generator: *mut c_void) -> u32 {
-    // Safety: as the caller promises.
-    drop(unsafe { Box::from_raw(generator.cast::<Generator>()) });
-    SUCCESS
 }

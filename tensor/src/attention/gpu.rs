@@ -67,7 +67,7 @@ struct Apart {
     value: Tensor,
 }
 
-/// Sizes of one pass.
+/// Causal self-attention, by the sizes of one pass.
 pub(crate) struct Attention<'a> {
     gpu: Gpu,
     heads: Heads,
@@ -79,26 +79,8 @@ pub(crate) struct Attention<'a> {
     pub limits: Limits,
 }
 
-/// Causal self-attention.
-///
-/// * `qkv`: `(sequences * tokens, total)`, contiguous; `angles`: cosines and sines by position, f32.
-/// * Returns `(sequences * tokens, queries * width)`.
-pub(crate) fn causal_attention(qkv: &Tensor, sequences: usize, heads: Heads, angles: [&Tensor; 2]) -> Result<Tensor> {
-    Attention::new(qkv, sequences, heads, angles)?.forward(qkv)
-}
-
-/// Gradient by `qkv`; `slope` is the gradient of the output, contiguous.
-pub(crate) fn causal_attention_slope(
-    qkv: &Tensor,
-    sequences: usize,
-    heads: Heads,
-    angles: [&Tensor; 2],
-    slope: &Tensor,
-) -> Result<Tensor> {
-    Attention::new(qkv, sequences, heads, angles)?.backward(qkv, slope)
-}
-
 impl<'a> Attention<'a> {
+    /// * `qkv`: `(sequences * tokens, total)`, contiguous; `angles`: cosines and sines by position, f32.
     pub fn new(qkv: &Tensor, sequences: usize, heads: Heads, angles: [&'a Tensor; 2]) -> Result<Self> {
         let tokens = qkv.dim(0)? / sequences;
         Ok(Attention { gpu: Gpu::of(qkv)?, heads, sequences, tokens, dtype: qkv.dtype(), angles, limits: LIMITS })
@@ -109,6 +91,7 @@ impl<'a> Attention<'a> {
         self.heads.queries / self.heads.keys
     }
 
+    /// Returns `(sequences * tokens, queries * width)`.
     pub fn forward(&self, qkv: &Tensor) -> Result<Tensor> {
         let Heads { queries, width, .. } = self.heads;
         let apart = self.split(qkv)?;
@@ -124,6 +107,7 @@ impl<'a> Attention<'a> {
         Ok(out)
     }
 
+    /// Gradient by `qkv`; `slope` is the gradient of the output, contiguous.
     pub fn backward(&self, qkv: &Tensor, slope: &Tensor) -> Result<Tensor> {
         let apart = self.split(qkv)?;
         let Apart { query, key, value } = &apart;

@@ -11,6 +11,7 @@ pub(crate) mod window;
 use candle_core::{D, DType, Device, Result, Tensor};
 
 use crate::attached::attached;
+use crate::attention::gpu::Attention;
 use crate::attention::rope::{RopeTable, Turn};
 use crate::attention::spans::Spans;
 use crate::serving::{can_fuse, on_gpu};
@@ -59,9 +60,9 @@ pub(crate) fn by_tensors(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTab
     let plain_scores = heads.scores.are_plain(qkv.dim(0)? / rows) && rope.turns_all(heads.width);
     if plain_scores && on_gpu(qkv) {
         let inputs = inputs.contiguous()?;
-        let value = gpu::causal_attention(&inputs, rows, heads, rope.angles())?;
+        let value = Attention::new(&inputs, rows, heads, rope.angles())?.forward(&inputs)?;
         return attached(value, &[qkv], move |grad| {
-            let slope = gpu::causal_attention_slope(&inputs, rows, heads, rope.angles(), grad)?;
+            let slope = Attention::new(&inputs, rows, heads, rope.angles())?.backward(&inputs, grad)?;
             Ok([Some(slope), None, None])
         });
     }

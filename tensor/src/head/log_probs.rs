@@ -1,37 +1,19 @@
 //! Log-probability of the chosen token.
 
-use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{D, DType, Result, Tensor};
 
-use crate::rows::{dot, exp, for_rows, max, slice, sum, wide, with_slice};
-use crate::serving::can_fuse;
+use crate::rows::{dot, exp, max, sum, wide};
 
-/// Log-probability of each target and entropy of each distribution, in nats; both differentiable.
+/// Log-probability of each target and entropy of each distribution, in nats; both differentiable. [`crate::score_tokens`]
+/// computes them from hidden states, without all logits at once.
 ///
 /// * `logits`: `(N, V)`; `targets`: `(N,)` u32, each below `V`.
-/// * Returns `(N,)` and `(N,)`.
+/// * Returns `(N,)` and `(N,)`, in f32.
 pub fn token_log_probs(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
-    if !can_fuse([logits]) {
-        return plain(logits, targets);
-    }
-    let (count, vocabulary) = logits.dims2()?;
-    let targets = targets.to_vec1::<u32>()?;
-    if targets.len() != count || targets.iter().any(|target| *target as usize >= vocabulary) {
-        bail!("token_log_probs: {} targets for logits of shape {:?}", targets.len(), logits.shape());
-    }
-    let both = logits.contiguous()?.apply_op1(TokenLogProbs { targets })?;
-    Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
-}
-
-pub(crate) fn plain(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
     let log_probs = candle_nn::ops::log_softmax(&logits.to_dtype(DType::F32)?, D::Minus1)?;
     let chosen = log_probs.gather(&targets.unsqueeze(1)?, 1)?.squeeze(1)?;
     let entropy = (log_probs.exp()? * &log_probs)?.sum(D::Minus1)?.neg()?;
     Ok((chosen, entropy))
-}
-
-/// `(N, V)` logits to `(N, 2)`: log-probability and entropy.
-struct TokenLogProbs {
-    targets: Vec<u32>,
 }
 
 /// Fills `weights` with `exp(logits - max)`; returns their sum, the largest logit and the entropy.
@@ -75,36 +57,4 @@ pub(crate) fn logit_gradients(logits: &mut [f32], target: usize, by_log_prob: f3
             logits[target] += by_log_prob;
         },
     );
-}
-
-impl CustomOp1 for TokenLogProbs {
-    fn name(&self) -> &'static str {
-        "token_log_probs"
-    }
-
-    fn cpu_fwd(&self, logits: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let logits = slice(logits, layout)?;
-        let (count, vocabulary) = layout.shape().dims2()?;
-        let mut out = vec![0.0; count * 2];
-        for_rows(&mut out, 2, |row, out| {
-            let logits = &logits[row * vocabulary..][..vocabulary];
-            (out[0], out[1]) = score(logits, self.targets[row] as usize);
-        });
-        Ok((CpuStorage::F32(out), (count, 2).into()))
-    }
-
-    fn bwd(&self, logits: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let (_, vocabulary) = logits.dims2()?;
-        let mut out = vec![0.0; logits.elem_count()];
-        with_slice(logits, |logits| {
-            with_slice(grad, |grad| {
-                out.copy_from_slice(logits);
-                for_rows(&mut out, vocabulary, |row, out| {
-                    logit_gradients(out, self.targets[row] as usize, grad[2 * row], grad[2 * row + 1]);
-                });
-                Ok(())
-            })
-        })?;
-        Ok(Some(Tensor::from_vec(out, logits.shape(), logits.device())?))
-    }
 }

@@ -46,7 +46,7 @@ pub fn score_tokens(
     how: ScoreSettings,
 ) -> Result<(Tensor, Tensor)> {
     if !can_fuse([hidden].into_iter().chain(weight.dense())) {
-        return by_tensors(hidden, &weight.tensor()?, targets, how);
+        return by_tensors(hidden, &weight.tensor()?, targets, how, None);
     }
     let (count, vocabulary) = (hidden.dim(0)?, weight.dim(0)?);
     let targets = targets.to_vec1::<u32>()?;
@@ -71,25 +71,16 @@ pub fn score_capped_tokens(
     how: ScoreSettings,
     cap: f64,
 ) -> Result<(Tensor, Tensor)> {
-    scored(hidden, &weight.tensor()?, targets, how, Some(cap))
+    by_tensors(hidden, &weight.tensor()?, targets, how, Some(cap))
 }
 
 #[cfg(test)]
 pub(crate) fn plain(hidden: &Tensor, weight: &Tensor, targets: &Tensor, temperature: f64) -> Result<(Tensor, Tensor)> {
     let logits = hidden.to_dtype(DType::F32)?.matmul(&weight.to_dtype(DType::F32)?.t()?)?;
-    log_probs::plain(&(logits / temperature)?, targets)
+    log_probs::token_log_probs(&(logits / temperature)?, targets)
 }
 
 pub(crate) fn by_tensors(
-    hidden: &Tensor,
-    weight: &Tensor,
-    targets: &Tensor,
-    how: ScoreSettings,
-) -> Result<(Tensor, Tensor)> {
-    scored(hidden, weight, targets, how, None)
-}
-
-fn scored(
     hidden: &Tensor,
     weight: &Tensor,
     targets: &Tensor,

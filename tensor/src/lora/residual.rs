@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use candle_core::{DType, Result, Tensor, Var, bail};
 
 use crate::attached::attached;
+use crate::attention::gpu::Attention;
 use crate::gpu::launch::Gpu;
 use crate::gpu::params::{THREADS, params};
 use crate::lora::split::Split;
 use crate::lora::{Adapted, gpu};
-use crate::{Heads, RopeTable, attention, gate, norm};
+use crate::{Heads, RopeTable, gate, norm};
 
 /// The operation between the maps.
 #[derive(Debug, Clone)]
@@ -187,7 +188,7 @@ impl Residual {
     fn mix(&self, mapped: &Tensor) -> Result<Tensor> {
         match &self.middle {
             Middle::Attention { rows, heads, rope } => {
-                attention::gpu::causal_attention(mapped, *rows, *heads, rope.angles())
+                Attention::new(mapped, *rows, *heads, rope.angles())?.forward(mapped)
             }
             Middle::Gate => gate::gpu::silu_mul(mapped),
         }
@@ -196,7 +197,7 @@ impl Residual {
     fn mix_slope(&self, mapped: &Tensor, slope: &Tensor) -> Result<Tensor> {
         match &self.middle {
             Middle::Attention { rows, heads, rope } => {
-                attention::gpu::causal_attention_slope(mapped, *rows, *heads, rope.angles(), slope)
+                Attention::new(mapped, *rows, *heads, rope.angles())?.backward(mapped, slope)
             }
             Middle::Gate => gate::gpu::silu_mul_slope(mapped, slope),
         }
@@ -245,18 +246,16 @@ impl Residual {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::Device;
-
     use super::*;
     use crate::gpu::emulated;
+    use crate::tests::random;
 
     #[test]
     fn sums_of_a_gpu_have_the_bits_of_candles_sums() {
         for (count, from) in [(1, 0), (8, 0), (4099, 0), (4100, 1)] {
             for format in [DType::F32, DType::BF16, DType::F16] {
-                let part = |seed: usize| {
-                    let numbers = (0..from + count).map(|i| ((i * 7919 + seed) % 1009) as f32 / 37.0 - 13.0);
-                    let whole = Tensor::from_iter(numbers, &Device::Cpu).unwrap().to_dtype(format).unwrap();
+                let part = |seed: u64| {
+                    let whole = random(&[from + count], seed).as_detached_tensor().to_dtype(format).unwrap();
                     whole.narrow(0, from, count).unwrap()
                 };
                 let numbers = |sum: &Tensor| sum.to_dtype(DType::F32).unwrap().to_vec1::<f32>().unwrap();

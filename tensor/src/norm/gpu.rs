@@ -98,24 +98,19 @@ fn weight_slope(gpu: &Gpu, [x, slope, inverses]: [&Tensor; 3], width: usize) -> 
 
 #[cfg(test)]
 mod tests {
-    use candle_core::Device;
-
     use super::*;
     use crate::gpu::emulated;
+    use crate::tests::random;
 
     #[test]
     fn a_gradient_in_f32_is_rounded_as_it_is_read() {
-        let numbers = |count: usize, seed: usize| {
-            let numbers = (0..count).map(|i| ((i * 7919 + seed) % 1009) as f32 / 370.0 - 1.3);
-            Tensor::from_iter(numbers, &Device::Cpu).unwrap()
-        };
         // Widths that are and are not read 16 bytes at a time.
         for width in [24, 37] {
-            let part = |seed: usize| numbers(5 * width, seed).reshape((5, width)).unwrap();
-            let (x, slope) = (part(1).to_dtype(DType::BF16).unwrap(), part(2));
+            let (x, weight) = (random(&[5, width], 1).to_dtype(DType::BF16).unwrap(), random(&[width], 3));
+            let slope = random(&[5, width], 2);
             emulated(|| {
                 let found = |slope: &Tensor| {
-                    let (dx, _) = rms_norm_slopes(&x, &numbers(width, 3), 1e-5, slope, false).unwrap();
+                    let (dx, _) = rms_norm_slopes(&x, &weight, 1e-5, slope, false).unwrap();
                     dx.to_dtype(DType::F32).unwrap().to_vec2::<f32>().unwrap()
                 };
                 let (wide, narrow) = (found(&slope), found(&slope.to_dtype(DType::BF16).unwrap()));

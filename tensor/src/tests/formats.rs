@@ -124,7 +124,7 @@ fn chunks_of_the_head_change_no_number_by_tensors() {
     let targets = targets.unwrap();
     let run = |logit_bytes: usize| {
         let how = head::ScoreSettings { temperature: 0.9, logit_bytes };
-        let (logp, entropy) = head::by_tensors(&hidden, &weight, &targets, how).unwrap();
+        let (logp, entropy) = head::by_tensors(&hidden, &weight, &targets, how, None).unwrap();
         let store = ((&logp + &entropy).unwrap() * random(&[ROWS], 3).as_tensor()).unwrap().sum_all().unwrap();
         let store = store.backward().unwrap();
         [logp, entropy, store.get(&hidden).unwrap().clone(), store.get(&weight).unwrap().clone()]

@@ -33,6 +33,14 @@ pub(crate) struct Lora {
     pub number: u64,
 }
 
+impl Lora {
+    /// `weight` with the term added, detached; the sum is rounded to the format of `weight`.
+    pub fn merged_into(&self, weight: &Tensor) -> Result<Tensor> {
+        let term = (self.b.detach().matmul(&self.a.detach())? * self.scale)?;
+        (weight.to_dtype(DType::F32)? + term)?.to_dtype(weight.dtype())
+    }
+}
+
 /// `x W^T + bias`, plus the term of the adapter.
 #[derive(Debug, Clone)]
 pub(crate) struct Linear {
@@ -57,12 +65,10 @@ impl Linear {
         }
     }
 
-    /// The weight with the adapter merged into it, detached; the sum is rounded to the format of the weight.
+    /// The weight with the adapter merged into it, detached.
     pub fn merged(&self) -> Result<Tensor> {
         let weight = self.weight.tensor()?.detach();
-        let Some(lora) = &self.lora else { return Ok(weight) };
-        let term = (lora.b.detach().matmul(&lora.a.detach())? * lora.scale)?;
-        (weight.to_dtype(DType::F32)? + term)?.to_dtype(weight.dtype())
+        self.lora.as_ref().map_or(Ok(weight.clone()), |lora| lora.merged_into(&weight))
     }
 }
 

@@ -146,17 +146,11 @@ impl AdapterSet {
 
     /// The model's weights with the adapters merged into them.
     pub fn merge(&self, weights: &BTreeMap<String, Tensor>) -> Result<BTreeMap<String, Tensor>, PolicyError> {
-        let mut merged = weights.clone();
-        for (name, a) in &self.tensors {
-            let Some(module) = name.strip_prefix(PREFIX).and_then(|name| name.strip_suffix(".lora_A.weight")) else {
-                continue;
-            };
-            let b = &self.tensors[&name.replace(".lora_A.", ".lora_B.")];
-            if let Some(weight) = merged.get_mut(&format!("{module}.weight")) {
-                *weight = (&*weight + (b.detach().matmul(&a.detach())? * self.scale())?)?;
-            }
-        }
-        Ok(merged)
+        let merged = weights.iter().map(|(name, weight)| {
+            let lora = name.strip_suffix(".weight").and_then(|module| self.on(module));
+            Ok((name.clone(), lora.map_or(Ok(weight.clone()), |lora| lora.merged_into(weight))?))
+        });
+        merged.collect()
     }
 
     /// Writes a PEFT directory; `base_model` is where the model came from.

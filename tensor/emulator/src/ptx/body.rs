@@ -113,7 +113,7 @@ impl<'a> Parser<'_, '_, 'a> {
         match directive {
             "reg" => self.registers(),
             "shared" | "local" | "param" => {
-                let Variable { name, align, bytes } = Variable::read(self.reader)?;
+                let Variable { name, align, bytes, .. } = Variable::read(self.reader)?;
                 let taken = match directive {
                     "shared" => &mut self.body.shared_bytes,
                     _ => &mut self.body.local_bytes,

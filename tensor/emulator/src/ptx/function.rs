@@ -131,7 +131,7 @@ pub fn read(name: &str, text: &str, line: u32, constants: &Arc<Constants>) -> Re
 fn parameters<'a>(reader: &mut Reader<'_, 'a>) -> Result<Vec<Parameter<'a>>, DeviceFault> {
     let mut parameters: Vec<Parameter<'a>> = Vec::new();
     while !reader.take(')') {
-        let Variable { name, align, bytes } = Variable::read(reader)?;
+        let Variable { name, align, bytes, .. } = Variable::read(reader)?;
         let offset = parameters.last().map_or(0, |last| last.offset + last.bytes).next_multiple_of(align);
         parameters.push(Parameter { name, offset, bytes });
         reader.take(',');
@@ -143,6 +143,8 @@ fn parameters<'a>(reader: &mut Reader<'_, 'a>) -> Result<Vec<Parameter<'a>>, Dev
 pub struct Variable<'a> {
     pub name: &'a str,
     pub align: usize,
+    /// Bytes of one of its numbers, and of all.
+    pub each: usize,
     pub bytes: usize,
 }
 
@@ -164,6 +166,6 @@ impl<'a> Variable<'a> {
             count *= reader.number()? as usize;
             reader.expect(']')?;
         }
-        Ok(Variable { name, align: align.unwrap_or(each), bytes: each * count })
+        Ok(Variable { name, align: align.unwrap_or(each), each, bytes: each * count })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::function::{Kernel, read};
+use super::function::{Kernel, Reader, Variable, read};
 use super::lexer::{Token, tokens};
 use crate::{DeviceFault, fault};
 
@@ -94,31 +94,15 @@ fn end_of_body(text: &str) -> Result<usize, DeviceFault> {
 /// `.global .align 4 .b8 name[24] = {1, 2, ...};`
 fn constant(declaration: &str) -> Result<(String, Box<[u64]>), DeviceFault> {
     let tokens = tokens(declaration)?;
-    let mut words = tokens.iter().filter_map(|(token, _)| match token {
-        Token::Word(word) if !word.starts_with('.') => Some(*word),
-        _ => None,
-    });
-    let name = words.next().ok_or_else(|| fault!("no name: {declaration}"))?;
-    let bytes = tokens.iter().find_map(|(token, _)| match token {
-        Token::Word(".b8" | ".u8" | ".s8") => Some(1),
-        Token::Word(".b16" | ".u16" | ".s16") => Some(2),
-        Token::Word(".b32" | ".u32" | ".s32" | ".f32") => Some(4),
-        Token::Word(".b64" | ".u64" | ".s64" | ".f64") => Some(8),
-        _ => None,
-    });
-    let bytes: usize = bytes.ok_or_else(|| fault!("no type: {declaration}"))?;
-    let at = |mark: char| tokens.iter().position(|(token, _)| *token == Token::Mark(mark));
-    let count = match at('[').and_then(|place| tokens.get(place + 1)) {
-        Some((Token::Number(count), _)) => *count as usize,
-        _ => 1,
-    };
-    let mut all = vec![0_u8; (bytes * count).next_multiple_of(8)];
-    let values = at('=').map_or(&tokens[..0], |place| &tokens[place..]).iter().filter_map(|(token, _)| match token {
+    let Variable { name, each, bytes, .. } = Variable::read(&mut Reader::new(&tokens))?;
+    let mut all = vec![0_u8; bytes.next_multiple_of(8)];
+    let values = tokens.iter().skip_while(|(token, _)| *token != Token::Mark('='));
+    let values = values.filter_map(|(token, _)| match token {
         Token::Number(number) => Some(number),
         _ => None,
     });
     for (place, value) in values.enumerate() {
-        all[place * bytes..][..bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+        all[place * each..][..each].copy_from_slice(&value.to_le_bytes()[..each]);
     }
     let words = all.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
     Ok((name.to_owned(), words.collect()))
