@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use grpo_sandbox_compiled::{CompiledSession, GasScope, Stop};
+use grpo_sandbox_compiled::{CompiledSession, Stop};
 
 use crate::engine::Interpreter;
 use crate::interpreted::Interpreted;
 use crate::tiers::{Ending, Tiers, gas_limits};
-use crate::{Difference, Failure, Fault, FuelScope, HostError, Limits, Unloaded};
+use crate::{Difference, Failure, Fault, HostError, Limits, Unloaded};
 
 /// Why an exact budget moves a program to the interpreter.
 pub(crate) const BEYOND_SHARE: &str = "more than the share of a budget within which CPython is certain to stay";
@@ -41,7 +41,7 @@ impl Begun {
             Ok(session) => return Ok(Some(session)),
             Err(Stop::OutOfGas { scope }) if self.ending == Ending::Counted => {
                 let fuel = self.limits.call_fuel.min(self.limits.game_fuel);
-                return Err(Unloaded { failure: out_of_fuel(scope), fuel });
+                return Err(Unloaded { failure: Failure::Program(Fault::OutOfFuel { scope }), fuel });
             }
             Err(Stop::OutOfGas { .. }) => BEYOND_SHARE,
             Err(Stop::GivenUp { reason }) => reason,
@@ -99,12 +99,4 @@ impl Begun {
             program: self.source.clone(),
         }))
     }
-}
-
-pub(crate) fn out_of_fuel(scope: GasScope) -> Failure {
-    let scope = match scope {
-        GasScope::Call => FuelScope::Call,
-        GasScope::Game => FuelScope::Game,
-    };
-    Failure::Program(Fault::OutOfFuel { scope })
 }

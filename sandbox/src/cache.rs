@@ -232,15 +232,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_back_as_it_was_written() {
-        let dir = tempfile::tempdir().unwrap();
-        let [file, _] = two_files(dir.path());
-        assert_eq!(read(&file), None);
-        file.write(CODE).unwrap();
-        assert_eq!(read(&file).as_deref(), Some(CODE));
-    }
-
-    #[test]
     fn files_of_other_versions_that_nobody_reads_any_more_make_room() {
         let dir = tempfile::tempdir().unwrap();
         let [file, used] = two_files(dir.path());

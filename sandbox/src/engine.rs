@@ -41,10 +41,6 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
-    pub(crate) fn open(dir: &Path, on_compile: impl FnOnce()) -> Result<Interpreter, HostError> {
-        Interpreter::with(&config(), dir, on_compile)
-    }
-
     /// Opens the interpreter with this configuration.
     pub(crate) fn with(config: &Config, dir: &Path, on_compile: impl FnOnce()) -> Result<Interpreter, HostError> {
         let engine = Engine::new(config).map_err(HostError::engine)?;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+pub use grpo_sandbox_compiled::GasScope as FuelScope;
 use grpo_sandbox_compiled::TierError;
 
 /// What the system says when it has no memory left (`ENOMEM`).
@@ -36,15 +37,6 @@ impl<E: Into<Failure>> From<E> for Unloaded {
     fn from(failure: E) -> Self {
         Unloaded { failure: failure.into(), fuel: 0 }
     }
-}
-
-/// The budget that ran out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FuelScope {
-    /// The budget of one call. The program probably hangs.
-    Call,
-    /// The budget of the whole session.
-    Game,
 }
 
 /// The call into the guest that an answer belongs to.

@@ -98,11 +98,7 @@ impl Interpreted {
         printed.map_err(|text| Failure::Program(Fault::from_guest(&text, phase)))
     }
 
-    /// Calls a function at the top level of the program, or `Class.method` on a fresh object, with a copy of
-    /// `arguments`, a JSON array. Returns the value as JSON. The README lists the tags for values that JSON cannot
-    /// represent.
-    ///
-    /// After an exception the program keeps its state, as in Python. After a trap every further call fails.
+    /// The same as [`Session::call`](crate::Session::call).
     pub(crate) fn call(&mut self, function: &str, arguments: &str) -> Result<String, Failure> {
         if self.spent {
             return Err(Failure::Program(Fault::spent()));

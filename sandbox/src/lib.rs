@@ -119,8 +119,9 @@ impl Sandbox {
     /// Opens the interpreter from the machine-code cache in `cache`. If the cache has no file for this program,
     /// processor and configuration, calls `on_compile`, compiles (about 18 CPU-seconds) and writes the file.
     pub fn open(cache: &Path, on_compile: impl FnOnce()) -> Result<Sandbox, HostError> {
+        let plain = Interpreter::with(&engine::config(), cache, on_compile)?;
         Ok(Sandbox {
-            interpreters: std::sync::Arc::new(Interpreters::new(Interpreter::open(cache, on_compile)?, cache)),
+            interpreters: std::sync::Arc::new(Interpreters::new(plain, cache)),
             tiers: Tiers::new(TierChoice::Auto, CHECK_ONE_IN),
             numpy: false,
         })

@@ -9,7 +9,7 @@
 
 use grpo_sandbox_compiled::{self as compiled, Stop};
 
-use crate::begun::{BEYOND_SHARE, Begun, Call, UNCOLLECTED, out_of_fuel};
+use crate::begun::{BEYOND_SHARE, Begun, Call, UNCOLLECTED};
 use crate::calls::Calls;
 use crate::interpreted::Interpreted;
 use crate::tiers::{Ending, MostFuel, Tiers, fuel_of};
@@ -192,7 +192,7 @@ impl Compiled {
             }
             Err(Stop::OutOfGas { scope }) if self.begun.ending == Ending::Counted => {
                 self.spent = true;
-                Err(out_of_fuel(scope))
+                Err(Failure::Program(Fault::OutOfFuel { scope }))
             }
             Err(Stop::OutOfGas { .. }) => self.left(BEYOND_SHARE),
             Err(Stop::GivenUp { reason }) => self.left(reason),

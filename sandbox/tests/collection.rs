@@ -45,48 +45,36 @@ fn python_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Modules that programs lack, by whose they are, each with how many programs lack it first of all.
-#[derive(Default)]
-struct Lacking {
-    /// The standard library's, and no reason is known.
-    unexplained: BTreeMap<String, Vec<String>>,
-    /// The standard library's, refused with a reason.
-    refused: BTreeMap<String, Vec<String>>,
-    /// Packages of others.
-    packages: BTreeMap<String, Vec<String>>,
-    /// The collection's own files, which are not handed over.
-    own: usize,
-    whole: usize,
+/// What a program lacks, from what matters least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Lack {
+    Nothing,
+    /// A file of the collection, which is not handed over.
+    OwnFile,
+    /// A package of others.
+    Package,
+    /// A module of the standard library, refused with a reason.
+    Refused,
+    /// A module of the standard library, and no reason is known.
+    Unexplained,
 }
 
-impl Lacking {
-    /// Sorts a program by the worst of what it lacks.
-    fn add(&mut self, program: &str, own: &BTreeSet<String>, told: &str) {
-        let mut worst = (0, String::new());
-        for line in told.lines() {
-            let mut words = line.splitn(3, ' ');
-            let [name, library, how] = [(); 3].map(|()| words.next().unwrap());
-            let top = name.split('.').next().unwrap();
-            let rank = match how {
-                _ if name == "." => 1,
-                "whole" => 0,
-                _ if library == "True" && how.contains(REFUSED) => 3,
-                _ if library == "True" => 4,
-                _ if own.contains(top) => 1,
-                _ => 2,
-            };
-            worst = worst.max((rank, if rank == 4 { format!("{name}: {how}") } else { top.to_owned() }));
+/// The worst of what a program lacks, and its name.
+fn worst_lack(own: &BTreeSet<String>, told: &str) -> (Lack, String) {
+    let lacks = told.lines().map(|line| {
+        let mut words = line.splitn(3, ' ');
+        let [name, library, how] = [(); 3].map(|()| words.next().unwrap());
+        let top = name.split('.').next().unwrap();
+        match how {
+            _ if name == "." => (Lack::OwnFile, String::new()),
+            "whole" => (Lack::Nothing, String::new()),
+            _ if library == "True" && how.contains(REFUSED) => (Lack::Refused, top.to_owned()),
+            _ if library == "True" => (Lack::Unexplained, format!("{name}: {how}")),
+            _ if own.contains(top) => (Lack::OwnFile, String::new()),
+            _ => (Lack::Package, top.to_owned()),
         }
-        let (rank, name) = worst;
-        let of = match rank {
-            0 => return self.whole += 1,
-            1 => return self.own += 1,
-            2 => &mut self.packages,
-            3 => &mut self.refused,
-            _ => &mut self.unexplained,
-        };
-        of.entry(name).or_default().push(program.to_owned());
-    }
+    });
+    lacks.max().unwrap_or((Lack::Nothing, String::new()))
 }
 
 /// The programs: files with examples that `doctest` runs, or with a part that runs when they are the main program.
@@ -111,15 +99,15 @@ fn no_program_fails_for_a_missing_module_without_a_reason() {
     let own: BTreeSet<String> = parts.collect();
     let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || ()).unwrap();
     let with_numpy = sandbox.with_numpy();
-    let (mut lacking, mut unread, mut passed, mut others) =
-        (Lacking::default(), 0, 0, BTreeMap::<String, usize>::new());
+    let mut lacking = BTreeMap::<(Lack, String), Vec<&str>>::new();
+    let (mut unread, mut passed, mut others) = (0, 0, BTreeMap::<String, usize>::new());
     for (name, source) in &programs {
         let its = if source.contains("numpy") { &with_numpy } else { &sandbox };
         let Ok(told) = its.run(IMPORTS, source, 7, &LIMITS).unwrap().printed else {
             unread += 1;
             continue;
         };
-        lacking.add(name, &own, &told);
+        lacking.entry(worst_lack(&own, &told)).or_default().push(name);
         // Its examples are run as `python -m doctest` runs them, after the program itself, which has no input.
         let tested = format!("{source}\nimport doctest as _doctest\nassert not _doctest.testmod().failed\n");
         match its.run(&tested, "", 7, &LIMITS).unwrap().printed {
@@ -129,17 +117,18 @@ fn no_program_fails_for_a_missing_module_without_a_reason() {
             }
         }
     }
-    let shown = |what: &str, of: &BTreeMap<String, Vec<String>>| {
-        let in_all: usize = of.values().map(Vec::len).sum();
-        let each: Vec<String> = of.iter().map(|(name, programs)| format!("{name} {}", programs.len())).collect();
-        println!("{in_all} lack {what}: {}", each.join(", "));
-    };
+    let of = |lack: Lack| lacking.iter().filter(move |((worst, _), _)| *worst == lack);
+    let count = |lack: Lack| of(lack).map(|(_, programs)| programs.len()).sum::<usize>();
     println!("{} programs, {unread} of which could not be read", programs.len());
-    println!("{} lack nothing, {} nothing but files of the collection", lacking.whole, lacking.own);
-    shown("a package", &lacking.packages);
-    shown("a module that is refused", &lacking.refused);
-    shown("a module of the library", &lacking.unexplained);
+    let [whole, own] = [Lack::Nothing, Lack::OwnFile].map(count);
+    println!("{whole} lack nothing, {own} nothing but files of the collection");
+    let kinds = [Lack::Package, Lack::Refused, Lack::Unexplained];
+    for (lack, what) in kinds.into_iter().zip(["a package", "a module that is refused", "a module of the library"]) {
+        let each: Vec<String> = of(lack).map(|((_, name), programs)| format!("{name} {}", programs.len())).collect();
+        println!("{} lack {what}: {}", count(lack), each.join(", "));
+    }
     println!("{passed} run to their end within a second with all their examples; the others: {others:?}");
-    assert!(lacking.whole > 0, "no program was tried");
-    assert!(lacking.unexplained.is_empty(), "{:?}", lacking.unexplained);
+    assert!(whole > 0, "no program was tried");
+    let unexplained: Vec<_> = of(Lack::Unexplained).map(|((_, name), programs)| (name, programs)).collect();
+    assert!(unexplained.is_empty(), "{unexplained:?}");
 }

@@ -31,7 +31,7 @@ pub enum NotCompiled {
 /// The budget that ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GasScope {
-    /// The budget of one call.
+    /// The budget of one call. The program probably hangs.
     Call,
     /// The budget of the whole game.
     Game,

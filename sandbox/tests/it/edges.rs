@@ -21,162 +21,16 @@ const AMPLE: Limits =
     Limits { game_fuel: 40 * FUEL_PER_SECOND, call_fuel: 40 * FUEL_PER_SECOND, memory_bytes: 1 << 30 };
 const MEMORY: u64 = 128 << 20;
 
-/// What is done `n` times, with `i` from 0: a list `x` of `m` numbers, a dict `d` and a set `e` of them, texts `t` and `w` of
-/// `m` letters, a number `s`, a function `g` of one number.
-const BODIES: &[&str] = &[
-    "s += i",
-    "s = (s * 31 + i) % 1000003",
-    "s = s * 7 // 5 - i if s < 10 ** 9 else s // 1000",
-    "s += i * 0.5",
-    "s = s + 1.0 / (i + 1)",
-    "s += i ** 2 % 7",
-    "s += (i & 255) ^ (i >> 3) | 1",
-    "s += divmod(i, 7)[1]",
-    "s += abs(i - 50)",
-    "s += int(i * 1.5)",
-    "s += float(i)",
-    "s += 1 if i % 2 and i % 3 or not i % 5 else 2",
-    "s += 1 if 3 < i % 11 <= 7 else 0",
-    "x.append(i)",
-    "x.append(i * 0.5)",
-    "x.append((i, s))",
-    "x.append([i])",
-    "x.append(x.pop())",
-    "x.insert(0, i)",
-    "x.insert(len(x) // 2, x.pop(0))",
-    "x.pop(0) if len(x) > 1 else x.append(i)",
-    "del x[0]\n        x.append(i)",
-    "x = x + [i]",
-    "x += [i, i]",
-    "x.extend(x[:3])",
-    "x[i % len(x)] = i",
-    "x[i % len(x)] += 1",
-    "s += x[i % len(x)]",
-    "s += x[-1 - i % len(x)]",
-    "x = x[1:] + x[:1]",
-    "x = x[::-1]",
-    "x.reverse()",
-    "y = x[:]",
-    "y = x.copy()",
-    "y = list(x)",
-    "y = tuple(x)",
-    "y = [0] * len(x)",
-    "y = x * 2",
-    "y = [v for v in x]",
-    "y = [v * 2 + 1 for v in x if v % 2]",
-    "y = [[v] for v in x]",
-    "y = {v: i for v in x}",
-    "y = {v for v in x}",
-    "y = set(x)",
-    "y = dict(d)",
-    "y = dict(zip(x, x))",
-    "y = list(d.items())",
-    "y = list(zip(x, x))",
-    "y = list(enumerate(x))",
-    "y = list(range(len(x)))",
-    "y = list(map(g, x))",
-    "y = list(reversed(x))",
-    "x.sort()",
-    "x.sort(reverse=True)\n        x.sort()",
-    "y = sorted(x)",
-    "y = sorted(x, reverse=True)",
-    "y = sorted(x, key=lambda v: -v)",
-    "y = sorted(x, key=lambda v: v * 7919 % 1009)",
-    "x.sort(key=g)",
-    "y = sorted(d)",
-    "y = sorted([str(v) for v in x])",
-    "y = sorted([(v % 7, v) for v in x])",
-    "s += sum(x)",
-    "s += sum(v for v in x)",
-    "s += sum([v * 0.5 for v in x])",
-    "s += max(x) - min(x)",
-    "s += max(x, key=g)",
-    "s += min(x, key=lambda v: -v)",
-    "s += max(i, s, 3)",
-    "s += len(x)",
-    "s += -1 in x",
-    "s += x[-1] in x",
-    "s += str(i) in ['a', 'b', 'c', 'd']",
-    "s += x.index(x[-1])",
-    "s += x.count(i)",
-    "s += any(v < 0 for v in x)",
-    "s += all(v >= 0 for v in x)",
-    "s += any([v < 0 for v in x])",
-    "s += x == x[:]",
-    "s += x < x[:]",
-    "s += (i, 'a') == (s, 'a')",
-    "for v in x:\n            s += v",
-    "for j in range(len(x)):\n            s += x[j]",
-    "for j, v in enumerate(x):\n            s += j * v",
-    "for v in reversed(x):\n            s += v",
-    "for u, v in zip(x, x):\n            s += u - v",
-    "for k in d:\n            s += d[k]",
-    "for k, v in d.items():\n            s += v",
-    "for c in t:\n            s += c == 'a'",
-    "j = 0\n        while j < 10:\n            j += 1",
-    "d[i] = i",
-    "d[i % 97] = d.get(i % 97, 0) + 1",
-    "d[str(i)] = i",
-    "d[(i, i)] = i",
-    "d[i * 0.5] = i",
-    "d.setdefault(i % 50, 0)",
-    "d[i] = i\n        del d[i]",
-    "d.pop(i, None)",
-    "d.update({i: s})",
-    "s += len(d)",
-    "s += i in d",
-    "e.add(i)",
-    "e.add(i)\n        e.discard(i - 3)",
-    "s += i in e",
-    "try:\n            s += d[-i - 1]\n        except KeyError:\n            s += 1",
-    "t = t + 'ab'",
-    "t += 'c'",
-    "t = 'ab' + t[:-2]",
-    "y = t * 2",
-    "y = t[::-1]",
-    "y = t[1:]",
-    "s += t[i % len(t)] == 'a'",
-    "s += t == w",
-    "s += t < w",
-    "s += t.find('zz')",
-    "s += t.count('a')",
-    "s += 'zz' in t",
-    "s += w in t",
-    "y = t.upper().lower()",
-    "y = ''.join([t, w])",
-    "y = ''.join([c for c in t])",
-    "y = ','.join([str(v) for v in x])",
-    "s += len(str(i * 12345))",
-    "s += int(str(i))",
-    "y = str(x[:3])",
-    "y = str(i * 0.1)",
-    "s += g(i)",
-    "s += h(i, s)",
-    "s += (lambda v: v + 1)(i)",
-    "s += fib(8)",
-    "s += deep(60)",
-    "s += len(perms([1, 2, 3, 4]))",
-    "f = adder(i)\n        s += f(1)",
-    "a, b = i, s\n        s = a + b",
-    "a, (b, c) = 1, (i, 3)\n        s += a + b * c",
-    "grid = [[0] * 4 for _ in range(4)]\n        grid[i % 4][i // 4 % 4] = i",
-    "grid = [row[:] for row in board]\n        grid[i % 4][1] += 1",
-    "rows = [list(row) for row in zip(*board)] if False else [[r[j] for r in board] for j in range(4)]",
-    "s += sum(1 for r in board for v in r if v == 0)",
-    "s += random.random()",
-    "s += random.randint(1, 6)",
-    "s += random.choice(x)",
-    "random.shuffle(x)",
-    "s += math.sqrt(i)",
-    "s += math.log(i + 1)",
-    "s += math.floor(i * 0.7)",
-    "s += (2 ** 61 - 1) // (i + 3) % 1000",
-    "a = -2305843009213681607\n        s = a // 1073741825 | a // 1073741827 | a // 1073741829 | a // 1073741831",
-    "a = -2305843009213681607\n        s = (a & a) | (a & a) | (a & a) | (a & a)",
-    "s = s * 1103515245 % 2147483648 * 1103515245 % 2147483647 * 1103515245 % 2147483648 + i",
-    "print(i)",
-    "pass",
-];
+/// What is done `n` times.
+static BODIES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let bodies = entries(include_str!("edges/bodies.txt"));
+    bodies.map(|body| body.replace("\\n", "\n        ")).collect()
+});
+
+/// The lines of a list, without its comments.
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.lines().filter(|line| !line.starts_with('#'))
+}
 
 /// A program, and the calls that are made.
 #[derive(Debug)]
@@ -186,7 +40,7 @@ struct Program {
 }
 
 fn program(rng: &mut ChaCha8Rng) -> Program {
-    let bodies: Vec<&str> = (0..rng.random_range(1..=3)).map(|_| *BODIES.choose(rng).unwrap()).collect();
+    let bodies: Vec<&str> = (0..rng.random_range(1..=3)).map(|_| BODIES.choose(rng).unwrap().as_str()).collect();
     of_bodies(&bodies, rng)
 }
 
@@ -319,7 +173,7 @@ fn the_interpreter_takes_no_more_fuel_than_compiled_code_foresees() {
     for (seed, body) in BODIES.iter().enumerate() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
         let calls = ["[30000, 3]", "[1000, 300]"].map(str::to_owned).to_vec();
-        let Program { source, calls } = Program { calls, ..of_bodies(&[body], &mut rng) };
+        let Program { source, calls } = Program { calls, ..of_bodies(&[body.as_str()], &mut rng) };
         let [mut interpreter, mut auto] = [0, 1].map(|tier| TIERS[tier].load_exact(&source, 7, &AMPLE).unwrap());
         for call in calls {
             let answers = [&mut interpreter, &mut auto].map(|session| session.call("f", &call).ok());
@@ -350,73 +204,9 @@ fn each_operation_at_the_edge_of_a_budget_ends_as_in_the_interpreter() {
     let alone = BODIES.iter().enumerate().map(|(seed, body)| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
         let calls = ["[0, 3]", "[10000, 3]", "[100, 1000]"].map(str::to_owned).to_vec();
-        Program { calls, ..of_bodies(&[body], &mut rng) }
+        Program { calls, ..of_bodies(&[body.as_str()], &mut rng) }
     });
     expect_the_same(alone);
-}
-
-/// What a call makes of `n` things.
-const SHAPES: &[&str] = &[
-    "list(range(n))",
-    "list(range(2 ** 60, 2 ** 60 + n))",
-    "tuple(range(2 ** 60, 2 ** 60 + n))",
-    "[0] * n",
-    "[i + 2 ** 60 for i in range(n)]",
-    "[i * 0.5 for i in range(n)]",
-    "[[] for i in range(n)]",
-    "[[i] for i in range(n)]",
-    "[[i, i, i] for i in range(n)]",
-    "[(i,) for i in range(n)]",
-    "[(i + 2 ** 60, i + 2 ** 61) for i in range(n)]",
-    "[str(i) for i in range(n)]",
-    "[str(i) * 10 for i in range(n)]",
-    "'ab' * n",
-    "{i: i + 2 ** 60 for i in range(n)}",
-    "{i: None for i in range(n)}",
-    "{str(i): i for i in range(n)}",
-    "{(i, i): [i] for i in range(n)}",
-    "{i * 0.5: i for i in range(n)}",
-    "{i for i in range(n)}",
-    "set(range(n))",
-    "[{} for i in range(n)]",
-    "[{i: i} for i in range(n)]",
-    "[{i} for i in range(n)]",
-    "[adder(i) for i in range(n)]",
-    "[lambda v=i: v for i in range(n)]",
-    "[range(i) for i in range(n)]",
-    "[range(2 ** 60, 2 ** 60 + i) for i in range(n)]",
-    "sorted(range(n))",
-    "sorted(range(n), key=lambda v: -v)",
-    "list(enumerate(range(n)))",
-    "list(zip(range(n), range(n)))",
-    "list(map(str, range(n)))",
-    "dict(zip(range(n), range(n)))",
-    "appended(n)",
-    "stored(n)",
-    "joined(n)",
-    "nested(n)",
-    "closures(n)",
-    "beginnings(n)",
-    "printed(n)",
-];
-
-/// A program whose `f` makes so many things and lets go of them, and whose `g` keeps them.
-fn keeps(shape: &str) -> String {
-    format!(
-        "kept = []\ndef adder(k):\n    def add(v):\n        return v + k\n    return add\n\
-         def appended(n):\n    x = []\n    for i in range(n):\n        x.append(i + 2 ** 60)\n    return x\n\
-         def stored(n):\n    d = {{}}\n    for i in range(n):\n        d[i * 7] = i + 2 ** 60\n    return d\n\
-         def joined(n):\n    return ','.join([str(i) for i in range(n)])\n\
-         def nested(n):\n    x = []\n    for i in range(n):\n        x = [x, i]\n    return x\n\
-         def many(a, b, c, d, e, k):\n    def add(v):\n        return v + a + b + c + d + e + k\n    return add\n\
-         def closures(n):\n    x = []\n    for i in range(n):\n        z = i + 2 ** 60\n        \
-         x.append(many(z, z + 1, z + 2, z + 3, z + 4, z + 5))\n    return x\n\
-         def beginnings(n):\n    t = ''\n    x = []\n    for i in range(n):\n        t += 'c'\n        x.append(t)\n    \
-         return x\n\
-         def printed(n):\n    x = ['a' * 1000] * n\n    print(x)\n    return [n]\n\
-         def f(n):\n    y = {shape}\n    return 1 if y else 0\n\
-         def g(n):\n    kept.append({shape})\n    return len(kept)\n"
-    )
 }
 
 /// The largest number that `holds`, within a hundredth, of a property that holds up to some number.
@@ -444,8 +234,9 @@ fn expect_what_fits_compiled_to_fit(memory_bytes: u64) {
     let limits = Limits { memory_bytes, ..AMPLE };
     // Gives up with an error, and not with a run of the interpreter.
     let compiled = TIERS[1].with_tiers(TierChoice::Compiled, 0);
-    for shape in SHAPES {
-        let program = keeps(shape);
+    for shape in entries(include_str!("edges/shapes.txt")) {
+        // Its `f` makes so many things and lets go of them, and its `g` keeps them.
+        let program = include_str!("edges/keeps.py").replace("SHAPE", shape);
         // In one call, and kept by five of them.
         for (function, calls) in [("f", 1), ("g", 5)] {
             let fits = |sandbox: &Sandbox, n: u64| {

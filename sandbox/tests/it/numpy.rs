@@ -3,6 +3,7 @@
 
 use grpo_sandbox::{Failure, Fault, Limits, Sandbox, TierChoice};
 
+use crate::values::value;
 use crate::{LIMITS, printed, sandbox};
 
 /// Expressions, what prints their values, and what it prints on x86-64.
@@ -12,9 +13,7 @@ const VALUES: &str = include_str!("../numpy/values.txt");
 
 /// The value of an expression as it crosses, or the fault in words.
 fn of(expression: &str) -> String {
-    let source = format!("import numpy as np\nclass Own(np.ndarray): pass\ndef f():\n    return {expression}\n");
-    let called = sandbox().load(&source, 0, &LIMITS).and_then(|mut session| Ok(session.call("f", "[]")?));
-    called.unwrap_or_else(|failure| failure.to_string())
+    value(&format!("import numpy as np\nclass Own(np.ndarray): pass\ndef f():\n    return {expression}\n"), "[]")
 }
 
 #[test]

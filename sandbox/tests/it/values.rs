@@ -5,7 +5,7 @@ use grpo_sandbox::{Failure, Fault, HostError, TierChoice};
 use crate::{LIMITS, sandbox};
 
 /// The value of `f` in this program, or its fault in words.
-fn value(source: &str, arguments: &str) -> String {
+pub fn value(source: &str, arguments: &str) -> String {
     let called = sandbox().load(source, 0, &LIMITS).and_then(|mut session| Ok(session.call("f", arguments)?));
     called.unwrap_or_else(|failure| failure.to_string())
 }

@@ -77,26 +77,17 @@ pub fn players() -> Vec<Program> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folders =
         ["crates/environment/src/game2048/ladder", "crates/environment/src/game2048/cheats", "sandbox/tests/hostile"];
-    let paths = folders.iter().flat_map(|folder| files(&root.join(folder)));
-    let program = |path: PathBuf| {
-        let text = fs::read_to_string(&path).unwrap();
-        player(path.file_name().unwrap().to_string_lossy().into_owned(), text, 7)
-    };
-    paths.map(program).filter(|program| program.groups[0].text.contains("def strategy(")).collect()
+    let found = folders.iter().flat_map(|folder| files(&root.join(folder)));
+    let players = found.filter(|(_, text)| text.contains("def strategy("));
+    players.map(|(name, text)| player(name, text, 7)).collect()
 }
 
 /// Environments, played by hand: their first function of no parameters, and `reset`.
 pub fn environments() -> Vec<Program> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let program = |path: PathBuf| {
-        let text = fs::read_to_string(&path).unwrap();
+    let program = |(name, text)| {
         let groups = vec![Group { function: "reset".into(), text, calls: vec!["[]".into(); 3] }];
-        Program {
-            name: path.file_name().unwrap().to_string_lossy().into_owned(),
-            prelude: String::new(),
-            groups,
-            seed: 7,
-        }
+        Program { name, prelude: String::new(), groups, seed: 7 }
     };
     files(&root).into_iter().map(program).collect()
 }
@@ -113,11 +104,15 @@ pub fn told() -> Vec<Program> {
     text.lines().enumerate().map(program).collect()
 }
 
-/// The Python files of a folder, by name.
-fn files(folder: &Path) -> Vec<PathBuf> {
+/// The Python files of a folder: the name and the text of each, in the order of their names.
+pub fn files(folder: &Path) -> Vec<(String, String)> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
     paths.sort();
-    paths
+    let read = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, fs::read_to_string(path).unwrap())
+    };
+    paths.into_iter().map(read).collect()
 }

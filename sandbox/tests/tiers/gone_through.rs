@@ -126,7 +126,6 @@ fn programs(effect: &str, operand: &str, places: &[String]) -> Vec<Program> {
 
 fn expect_most_to_stay(programs: Vec<Program>) {
     let tally = expect_the_same(&Tiers::open(), programs);
-    println!("{}", crate::hunt::summary(&tally));
     assert!(tally.stayed * 2 > tally.functions, "{} of {} stay", tally.stayed, tally.functions);
 }
 

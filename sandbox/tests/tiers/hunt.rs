@@ -19,8 +19,7 @@ const TEXT_MAX: usize = 4000;
 
 /// Where differences are written down.
 fn notes() -> PathBuf {
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    target.join("tier-differences.md")
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tier-differences.md")
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {

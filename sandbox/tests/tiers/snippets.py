@@ -1748,3 +1748,178 @@ def f():
                                                                                                     if 1:
                                                                                                       return 1
 # not Python
+#: [] | []
+# What was found different once, from here on.
+def f(q=[1]):
+    q.append(5)
+    q *= 2
+    q = q[:12]
+    return q
+#: [1] | [1]
+log = []
+def g(p):
+    log.append(0)
+def f(b):
+    a = max("W", default=g(0))
+    return log
+#: [0] | [0]
+x = False and (n := 5)
+def f(b):
+    y = b and (m := 5)
+    return m
+#: [0] | [0]
+import random
+def f(b): return 1 if random else 0
+#: [[2, 1]] | [[2, 1]]
+def f(x):
+    x.sort(xs=x)
+    return x
+#: [0.5] | [0.5]
+def f(x):
+    for _ in range(12):
+        x *= 2.5
+    return x
+#: [[1, 2]] | [[1, 2]]
+def f(x):
+    x.extend(0 for y in x if len(x) < 9)
+    return x
+#: [0.7] | [0.7]
+def f(b): return sum([0.1] * 3, b)
+#: [3000000000] | [3000000000]
+def f(b): return len(range(b))
+#: [3000000000] | [3000000000]
+def f(b): return [] * b
+#: [4611686018427387903] | [4611686018427387903]
+def f(n): return [i for i in range(n - 3, n, 1000)]
+#: [0] | [0]
+def f(b):
+    global unset
+    if b:
+        unset = 3
+    return len([unset])
+#: [0] | [0]
+def f(b):
+    def inner():
+        return len([late])
+    if b:
+        late = 1
+    return inner()
+#: [{}] | [{}]
+def f(d):
+    try:
+        return d[1]
+    except KeyError as e:
+        g = lambda: len(e.args)
+    return g()
+#: [0] | [0]
+def f(b):
+    if b:
+        x = 1
+    return max(x, 2)
+#: [[1]] | [[1]]
+def f(b):
+    e = len(b) - 3
+    x = 2 ** e
+    return [x, x + 1, 2 ** -1]
+#: ["ab"] | ["ab"]
+def f(b):
+    x = 3 * b
+    return [x, x + x]
+#: [[1]] | [[1]]
+def f(b):
+    e = len(b) + 59
+    return [2 ** e]
+#: [[1]] | [[1]]
+def f(b):
+    e = len(b) + 59
+    return [2 ** (e + 1)]
+#: [[1]] | [[1]]
+def f(b):
+    n = len(b) + 65534
+    return [n ** 4]
+#: [[1]] | [[1]]
+def f(b):
+    n = len(b) + 32767
+    return [n ** 4, (n - 1) ** 4, (0 - n) ** 4]
+#: [1] | [1]
+def f(b): return 4611686018427387904
+#: [1] | [1]
+def f(b): return -9223372036854775807
+#: [true] | [true]
+def f(b):
+    x = [7, 8]
+    return x[b]
+#: [1.0] | [1.0]
+def f(b):
+    x = [7, 8]
+    return x[b]
+#: [1] | [1]
+def get(c, k): return c[k]
+def f(b): return [get([7, 8], 1), get({"a": 5}, "a"), get((1, 2), True), get("xy", 0)]
+#: [1000] | [1000]
+def f(b):
+    x = b + 1
+    y = x - 1
+    return y is b
+#: [1000] | [1000]
+def f(b): return [b >> 51, b >> 62, b >> 63, b >> 64]
+#: [-1000] | [-1000]
+def f(b): return [b >> 51, b >> 62, b >> 63, b >> 64]
+#: [[1]] | [[1]]
+def add(n): return n + n
+def f(b):
+    g = add if b else None
+    return [g(b), add(1)]
+#: [[1]] | [[1]]
+def add(n): return n + n
+def sub(n): return n
+def f(b):
+    gs = [add, sub]
+    return [gs[0](b), add(1)]
+#: [[1]] | [[1]]
+def add(n): return n + n
+def sub(n): return n
+def f(b):
+    g = add
+    if len(b) > 1:
+        g = sub
+    return [g(b), add(1)]
+#: [[1, 2]] | [[1, 2]]
+def f(n): return n + n
+def other(): return f(1)
+#: [2.5] | [2.5]
+def f(n): return n * 2
+def other(): return f(1)
+#: [0] | [0]
+def f(b):
+    if b:
+        x = 1
+    return x + b
+#: [0] | [0]
+def f(b):
+    if b:
+        x = 1
+    return [b].index(x)
+#: [1] | [1]
+def f(n):
+    x = [n]
+    x.append(x)
+    print(x)
+    return x[1] is None
+#: [[[1], [0]]] | [[[1], [0]]]
+# What one run of a comprehension has bound is unbound in the next, here and below.
+def f(b): return [[y for x in xs if x or y for y in [7]] for xs in b]
+#: [[[1], [0]]] | [[[1], [0]]]
+def f(b):
+    r = []
+    for xs in b:
+        r.append(sum(y for x in (w for w in xs) for y in ([7] if x else [y])))
+    return r
+#: [] | []
+fs = []
+for n in (3, 5):
+    fs.extend([lambda: i for i in range(n)])
+def f(): return [g() for g in fs]
+#: [] | []
+fs = [[lambda: [i, j] for j in range(i)] for i in range(4)]
+def f(): return [g() for row in fs for g in row]

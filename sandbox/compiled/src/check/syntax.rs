@@ -20,9 +20,10 @@ const CLAUSES_MAX: usize = 40;
 
 /// The first construct that is refused, and its position.
 pub(super) fn check(source: &str, body: &[Stmt]) -> Option<(String, TextSize)> {
+    let module = Function { declarations: Declarations::of(body), ..Function::default() };
     let mut walk = Walk {
         checker: SemanticSyntaxChecker::new(),
-        context: Context { source, functions: vec![Function::module(body)], found: RefCell::new(None) },
+        context: Context { source, functions: vec![module], found: RefCell::new(None) },
     };
     walk.declared();
     walk.visit_body(body);
@@ -30,18 +31,13 @@ pub(super) fn check(source: &str, body: &[Stmt]) -> Option<(String, TextSize)> {
 }
 
 /// A function around the present node.
+#[derive(Default)]
 struct Function {
     declarations: Declarations,
     parameters: Vec<String>,
     loops: usize,
     /// Nested loops and `try` statements.
     blocks: usize,
-}
-
-impl Function {
-    fn module(body: &[Stmt]) -> Function {
-        Function { declarations: Declarations::of(body), parameters: Vec::new(), loops: 0, blocks: 0 }
-    }
 }
 
 struct Context<'a> {
@@ -172,7 +168,7 @@ impl Walk<'_> {
         def.returns.iter().for_each(|annotation| self.annotation(annotation));
         let parameters = def.parameters.iter().map(|parameter| parameter.name().to_string()).collect();
         let declarations = Declarations::of(&def.body);
-        self.context.functions.push(Function { declarations, parameters, loops: 0, blocks: 0 });
+        self.context.functions.push(Function { declarations, parameters, ..Function::default() });
         self.declared();
         self.visit_body(&def.body);
         self.context.functions.pop();
@@ -295,8 +291,7 @@ impl Visitor<'_> for Walk<'_> {
                 }
                 let parameters = lambda.parameters.iter().flat_map(|parameters| parameters.iter());
                 let parameters = parameters.map(|parameter| parameter.name().to_string()).collect();
-                let declarations = Declarations::default();
-                self.context.functions.push(Function { declarations, parameters, loops: 0, blocks: 0 });
+                self.context.functions.push(Function { parameters, ..Function::default() });
                 self.visit_expr(&lambda.body);
                 self.context.functions.pop();
                 return;

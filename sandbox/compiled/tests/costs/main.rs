@@ -2,6 +2,7 @@
 //!
 //! `COSTS.md` is the table of it. `make costs` measures and writes it anew.
 
+mod boards;
 mod cases;
 mod measure;
 mod players;

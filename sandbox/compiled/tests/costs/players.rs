@@ -6,6 +6,8 @@ use std::path::Path;
 use grpo_sandbox::{Failure, Fault, Sandbox, TierChoice};
 use grpo_sandbox_compiled::{CompiledTier, GasLimits, Stop};
 
+use crate::boards::boards;
+
 /// What a player may be charged compiled, as a share of what it is charged interpreted. The sandbox gives compiled games
 /// as much more as is allowed here above one, so that leaving the tier does not pay.
 const BOUNDS: std::ops::RangeInclusive<f64> = 0.67..=1.05;
@@ -20,24 +22,12 @@ const GAS: GasLimits = GasLimits { game_gas: u64::MAX / 4, call_gas: u64::MAX / 
 const FUEL: grpo_sandbox::Limits =
     grpo_sandbox::Limits { game_fuel: u64::MAX / 4, call_fuel: u64::MAX / 4, memory_bytes: 1 << 28 };
 
-/// Boards of 2048 from a seed: powers of two, the same ones everywhere.
-fn boards() -> Vec<String> {
-    let mut state = 7u64;
-    let mut tile = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let exponent = (state >> 33) % 9;
-        if exponent < 3 { 0 } else { 1u32 << (exponent - 2) }
-    };
-    let mut row = || (0..4).map(|_| tile().to_string()).collect::<Vec<_>>().join(", ");
-    (0..BOARDS).map(|_| format!("[[[{}], [{}], [{}], [{}]]]", row(), row(), row(), row())).collect()
-}
-
 /// The share of a program; none if the tier does not play it to its end.
 fn share(tier: &CompiledTier, sandbox: &Sandbox, source: &str) -> Option<f64> {
     let mut compiled = tier.compile(source).ok()?.start(7, &GAS).ok()?;
     let mut interpreted = sandbox.load(source, 7, &FUEL).ok()?;
     let before = (compiled.gas_used(), interpreted.fuel_used());
-    for board in boards() {
+    for board in boards(7, BOARDS) {
         match compiled.call("strategy", &board) {
             Ok(_) => interpreted.call("strategy", &board).ok()?,
             Err(Stop::GivenUp { .. }) => return None,
@@ -82,7 +72,7 @@ fn a_player_is_charged_in_both_tiers_alike() {
 fn moves(sandbox: &Sandbox, source: &str) -> Option<usize> {
     let limits = grpo_sandbox::Limits { game_fuel: BUDGET, call_fuel: BUDGET, memory_bytes: 128 << 20 };
     let mut session = sandbox.load(source, 7, &limits).ok()?;
-    let boards = boards();
+    let boards = boards(7, BOARDS);
     for made in 0..MOVES_MAX {
         match session.call("strategy", &boards[made % boards.len()]) {
             Ok(_) => {}

@@ -117,7 +117,7 @@ pub fn program(template: &str, variants: &[Vec<usize>], storage: Storage) -> Tra
 /// Every traced slot with every effect, at its first turn and at its second.
 fn calls(template: &str, variants: &[Vec<usize>], storage: Storage) -> Vec<[usize; 4]> {
     let mut calls = Vec::new();
-    let is_repeated = template.contains(" for ") || template.contains("for ") || template.contains("while ");
+    let is_repeated = template.contains("for ") || template.contains("while ");
     for (index, slots) in variants.iter().enumerate() {
         calls.push([index, KEY + 1, 0, 0]);
         if storage == Storage::ReboundLocals {
