@@ -5,13 +5,15 @@ def __named(kind):
     modules = [vars(one) for one in list(globals().values()) if type(one) is type(builtins)]
     for names in [vars(builtins), globals(), *modules]:
         found = names.get(kind)
-        if isinstance(found, type) and issubclass(found, Exception):
+        if isinstance(found, type) and issubclass(found, BaseException):
             return found
     return None
 
 
 def __exception(kinds, message):
-    """An exception of the first of these types; where nobody here has that, of one made for it under the next."""
+    """An exception of the first of these types; where nobody here has that, of one made for it under the next.
+
+    `except Exception` catches no `SystemExit`: a program that gives up is not one that refuses an argument."""
     import ast
 
     made, argument = next((one for one in map(__named, kinds) if one is not None), Exception), message
@@ -26,7 +28,8 @@ def __exception(kinds, message):
     try:
         return type(kinds[0], (made,), body)(argument)
     except TypeError:
-        return type(kinds[0], (Exception,), body)(argument)
+        # A group takes more than a message too.
+        return type(kinds[0], (Exception if issubclass(made, Exception) else BaseException,), body)(argument)
 
 
 def __advance(answers):
@@ -44,7 +47,7 @@ def __advance(answers):
                 call = __calls.send(answer)
     except StopIteration as end:
         return ["done", bool(end.value)]
-    except Exception as error:
+    except BaseException as error:
         # A generator that does not catch a StopIteration raises another exception because of it.
         if error is __thrown or type(__thrown) is StopIteration and error.__cause__ is __thrown:
             return ["not caught"]

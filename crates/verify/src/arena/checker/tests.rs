@@ -29,21 +29,24 @@ fn with_keys(checker: &str, keys: serde_json::Value) -> Tasks {
     Tasks::of_rows(std::path::Path::new("t.jsonl"), "t", &task.to_string()).unwrap()
 }
 
-/// How the program fails by the checker; none where it passes.
-fn failed(tasks: &Tasks, choice: TierChoice, source: &str) -> Option<(Ending, String)> {
+/// What the checker says of the program, and the instructions that the program has spent.
+fn judged(tasks: &Tasks, choice: TierChoice, source: &str) -> (Result<Option<Checked>, Unplayed>, u64) {
     let (sandbox, rules) = (sandbox(choice), Rules::training(&Config::preset("llm").unwrap()));
     let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
     let mut solver = Solver::new(&sandbox, &rules, &program, tasks, 0);
-    check(&mut solver).ok().flatten().expect("it has a checker").failed
+    (check(&mut solver), solver.fuel())
+}
+
+/// How the program fails by the checker; none where it passes.
+fn failed(tasks: &Tasks, choice: TierChoice, source: &str) -> Option<(Ending, String)> {
+    judged(tasks, choice, source).0.ok().flatten().expect("it has a checker").failed
 }
 
 /// How the program ends by the checker, none where it passes, and the instructions that it has spent.
 fn spent(tasks: &Tasks, choice: TierChoice, source: &str) -> (Option<Ending>, u64) {
-    let (sandbox, rules) = (sandbox(choice), Rules::training(&Config::preset("llm").unwrap()));
-    let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
-    let mut solver = Solver::new(&sandbox, &rules, &program, tasks, 0);
-    let failed = check(&mut solver).ok().flatten().expect("it has a checker").failed;
-    (failed.map(|(ending, _)| ending), solver.fuel())
+    let (checked, fuel) = judged(tasks, choice, source);
+    let failed = checked.ok().flatten().expect("it has a checker").failed;
+    (failed.map(|(ending, _)| ending), fuel)
 }
 
 /// Has each of some texts packed and unpacked, in two calls.
@@ -152,9 +155,7 @@ fn a_checker_says_the_same_in_both_tiers_also_where_it_leaves_the_one_on_the_way
 
 /// What is said of the task, which a mistake in its checker stops.
 fn mistake(tasks: &Tasks, source: &str) -> String {
-    let (sandbox, rules) = (sandbox(TierChoice::Auto), Rules::training(&Config::preset("llm").unwrap()));
-    let program = Program::from_text(source, &tasks.tasks()[0].entry()).unwrap();
-    match check(&mut Solver::new(&sandbox, &rules, &program, tasks, 0)) {
+    match judged(tasks, TierChoice::Auto, source).0 {
         Err(Unplayed::Broken(GameError::Environment { message, .. })) => message,
         _ => "no mistake".to_owned(),
     }
@@ -198,7 +199,8 @@ fn a_checker_catches_exceptions_by_the_types_that_they_are_under() {
     let program = |raise: &str| {
         format!(
             "import json, decimal\nclass Below(ValueError):\n    def __init__(self, a, b): super().__init__('no ' + a)\n\
-             class Own(Exception): pass\nclass Lower(Below): pass\ndef f(x):\n    if not x:\n        raise {raise}\n    return x\n"
+             class Own(Exception): pass\nclass Lower(Below): pass\nclass Quit(SystemExit): pass\n\
+             def f(x):\n    if not x:\n        raise {raise}\n    return x\n"
         )
     };
     for (raise, caught) in [
@@ -209,10 +211,19 @@ fn a_checker_catches_exceptions_by_the_types_that_they_are_under() {
         ("decimal.DivisionByZero('no')", "ZeroDivisionError"),
         ("Own('no')", "Own"),
         ("ExceptionGroup('no', [ValueError()])", "Exception"),
+        ("SystemExit('no')", "SystemExit"),
+        ("Quit('no')", "SystemExit"),
     ] {
         assert_eq!(failed(&checker(caught), TierChoice::Auto, &program(raise)), None, "{raise} as {caught}");
     }
-    for (raise, caught) in [("Below('a', 1)", "KeyError"), ("decimal.DivisionByZero('no')", "ValueError")] {
+    for (raise, caught) in [
+        ("Below('a', 1)", "KeyError"),
+        ("decimal.DivisionByZero('no')", "ValueError"),
+        ("SystemExit('no')", "Exception"),
+        ("Quit('no')", "Exception"),
+        ("KeyboardInterrupt('no')", "Exception"),
+        ("BaseExceptionGroup('no', [KeyboardInterrupt()])", "Exception"),
+    ] {
         let ending = failed(&checker(caught), TierChoice::Auto, &program(raise)).map(|(ending, _)| ending);
         assert_eq!(ending, Some(Ending::Raised), "{raise} as {caught}");
     }
@@ -272,9 +283,6 @@ fn a_yield_that_is_no_call_and_more_calls_than_there_may_be_are_mistakes_of_the_
     // A program may be what leads it there, so that no other program than the task's own stops a run.
     let found = failed(&many, TierChoice::Auto, program);
     assert_eq!(found, Some((Ending::WrongAnswer, format!("fails on the answers: {reason}"))));
-    let line = serde_json::json!({
-        "id": "t", "prompt": "Do.", "entry_point": "f", "checker": checker(1001), "reference": program
-    });
-    let own = Tasks::of_rows(std::path::Path::new("t.jsonl"), "t", &line.to_string()).unwrap();
+    let own = with_keys(&checker(1001), serde_json::json!({"reference": program}));
     assert_eq!(mistake(&own, program), format!("line 1 (t): the checker {reason}"));
 }
