@@ -27,6 +27,10 @@ pub use symptom::Symptom;
 /// fifth is no chance.
 const FALLEN: f64 = 0.8;
 
+/// The share that succeeds has fallen by more than chance if it is more standard errors than this below its best. Chosen: the best
+/// of many windows is a lucky one, so that two or three are passed by chance.
+const SURE: f64 = 4.0;
+
 /// How serious a symptom is. The numbers are those of the metric `guard/level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlarmLevel {
@@ -64,12 +68,27 @@ pub struct Collapse {
     pub remedy: &'static str,
 }
 
+/// The mean of a metric over a window.
+#[derive(Debug, Clone, Copy, Default)]
+struct WindowMean {
+    value: f64,
+    /// Variance of the mean, by how the steps of the window differ.
+    variance: f64,
+    /// The first and the last step of the window.
+    first: usize,
+    last: usize,
+}
+
 #[derive(Debug, Clone, Default)]
 struct SymptomHistory {
+    /// Number of steps of a full window.
+    length: usize,
     /// The latest steps, each with its number and metric.
     window: VecDeque<(usize, Option<f64>)>,
     /// The best mean of a full window so far.
-    best: Option<f64>,
+    best: Option<WindowMean>,
+    /// The mean that was judged last. Where later windows have no value, as that of the entropy without updates, it stands.
+    latest: Option<WindowMean>,
     level: Option<AlarmLevel>,
     /// The first step that was out of range, while the symptom is present.
     began: Option<usize>,
@@ -88,7 +107,7 @@ pub struct Guard {
     tied: VecDeque<f64>,
     /// Entropy of the first update, in nats per token.
     start_entropy: Option<f64>,
-    histories: [SymptomHistory; 5],
+    histories: [SymptomHistory; Symptom::WINDOWED.len()],
     /// Whether the latest step had [`Symptom::Sampling`], which is reported once until a step without it.
     sampling_reported: bool,
 }
@@ -96,12 +115,15 @@ pub struct Guard {
 impl Guard {
     /// A guard that has seen `records` already. `pass` is the number of steps that ask every task, 1 where all play one game.
     pub fn new(config: &GuardConfig, pass: usize, records: &[StepRecord]) -> Self {
+        let pass = pass.max(config.window);
+        let length = |symptom: Symptom| if symptom == Symptom::Succeeded { pass } else { config.window };
+        let history = |symptom| SymptomHistory { length: length(symptom), ..SymptomHistory::default() };
         let mut guard = Guard {
             config: config.clone(),
-            pass: pass.max(config.window),
+            pass,
             tied: VecDeque::new(),
             start_entropy: None,
-            histories: Default::default(),
+            histories: Symptom::WINDOWED.map(history),
             sampling_reported: false,
         };
         for record in records {
@@ -112,22 +134,17 @@ impl Guard {
 
     pub fn observe(&mut self, record: &StepRecord) -> GuardReport {
         self.start_entropy = self.start_entropy.or(record.update.entropy);
-        let (mut news, tied_throughout) = (Vec::new(), self.is_tied_throughout(record));
+        let tied_throughout = self.is_tied_throughout(record);
         for (symptom, history) in Symptom::WINDOWED.into_iter().zip(&mut self.histories) {
             let figure = symptom.figure(record, self.start_entropy);
-            history.push(record.step, figure, self.config.window);
+            history.push(record.step, figure);
             history.judge(symptom, &self.config);
             if symptom == Symptom::Tied && !tied_throughout {
                 // The steps to come ask other tasks, whose groups may not be tied.
                 history.level = history.level.min(Some(AlarmLevel::Warning));
             }
-            if let Some(level) = history.new_level(self.config.window) {
-                let line = history.line(symptom, &self.config);
-                let going_on =
-                    if level == AlarmLevel::Stop && !self.config.stop { "; guard.stop = false, going on" } else { "" };
-                news.push(format!("warning, step {}: {line}; {}{going_on}", record.step, symptom.remedy()));
-            }
         }
+        let mut news = self.news(record.step);
         let mut standing: Vec<(Symptom, AlarmLevel)> =
             self.each().filter_map(|(symptom, history)| Some((symptom, history.level?))).collect();
         let differs = Symptom::Sampling.figure(record, None).filter(|found| *found > self.config.warn_logp_difference);
@@ -142,16 +159,35 @@ impl Guard {
         if let Some(words) = &cheated {
             let level = if self.config.stop_honeypots { AlarmLevel::Stop } else { AlarmLevel::Warning };
             standing.push((Symptom::Honeypot, level));
-            news.push(format!("warning, step {}: {words}", record.step));
+            let (remedy, going_on) = (Symptom::Honeypot.remedy(), self.going_on(level));
+            news.push(format!("warning, step {}: {words}; {remedy}{going_on}", record.step));
         }
         let level = standing.iter().map(|(_, level)| *level).max().unwrap_or(AlarmLevel::Ok);
         let collapse = (level == AlarmLevel::Stop && self.config.stop).then(|| self.collapse(record.step, cheated));
         GuardReport { level, standing, news, collapse }
     }
 
-    /// The first step of the symptoms that are present now. Checkpoints from before are worth keeping.
-    pub fn trouble_began(&self) -> Option<usize> {
-        self.histories.iter().filter_map(|history| history.began).min()
+    /// The first step of each symptom that is present now. A checkpoint from before each is worth keeping, because only one of
+    /// them may end the run, and another may be with it from its beginning.
+    pub fn troubles_began(&self) -> Vec<usize> {
+        self.histories.iter().filter_map(|history| history.began).collect()
+    }
+
+    /// The warnings of symptoms that are new or worse, each with what to change.
+    fn news(&mut self, step: usize) -> Vec<String> {
+        let new_levels = self.histories.each_mut().map(SymptomHistory::new_level);
+        let standing: Vec<Symptom> = self.standing().map(|(symptom, _)| symptom).collect();
+        let told = self.each().zip(new_levels).filter_map(|((symptom, history), new_level)| {
+            let going_on = self.going_on(new_level?);
+            let (line, remedy) = (history.line(symptom, &self.config), symptom.remedy_among(&standing));
+            Some(format!("warning, step {step}: {line}; {remedy}{going_on}"))
+        });
+        told.collect()
+    }
+
+    /// What is added to the words about a symptom of this level.
+    fn going_on(&self, level: AlarmLevel) -> &'static str {
+        if level == AlarmLevel::Stop && !self.config.stop { "; guard.stop = false, going on" } else { "" }
     }
 
     /// Adds the share of tied groups of the next step. Returns whether groups are tied beyond the limit that ends the run in
@@ -172,64 +208,78 @@ impl Guard {
         Symptom::WINDOWED.into_iter().zip(&self.histories)
     }
 
+    /// Those that are present.
+    fn standing(&self) -> impl Iterator<Item = (Symptom, &SymptomHistory)> {
+        self.each().filter(|(_, history)| history.level.is_some())
+    }
+
     /// Why the run stops after `step`. `cheated`: which honeypots it passed.
     fn collapse(&self, step: usize, cheated: Option<String>) -> Collapse {
-        let mut standing: Vec<(Symptom, &SymptomHistory)> =
-            self.each().filter(|(_, history)| history.level.is_some()).collect();
+        let mut standing: Vec<(Symptom, &SymptomHistory)> = self.standing().collect();
         standing.sort_by_key(|(_, history)| std::cmp::Reverse(history.level));
-        // Programs that are alike tie their groups, and are what to mend then.
-        let alike = standing.iter().find(|(symptom, _)| matches!(symptom, Symptom::Unique | Symptom::Entropy));
-        let remedy = match (&cheated, standing.first()) {
-            (Some(_), _) => Symptom::Honeypot.remedy(),
-            (None, Some((Symptom::Tied, _))) => alike.map_or(Symptom::Tied, |(symptom, _)| *symptom).remedy(),
-            (None, first) => first.map_or("", |(symptom, _)| symptom.remedy()),
+        let present: Vec<Symptom> = standing.iter().map(|(symptom, _)| *symptom).collect();
+        let ends = &present[..standing.partition_point(|(_, history)| history.level == Some(AlarmLevel::Stop))];
+        let remedy = match cheated.is_some() && self.config.stop_honeypots {
+            true => Symptom::Honeypot.remedy(),
+            false => ends.first().map_or("", |symptom| symptom.remedy_among(&present)),
         };
+        // What is only warned of, and causes none of what ends the run, may have stood for long before.
+        let is_part = |symptom: Symptom| ends.iter().any(|end| *end == symptom || end.causes().contains(&symptom));
+        let began =
+            standing.iter().filter(|(symptom, _)| is_part(*symptom)).filter_map(|(_, history)| history.began).min();
         let collapsed = standing.iter().map(|(symptom, history)| history.line(*symptom, &self.config));
-        Collapse {
-            step,
-            began: self.trouble_began().unwrap_or(step),
-            reasons: cheated.into_iter().chain(collapsed).collect(),
-            remedy,
-        }
+        Collapse { step, began: began.unwrap_or(step), reasons: cheated.into_iter().chain(collapsed).collect(), remedy }
     }
 }
 
 /// The honeypots that completions of a step passed, in words; none if they passed none.
 fn honeypots(record: &StepRecord) -> Option<String> {
-    let named = record.honeypots_passed().map(|(task, count)| format!("{task}: {count}"));
-    let named: Vec<String> = named.collect();
+    let named: Vec<String> = record.honeypots_passed().map(|(task, count)| format!("{task}: {count}")).collect();
     let count = Symptom::Honeypot.figure(record, None)? as usize;
     (count > 0).then(|| format!("{} ({})", Symptom::Honeypot.words(&counted(count, "completion")), named.join(", ")))
 }
 
 impl SymptomHistory {
-    fn push(&mut self, step: usize, figure: Option<f64>, window: usize) {
+    fn push(&mut self, step: usize, figure: Option<f64>) {
         self.window.push_back((step, figure));
-        if self.window.len() > window {
+        if self.window.len() > self.length {
             self.window.pop_front();
         }
     }
 
     /// The mean over the window, or none if the window is not full or fewer than half of its steps have a value.
-    fn mean(&self, window: usize) -> Option<f64> {
+    fn mean(&self) -> Option<WindowMean> {
         let known: Vec<f64> = self.window.iter().filter_map(|(_, figure)| *figure).collect();
-        let enough = self.window.len() == window && 2 * known.len() >= window;
-        enough.then(|| stats::mean(known))
+        if self.window.len() < self.length || 2 * known.len() < self.length {
+            return None;
+        }
+        let variance = stats::variance(known.iter().copied()) / known.len() as f64;
+        let ((first, _), (last, _)) = (self.window.front()?, self.window.back()?);
+        Some(WindowMean { value: stats::mean(known), variance, first: *first, last: *last })
+    }
+
+    /// The limit of warnings and the limit that ends the run, in the unit of the metric.
+    fn limits(&self, symptom: Symptom, config: &GuardConfig) -> (f64, f64) {
+        let (warn, stop) = symptom.limits(config);
+        // What succeeds is held against what the run itself has reached, which is 0 at the start of many.
+        let unit = if symptom == Symptom::Succeeded { self.best.unwrap_or_default().value } else { 1.0 };
+        (unit * warn, unit * stop)
     }
 
     fn judge(&mut self, symptom: Symptom, config: &GuardConfig) {
-        let Some(mean) = self.mean(config.window) else { return };
-        let best = self.best.map_or(mean, |best| if symptom.grows() { best.min(mean) } else { best.max(mean) });
-        self.best = Some(best);
-        let (warn, stop) = symptom.limits(config);
-        let step = self.window.back().map_or(0, |(step, _)| *step);
+        let Some(now) = self.mean() else { return };
+        let best = self.best.filter(|best| !symptom.is_beyond(best.value, now.value)).unwrap_or(now);
+        (self.latest, self.best) = (Some(now), Some(best));
+        let (warn, stop) = self.limits(symptom, config);
+        let mean = now.value;
         let worse_than_before = match symptom {
             Symptom::Entropy | Symptom::Sampling | Symptom::Honeypot => true,
-            Symptom::Unique | Symptom::Parsed => mean < FALLEN * best,
+            Symptom::Unique | Symptom::Parsed => mean < FALLEN * best.value,
+            Symptom::Succeeded => best.value - mean > SURE * (best.variance + now.variance).sqrt(),
             // The policy does not change in a window in which all groups are tied, so the next window would be the
             // same.
             Symptom::Tied if mean >= 1.0 => true,
-            Symptom::Tied | Symptom::Clipped => !symptom.is_beyond(best, warn) || step > config.grace_steps,
+            Symptom::Tied | Symptom::Clipped => !symptom.is_beyond(best.value, warn) || now.last > config.grace_steps,
         };
         self.level = match worse_than_before {
             true if symptom.is_beyond(mean, stop) => Some(AlarmLevel::Stop),
@@ -245,9 +295,9 @@ impl SymptomHistory {
     }
 
     /// The level, if it is worse than the level that was reported.
-    fn new_level(&mut self, window: usize) -> Option<AlarmLevel> {
+    fn new_level(&mut self) -> Option<AlarmLevel> {
         self.absent_steps = if self.level.is_some() { 0 } else { self.absent_steps + 1 };
-        if self.absent_steps >= window {
+        if self.absent_steps >= self.length {
             self.reported = None;
         }
         let level = self.level.filter(|level| self.reported.is_none_or(|reported| *level > reported))?;
@@ -260,8 +310,8 @@ impl SymptomHistory {
             let percent = 100.0 * share;
             if percent > 0.0 && percent < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
         };
-        let span = [self.window.front(), self.window.back()].map(|end| end.map_or(0, |(step, _)| *step));
-        let (warn, stop) = symptom.limits(config);
+        let (now, best) = (self.latest.unwrap_or_default(), self.best.unwrap_or_default());
+        let (warn, stop) = self.limits(symptom, config);
         let (limit, kind) = match self.level {
             Some(AlarmLevel::Stop) if stop > NOTHING => (stop, "stops"),
             Some(AlarmLevel::Stop) => (stop, "stops at nothing"),
@@ -274,10 +324,10 @@ impl SymptomHistory {
         };
         format!(
             "{} over steps {}-{}, {} at best ({kind}{side})",
-            symptom.words(&percent(self.mean(config.window).unwrap_or(0.0))),
-            span[0],
-            span[1],
-            percent(self.best.unwrap_or(0.0)),
+            symptom.words(&percent(now.value)),
+            now.first,
+            now.last,
+            percent(best.value),
         )
     }
 }

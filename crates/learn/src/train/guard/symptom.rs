@@ -19,6 +19,9 @@ pub enum Symptom {
     Parsed,
     /// Share of completions truncated at the maximum length, 0 to 1.
     Clipped,
+    /// Share of completions that play or, with tasks, pass all tests, 0 to 1. Of tasks a window is a pass over them, so that means
+    /// are of the same tasks.
+    Succeeded,
     /// Mean absolute difference between the log-probabilities of sampling and of scoring, in nats per token. Judged by
     /// single steps, because it indicates a mismatch of models or kernels and does not depend on what was learnt.
     Sampling,
@@ -27,19 +30,20 @@ pub enum Symptom {
 }
 
 impl Symptom {
-    pub const ALL: [Symptom; 7] = [
+    pub const ALL: [Symptom; 8] = [
         Symptom::Tied,
         Symptom::Unique,
         Symptom::Entropy,
         Symptom::Parsed,
         Symptom::Clipped,
+        Symptom::Succeeded,
         Symptom::Sampling,
         Symptom::Honeypot,
     ];
 
     /// Those that are averaged over a window.
-    pub(super) const WINDOWED: [Symptom; 5] =
-        [Symptom::Tied, Symptom::Unique, Symptom::Entropy, Symptom::Parsed, Symptom::Clipped];
+    pub(super) const WINDOWED: [Symptom; 6] =
+        [Symptom::Tied, Symptom::Unique, Symptom::Entropy, Symptom::Parsed, Symptom::Clipped, Symptom::Succeeded];
 
     /// The name in metrics and on the terminal.
     pub fn name(self) -> &'static str {
@@ -49,6 +53,7 @@ impl Symptom {
             Symptom::Entropy => "entropy",
             Symptom::Parsed => "parsed",
             Symptom::Clipped => "clipped",
+            Symptom::Succeeded => "succeeded",
             Symptom::Sampling => "sampling",
             Symptom::Honeypot => "honeypot",
         }
@@ -62,6 +67,7 @@ impl Symptom {
             Symptom::Entropy => "an entropy far below that of the first step",
             Symptom::Parsed => "completions that do not parse",
             Symptom::Clipped => "completions that are cut at the longest length",
+            Symptom::Succeeded => "completions that no longer play, or pass their tests, as they did",
             Symptom::Sampling => "log-probabilities that differ between sampling and scoring",
             Symptom::Honeypot => "honeypots that were passed",
         }
@@ -75,6 +81,7 @@ impl Symptom {
             Symptom::Entropy => format!("entropy at {share} of the first step's"),
             Symptom::Parsed => format!("{share} of the completions parse"),
             Symptom::Clipped => format!("{share} of the completions truncated"),
+            Symptom::Succeeded => format!("{share} of the completions succeed"),
             Symptom::Sampling => format!("sampling and scoring differ by {share}"),
             Symptom::Honeypot => format!("{share} passed a hidden test of a honeypot, which no honest program does"),
         }
@@ -90,6 +97,9 @@ impl Symptom {
             }
             Symptom::Parsed => "lower grpo.learning_rate, or set grpo.beta=0.02",
             Symptom::Clipped => "raise rollout.max_completion_length, or set grpo.beta=0.02",
+            Symptom::Succeeded => {
+                "read in the report what programs fail of, lower grpo.learning_rate, or set grpo.beta=0.02"
+            }
             Symptom::Sampling => {
                 "the model that is trained is not the one that is sampled: serve the same weights in the trainer's precision \
                  with --rollouts (docs/vllm.md), report it with config.toml without"
@@ -98,6 +108,24 @@ impl Symptom {
                 "read these programs in the report: they get at the answers, or at what compares them; mend that before \
                  going on (docs/audit.md)"
             }
+        }
+    }
+
+    /// What to change where `standing` are present too. Where one of these causes the symptom, it is what to mend: groups that
+    /// programs which are alike have tied need no more such programs.
+    pub fn remedy_among(self, standing: &[Symptom]) -> &'static str {
+        let cause = self.causes().iter().find(|cause| standing.contains(cause));
+        cause.unwrap_or(&self).remedy()
+    }
+
+    /// The symptoms that may cause this one, the likeliest first.
+    pub(super) fn causes(self) -> &'static [Symptom] {
+        match self {
+            Symptom::Tied => &[Symptom::Unique, Symptom::Entropy, Symptom::Parsed, Symptom::Succeeded],
+            Symptom::Unique => &[Symptom::Entropy],
+            Symptom::Entropy => &[Symptom::Unique],
+            Symptom::Succeeded => &[Symptom::Clipped, Symptom::Parsed],
+            _ => &[],
         }
     }
 
@@ -118,6 +146,9 @@ impl Symptom {
             Symptom::Entropy => Some(record.update.entropy? / start_entropy?.max(f64::MIN_POSITIVE)),
             Symptom::Parsed => Some(record.frac_parsed),
             Symptom::Clipped => Some(record.clipped_ratio),
+            // Pools ask what is solved already less often, so the share falls while a policy learns.
+            Symptom::Succeeded if record.families.contains_key("curriculum/never_solved") => None,
+            Symptom::Succeeded => record.frac_played.or(record.frac_passed),
             // After sampling ahead the difference also contains the change by an update.
             Symptom::Sampling if record.policy_lag.is_some_and(|lag| lag > 0.0) => None,
             Symptom::Sampling => record.update.logp_difference_mean,
@@ -125,7 +156,7 @@ impl Symptom {
         }
     }
 
-    /// The limit of warnings and the limit that ends the run.
+    /// The limit of warnings and the limit that ends the run; those of what succeeds are parts of its best mean.
     pub(super) fn limits(self, config: &GuardConfig) -> (f64, f64) {
         match self {
             Symptom::Tied => (config.warn_tied, config.stop_tied),
@@ -133,6 +164,7 @@ impl Symptom {
             Symptom::Entropy => (config.warn_entropy, config.stop_entropy),
             Symptom::Parsed => (config.warn_parsed, NOTHING),
             Symptom::Clipped => (config.warn_clipped, config.stop_clipped),
+            Symptom::Succeeded => (config.warn_succeeded, config.stop_succeeded),
             Symptom::Sampling => (config.warn_logp_difference, f64::INFINITY),
             Symptom::Honeypot if config.stop_honeypots => (0.0, 0.0),
             Symptom::Honeypot => (0.0, f64::INFINITY),

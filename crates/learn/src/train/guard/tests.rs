@@ -24,7 +24,17 @@ fn falling(step: usize, from: f64, to: f64) -> f64 {
 }
 
 fn watch(config: &GuardConfig, steps: usize, record: impl Fn(usize) -> StepRecord) -> Vec<GuardReport> {
-    let mut guard = Guard::new(config, 1, &[]);
+    watch_passes(1, config, steps, record)
+}
+
+/// The same of a run that asks all its tasks in `pass` steps.
+fn watch_passes(
+    pass: usize,
+    config: &GuardConfig,
+    steps: usize,
+    record: impl Fn(usize) -> StepRecord,
+) -> Vec<GuardReport> {
+    let mut guard = Guard::new(config, pass, &[]);
     (1..=steps).map(|step| guard.observe(&record(step))).collect()
 }
 
@@ -34,6 +44,11 @@ fn news(watches: &[GuardReport]) -> Vec<(usize, &str)> {
         all.extend(watch.news.iter().map(|line| (index + 1, line.as_str())));
     }
     all
+}
+
+/// The step after which the run is stopped, if it is.
+fn stopped(watches: &[GuardReport]) -> Option<usize> {
+    watches.iter().find_map(|watch| Some(watch.collapse.as_ref()?.step))
 }
 
 fn collapsing(step: usize) -> StepRecord {
@@ -50,8 +65,7 @@ fn a_collapse_is_warned_of_then_stopped_and_names_the_checkpoint_of_before() {
     let first = watches.iter().position(|watch| watch.level > AlarmLevel::Ok).unwrap() + 1;
     assert_eq!(first, 40);
     assert_eq!(watches[39].standing, [(Symptom::Unique, AlarmLevel::Warning)]);
-    let stopped = watches.iter().position(|watch| watch.collapse.is_some()).unwrap() + 1;
-    assert_eq!(stopped, 53);
+    assert_eq!(stopped(&watches), Some(53));
     let collapse = watches[52].collapse.as_ref().unwrap();
     assert_eq!((collapse.step, collapse.began), (53, 36));
     assert_eq!(collapse.last_good([0, 10, 20, 30, 40, 50]), Some(30));
@@ -87,6 +101,115 @@ fn groups_that_are_tied_because_programs_are_alike_are_not_to_be_made_larger() {
     // The entropy falls to a fifth, below the warning at 30 % and far from the stop at 5 %.
     assert_eq!(remedy(0.2 * 0.29), Symptom::Entropy.remedy());
     assert!(remedy(0.29).contains("rollout.num_generations"), "{}", remedy(0.29));
+    // Nor where the run goes on.
+    let some_tied = |entropy_left: f64| {
+        move |step: usize| StepRecord {
+            frac_reward_zero_std: if step > 30 { 0.5 } else { 0.0 },
+            ..tied_from(entropy_left)(step)
+        }
+    };
+    for (entropy_left, larger) in [(0.1 * 0.29, false), (0.29, true)] {
+        let watches = watch(&config(), 40, some_tied(entropy_left));
+        let said = news(&watches);
+        let tied = said.iter().find(|(_, line)| line.contains("of the groups tied")).unwrap().1;
+        assert_eq!(tied.contains("rollout.num_generations"), larger, "{tied}");
+        assert_eq!(tied.contains("grpo.elite_free_nats"), !larger, "{tied}");
+    }
+}
+
+#[test]
+fn an_entropy_that_no_later_step_has_keeps_its_figure() {
+    // The entropy falls to a fifth; from step 31 on all groups are tied, and nothing is updated.
+    let watches = watch(&config(), 40, |step| match step {
+        ..=30 => StepRecord { update: entropy(if step > 10 { 0.2 * 0.29 } else { 0.29 }), ..healthy(step) },
+        _ => StepRecord { frac_reward_zero_std: 1.0, update: UpdateRecord::default(), ..healthy(step) },
+    });
+    let collapse = watches[37].collapse.as_ref().unwrap();
+    assert!(collapse.reasons[0].starts_with("100% of the groups tied over steps 31-38"), "{:?}", collapse.reasons);
+    assert!(
+        collapse.reasons[1].starts_with("entropy at 20% of the first step's over steps 27-34"),
+        "{:?}",
+        collapse.reasons
+    );
+}
+
+#[test]
+fn what_ends_a_run_began_with_itself_and_not_with_a_warning_of_before() {
+    // A third of the groups is tied from the first step on, as with many sets of tasks.
+    let record = |step| StepRecord { frac_reward_zero_std: 0.35, ..collapsing(step) };
+    let watches = watch(&config(), 60, record);
+    let collapse = watches.iter().find_map(|watch| watch.collapse.as_ref()).unwrap();
+    assert_eq!((collapse.step, collapse.began), (53, 36));
+    let records: Vec<StepRecord> = (1..=53).map(record).collect();
+    let began = Guard::new(&config(), 1, &records).troubles_began();
+    assert!(began.contains(&36) && began.iter().any(|step| *step < 21), "{began:?}");
+}
+
+/// A run on a game, of whose completions `share` play.
+fn playing(share: impl Fn(usize) -> f64) -> impl Fn(usize) -> StepRecord {
+    move |step| StepRecord { frac_played: Some(share(step)), ..healthy(step) }
+}
+
+/// A step that differs from the others by chance.
+fn scatter(step: usize) -> f64 {
+    [0.03, -0.02, 0.0, -0.03, 0.02][step % 5]
+}
+
+#[test]
+fn a_policy_that_stops_playing_is_warned_of_then_stopped() {
+    let fallen = playing(|step| falling(step, 0.8, 0.1) + scatter(step));
+    let watches = watch(&config(), 80, fallen);
+    let said = news(&watches);
+    assert_eq!(said.len(), 2, "{said:?}");
+    let stopped = stopped(&watches).unwrap();
+    assert!(said[0].0 < stopped && (30..50).contains(&said[0].0) && (50..60).contains(&stopped), "{said:?}");
+    assert!(said[0].1.contains("of the completions succeed over steps"), "{}", said[0].1);
+    assert!(said[0].1.contains("80% at best (warns below 40%); read in the report"), "{}", said[0].1);
+    assert!(said[1].1.contains("(stops below 16%)"), "{}", said[1].1);
+    let collapse = watches[stopped - 1].collapse.as_ref().unwrap();
+    assert_eq!(collapse.remedy, Symptom::Succeeded.remedy());
+    assert!((30..45).contains(&collapse.began), "{}", collapse.began);
+    // Where completions are cut, that is what to change.
+    let share = |step| falling(step, 0.8, 0.1);
+    let cut = |step| StepRecord { clipped_ratio: falling(step, 0.0, 0.9), ..playing(share)(step) };
+    let watches = watch(&config(), 80, cut);
+    let collapse = watches.iter().find_map(|watch| watch.collapse.as_ref()).unwrap();
+    assert_eq!(collapse.remedy, Symptom::Clipped.remedy());
+}
+
+#[test]
+fn few_that_play_are_no_symptom_where_no_more_ever_did_or_chance_explains_it() {
+    let quiet = |share: &dyn Fn(usize) -> f64| {
+        let watches = watch(&config(), 120, playing(share));
+        assert!(watches.iter().all(|watch| watch.level == AlarmLevel::Ok), "{:?}", news(&watches));
+    };
+    quiet(&|_| 0.0);
+    quiet(&|step| falling(step, 0.0, 0.8));
+    quiet(&|step| falling(step, 0.8, 0.5) + scatter(step));
+    // Of steps of 32 completions every fourth has four that play, later one.
+    quiet(&|step| if step % 4 > 0 { 0.0 } else { falling(step, 0.125, 0.031) });
+    // A single bad step.
+    quiet(&|step| if step == 50 { 0.0 } else { 0.8 + scatter(step) });
+}
+
+#[test]
+fn what_passes_is_compared_over_a_pass_of_tasks_and_not_where_pools_choose_them() {
+    let watched = |pass, record: &dyn Fn(usize) -> StepRecord| watch_passes(pass, &config(), 120, record);
+    let is_told = |watches: &[GuardReport]| watches.iter().any(|watch| watch.level > AlarmLevel::Ok);
+    let passing = |share: f64, step| StepRecord { frac_passed: Some(share + scatter(step)), ..healthy(step) };
+    // Half of a pass is easy and half is hard, each time.
+    let halves = |step: usize| passing(if (step - 1) % 40 < 20 { 0.9 } else { 0.1 }, step);
+    assert!(!is_told(&watched(40, &halves)));
+    assert!(is_told(&watched(8, &halves)), "such steps would be told of otherwise");
+    let falls = |step: usize| passing(if step <= 40 { 0.8 } else { 0.1 }, step);
+    let stopped = stopped(&watched(20, &falls)).unwrap();
+    assert!((55..=60).contains(&stopped), "{stopped}: nearly a pass after it fell");
+    let pools = |step: usize| {
+        let mut record = falls(step);
+        record.curriculum(vec![("never_solved", 3)]);
+        record
+    };
+    assert!(!is_told(&watched(20, &pools)));
 }
 
 #[test]
@@ -118,13 +241,13 @@ fn a_model_that_starts_low_is_not_warned_of_what_it_never_had() {
 fn a_run_without_signal_or_without_programs_is_stopped() {
     let tied = |step: usize| StepRecord { frac_reward_zero_std: f64::from(u8::from(step > 8)), ..healthy(step) };
     let watches = watch(&config(), 40, tied);
-    assert_eq!(watches.iter().position(|watch| watch.collapse.is_some()), Some(15), "steps 9 to 16");
+    assert_eq!(stopped(&watches), Some(16), "steps 9 to 16");
     assert_eq!(watches[15].collapse.as_ref().unwrap().began, 9);
     let nothing = watch(&config(), 40, |step| StepRecord { frac_reward_zero_std: 1.0, ..healthy(step) });
-    assert_eq!(nothing.iter().position(|watch| watch.collapse.is_some()), Some(7), "at once, grace or not");
+    assert_eq!(stopped(&nothing), Some(8), "at once, grace or not");
     let mute = |step: usize| StepRecord { frac_parsed: if step > 20 { 0.0 } else { 0.9 }, ..healthy(step) };
     let watches = watch(&config(), 40, mute);
-    assert_eq!(watches.iter().position(|watch| watch.collapse.is_some()), Some(27), "steps 21 to 28");
+    assert_eq!(stopped(&watches), Some(28), "steps 21 to 28");
     let reason = &watches[27].collapse.as_ref().unwrap().reasons[0];
     assert_eq!(reason, "0% of the completions parse over steps 21-28, 90% at best (stops at nothing)");
     let never = watch(&config(), 40, |step| StepRecord { frac_parsed: 0.0, ..healthy(step) });
@@ -133,11 +256,9 @@ fn a_run_without_signal_or_without_programs_is_stopped() {
 
 #[test]
 fn tied_groups_end_a_run_on_tasks_only_when_every_task_was_asked() {
-    let config = config();
     let watched = |tied: fn(usize) -> f64, steps: usize| {
-        let mut guard = Guard::new(&config, 20, &[]);
         let record = |step| StepRecord { frac_reward_zero_std: tied(step), ..healthy(step) };
-        (1..=steps).map(|step| guard.observe(&record(step))).collect::<Vec<GuardReport>>()
+        watch_passes(20, &config(), steps, record)
     };
     // The first seven tasks in ten are too hard, and steps 15 to 20 of each pass ask the others.
     let watches = watched(|step| f64::from(u8::from((step - 1) % 20 < 14)), 60);
@@ -145,7 +266,7 @@ fn tied_groups_end_a_run_on_tasks_only_when_every_task_was_asked() {
     assert_eq!(watches[13].standing, [(Symptom::Tied, AlarmLevel::Warning)], "but it is told of");
     assert_eq!(news(&watches)[0].0, 8);
     let watches = watched(|_| 1.0, 25);
-    assert_eq!(watches.iter().position(|watch| watch.collapse.is_some()), Some(19), "after a pass over all tasks");
+    assert_eq!(stopped(&watches), Some(20), "after a pass over all tasks");
     assert_eq!(watches[19].collapse.as_ref().unwrap().began, 1);
 }
 
@@ -215,7 +336,9 @@ fn a_honeypot_that_is_passed_stops_the_run_at_once_and_is_named() {
     let words = "3 completions passed a hidden test of a honeypot, which no honest program does (add (honeypot): 2, \
                  sort (honeypot): 1)";
     assert_eq!((collapse.began, collapse.reasons.as_slice()), (3, &[words.to_owned()][..]));
-    assert_eq!(news(&watches), [(3, format!("warning, step 3: {words}").as_str())]);
+    let told = format!("warning, step 3: {words}; {}", Symptom::Honeypot.remedy());
+    assert_eq!(news(&watches), [(3, told.as_str())]);
+    assert!(told.contains("read these programs in the report"), "{told}");
 
     // Asked not to, it warns of every step.
     let config = GuardConfig { stop_honeypots: false, ..config() };
