@@ -159,13 +159,8 @@ fn no_changed_file_ends_the_program() {
     fs::create_dir(&model).unwrap();
     let builtin = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/builtin");
     let mut files = copied(&golden("llama"), &["config.json", "model.safetensors"], &model);
-    let tokenizer = serde_json::json!({
-        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
-        "decoder": null, "truncation": null, "padding": null,
-        "model": { "type": "BPE", "vocab": { "a": 0, "b": 1, "ab": 2 }, "merges": ["a b"] },
-    });
-    fs::write(model.join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    files.push(model.join("tokenizer.json"));
+    let synthetic = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/synthetic");
+    files.extend(copied(&synthetic, &["tokenizer.json"], &model));
     files.extend(copied(&builtin, &["generation_config.json", "tokenizer_config.json"], &model));
     panics.extend(study(&files, 120, 10, &|| ask(&model, "")));
 

@@ -15,7 +15,6 @@ pub struct GpuModel {
 /// The GPUs of a machine, and their driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inventory {
-    /// Version of the driver.
     pub driver: Option<String>,
     /// The newest version of CUDA that it supports, major and minor.
     pub cuda: Option<(i32, i32)>,

@@ -75,7 +75,6 @@ impl GpuSampler {
         Ok(GpuSampler { names, shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The names of the GPUs.
     pub fn names(&self) -> &[String] {
         &self.names
     }

@@ -42,7 +42,6 @@ pub struct GpuUsage {
 }
 
 impl GpuUsage {
-    /// Adds one reading.
     pub fn add(&mut self, reading: &GpuReading) {
         self.readings += 1;
         self.utilisation.add(reading.utilisation);
@@ -56,7 +55,6 @@ impl GpuUsage {
         }
     }
 
-    /// Number of readings.
     pub fn readings(&self) -> usize {
         self.readings
     }

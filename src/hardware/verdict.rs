@@ -14,7 +14,6 @@ const ROOMY: f64 = 0.45;
 /// The times of a run's steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct StepShares {
-    /// Number of steps.
     pub steps: usize,
     /// Duration of all steps, in seconds.
     pub total: f64,

@@ -1,91 +1,14 @@
 //! The model card of an export for the Hugging Face Hub: base model, training, results, and how to load the model.
 
-use std::path::Path;
+mod subject;
+mod usage;
 
 use serde_json::{Value, json};
-use toml::Table;
 
-use super::{ReportError, completion_files, read_completions};
-use crate::metrics::{EvaluationRecord, METRICS_FILE};
+pub use self::subject::{CardSubject, Training};
+use self::usage::usage;
+use crate::metrics::EvaluationRecord;
 use crate::plural::counted;
-
-/// The model that a card describes.
-#[derive(Debug, Clone, Default)]
-pub struct CardSubject {
-    /// Its name: owner and name on the Hub, or a directory.
-    pub name: String,
-    /// The name of the base model, for readers.
-    pub base: String,
-    /// The id of the base model on the Hub.
-    pub base_id: Option<String>,
-    /// The licence of the base model.
-    pub license: Option<String>,
-    /// Whether it is an adapter, which needs its base model.
-    pub is_adapter: bool,
-    /// The rank of the adapter that was trained, if one was.
-    pub rank: Option<u64>,
-}
-
-/// The records of the run that trained the model.
-#[derive(Debug, Default)]
-pub struct Training {
-    /// Number of steps of training.
-    steps: usize,
-    settings: Table,
-    first: Option<EvaluationRecord>,
-    last: Option<EvaluationRecord>,
-    /// A prompt of the last step.
-    prompt: Option<String>,
-}
-
-impl Training {
-    /// Reads the records of the run in `dir` up to step `steps`.
-    pub fn read(dir: &Path, steps: usize) -> Result<Training, ReportError> {
-        let text = |name: &str| match std::fs::read_to_string(dir.join(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(ReportError::io(&dir.join(name))(error)),
-            read => Ok(read.unwrap_or_default()),
-        };
-        let evaluations: Vec<EvaluationRecord> = text(METRICS_FILE)?
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .filter(|record: &EvaluationRecord| record.step <= steps)
-            .collect();
-        let files = completion_files(dir);
-        let newest = files.iter().rev().find(|(step, _)| *step <= steps);
-        let logged = newest.map(|(_, path)| read_completions(path)).transpose()?;
-        Ok(Training {
-            steps,
-            settings: text("config.toml")?.parse().unwrap_or_default(),
-            last: evaluations.last().filter(|last| last.step > 0).cloned(),
-            first: evaluations.into_iter().next().filter(|first| first.step == 0),
-            prompt: logged.and_then(|(logged, _)| logged.into_iter().next()).map(|logged| logged.prompt),
-        })
-    }
-
-    fn setting(&self, section: &str, key: &str) -> Option<String> {
-        let value = self.settings.get(section)?.get(key)?;
-        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-    }
-
-    fn number(&self, section: &str, key: &str) -> Option<i64> {
-        self.settings.get(section)?.get(key)?.as_integer()
-    }
-
-    /// The name of the environment without directories of this machine.
-    fn environment(&self) -> String {
-        let named = self.setting("environment", "env").unwrap_or_else(|| "2048".into());
-        Path::new(&named).file_name().map_or(named.clone(), |name| name.to_string_lossy().into_owned())
-    }
-
-    /// The purpose of the model, in words.
-    fn purpose(&self) -> String {
-        match (self.environment().as_str(), self.first.as_ref().or(self.last.as_ref())) {
-            ("2048", _) => "write Python functions that play 2048".into(),
-            (file, Some(record)) if record.tasks.is_some() => format!("solve the tasks of `{file}` in Python"),
-            (file, _) => format!("write Python functions for `{file}`"),
-        }
-    }
-}
 
 /// The whole card: YAML for the Hub and text for readers.
 pub fn card(subject: &CardSubject, training: Option<&Training>) -> String {
@@ -161,7 +84,8 @@ struct Figure {
 }
 
 fn figures(record: &EvaluationRecord) -> Vec<Figure> {
-    let points = |value: f64| if value.abs() < 100.0 { format!("{value:.2}") } else { format!("{value:.0}") };
+    let decimals = if record.mean_score.is_some_and(|mean| mean.abs() < 100.0) { 2 } else { 0 };
+    let points = |value: f64| format!("{value:.decimals$}");
     let percent = |value: f64| format!("{:.1} %", 100.0 * value);
     let interval = |low: Option<f64>, high: Option<f64>, show: &dyn Fn(f64) -> String| match (low, high) {
         (Some(low), Some(high)) => format!(" ({} to {})", show(low), show(high)),
@@ -196,8 +120,9 @@ fn results(training: &Training) -> String {
         (Some(games), _) => format!("{} each that were not trained on", counted(games, "game")),
         _ => "what was not trained on".into(),
     };
+    let at = training.evaluated_at().map_or_else(String::new, |value| format!(" at a temperature of {value}"));
     let mut text = format!(
-        "## Results\n\n{}, sampled and tried on {what}; 95 % intervals in brackets.\n\n",
+        "## Results\n\n{}, sampled{at} and tried on {what}; 95 % intervals in brackets.\n\n",
         counted(last.samples, "program")
     );
     let before = training.first.as_ref().map(figures).unwrap_or_default();
@@ -246,43 +171,10 @@ fn settings(training: &Training, rank: Option<u64>) -> String {
     text + "\n"
 }
 
-fn usage(subject: &CardSubject, training: Option<&Training>) -> String {
-    let name = json!(subject.name);
-    let load = match (subject.is_adapter, &subject.base_id) {
-        (false, _) => format!("model = AutoModelForCausalLM.from_pretrained({name})"),
-        (true, base) => {
-            let base = base.as_deref().map_or_else(|| "base".to_owned(), |base| json!(base).to_string());
-            let base = match base.as_str() {
-                "base" => "base = ...  # the model that the adapter was trained on\n".to_owned(),
-                id => format!("base = AutoModelForCausalLM.from_pretrained({id})\n"),
-            };
-            format!("{base}model = PeftModel.from_pretrained(base, {name})")
-        }
-    };
-    let import = if subject.is_adapter { "from peft import PeftModel\n" } else { "" };
-    let prompt = json!(training.and_then(|training| training.prompt.as_deref()).unwrap_or("def strategy(board):\n"));
-    let longest = training.and_then(|training| training.number("rollout", "max_completion_length")).unwrap_or(256);
-    // A chat template writes the token that begins a sequence. The words of a plain prompt are without it, and it stood
-    // before them all the same.
-    let is_plain = training.and_then(|training| training.setting("model", "raw_prompt")).as_deref() == Some("true");
-    let (given, added) = match is_plain {
-        true => ("behind the token that begins a sequence, where the tokenizer has one", "True"),
-        false => ("special tokens and all", "False"),
-    };
-    format!(
-        "## Use\n\n```python\n{import}from transformers import AutoModelForCausalLM, AutoTokenizer\n\n\
-         tokenizer = AutoTokenizer.from_pretrained({name})\n{load}\n\n\
-         # What it was given in training, {given}.\nprompt = {prompt}\n\
-         ids = tokenizer(prompt, return_tensors=\"pt\", add_special_tokens={added}).input_ids\n\
-         written = model.generate(ids, do_sample=True, max_new_tokens={longest})\n\
-         print(tokenizer.decode(written[0]))\n```\n\n\
-         Programs that a model writes may do anything: run them in a sandbox.\n"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::METRICS_FILE;
 
     fn subject() -> CardSubject {
         CardSubject {
@@ -321,10 +213,35 @@ mod tests {
         assert!(text.contains("| programs that play every game to its end | 50.0 % | 50.0 % |"), "{text}");
         assert!(!text.contains("3000"), "a later checkpoint's");
         assert!(text.contains("- 20 steps of 32 completions (8 prompts × 4)") && text.contains("- seed: 5"), "{text}");
+        assert!(text.contains("96 programs, sampled and tried on 3 games each"), "{text}");
         let later = card(&subject(), Some(&Training::read(run.path(), 30).unwrap()));
         assert!(later.contains("10 steps more than the one evaluated"), "{later}");
         let untrained = card(&subject(), None);
         assert!(!untrained.contains("## Results") && !untrained.contains("reinforcement"), "{untrained}");
+    }
+
+    #[test]
+    fn a_card_says_at_which_temperature_its_figures_were_sampled_if_not_at_that_of_training() {
+        let settings = |value: f64| format!("[train]\neval_temperature = {value:?}\n").parse().unwrap();
+        let sampled = |value| {
+            let last = Some(EvaluationRecord { samples: 2, games: Some(3), ..EvaluationRecord::default() });
+            card(&subject(), Some(&Training { last, settings: settings(value), ..Training::default() }))
+        };
+        let (cooler, same) = (sampled(0.3), sampled(0.0));
+        assert!(cooler.contains("2 programs, sampled at a temperature of 0.3 and tried on 3 games each"), "{cooler}");
+        assert!(same.contains("2 programs, sampled and tried on 3 games each"), "{same}");
+    }
+
+    #[test]
+    fn an_interval_has_the_digits_of_its_figure() {
+        let text = |mean, low, high| {
+            let [mean_score, mean_score_low, mean_score_high] = [mean, low, high].map(Some);
+            figures(&EvaluationRecord { mean_score, mean_score_low, mean_score_high, ..EvaluationRecord::default() })
+                .remove(0)
+                .text
+        };
+        assert_eq!(text(437.6, 45.33, 919.2), "438 (45 to 919)");
+        assert_eq!(text(40.25, -1.5, 130.0), "40.25 (-1.50 to 130.00)");
     }
 
     #[test]

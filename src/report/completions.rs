@@ -7,6 +7,7 @@
 //! df = polars.read_ndjson("RUN/completions/*.jsonl", infer_schema_length=None)
 //! ```
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -89,6 +90,15 @@ impl LoggedCompletion {
             format!("{told}# turn {}: {verdict}, reward {}\n{}\n", number + 1, rounded(*reward), source.trim_end())
         };
         self.turns.iter().enumerate().map(turn).collect::<Vec<_>>().join("\n")
+    }
+
+    /// All turns of its conversation; of most it is one, which the log tells only once.
+    pub fn all_turns(&self) -> Cow<'_, [LoggedTurn]> {
+        if !self.turns.is_empty() {
+            return Cow::Borrowed(&self.turns);
+        }
+        let (completion, tokens, reward) = (self.completion.clone(), self.tokens, self.reward);
+        Cow::Owned(vec![LoggedTurn { completion, tokens, reward, ..LoggedTurn::default() }])
     }
 
     /// The program of a completion: what its prompt begins of it, and the completion.
@@ -177,13 +187,11 @@ impl LoggedEvaluation {
 #[derive(Debug, Clone, Serialize)]
 pub struct StepSummary {
     pub step: usize,
-    /// Number of its completions.
     pub completions: usize,
     /// Those that succeed: that play, or pass all tests.
     pub succeeded: usize,
     /// The 0.1, 0.25, 0.5, 0.75 and 0.9 quantiles of the completions' mean scores, linear between neighbours.
     pub quantiles: [f64; 5],
-    /// The best mean score.
     pub best: f64,
     /// The best, median and worst completion; with tasks, the first of them in the order of the log.
     #[serde(skip)]

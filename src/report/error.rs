@@ -7,19 +7,15 @@ use crate::train::COMPLETIONS_VERSION;
 /// A directory cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// There is no such directory.
     #[error("{path}: no such directory")]
     Missing { path: PathBuf },
-    /// The path is a file.
     #[error("{path}: is a file; name the directory that a run writes to, as given to --output-dir")]
     File { path: PathBuf },
-    /// The directory holds something else.
     #[error("{path}: holds no run: neither metrics.jsonl nor config.toml is there")]
     NoRun { path: PathBuf },
     /// A log has a format of a later version, which its first line names.
     #[error("{path}: lines of version {found}; this program reads up to {COMPLETIONS_VERSION}, a later one reads them")]
     Later { path: PathBuf, found: u64 },
-    /// The file system refused an operation.
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
 }

@@ -60,7 +60,6 @@ impl LogEntry {
         logged.iter().enumerate().map(entry).collect()
     }
 
-    /// The entry of a logged completion.
     pub fn of(logged: &LoggedCompletion) -> LogEntry {
         let (failure, reason) = failure(logged).unwrap_or_default();
         LogEntry {
@@ -118,7 +117,6 @@ pub struct Reason {
     pub failure: String,
     /// The reason, without names that differ from program to program.
     pub reason: String,
-    /// Number of failures.
     pub count: usize,
     /// Number of failures in the last steps.
     pub late: usize,
@@ -131,7 +129,6 @@ pub struct Reason {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Failures {
     pub completions: usize,
-    /// Number of those that failed.
     pub failed: usize,
     /// Number of completions of the last steps.
     pub late: usize,
@@ -210,7 +207,6 @@ fn without_names(reason: &str) -> String {
 /// Compressed completions, which the page decompresses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PackedLog {
-    /// Number of completions.
     pub count: usize,
     /// One of so many steps is included: 1 is all.
     pub every: usize,

@@ -38,13 +38,26 @@ fn what_to_change(steps: &Columns, settings: &str) -> Option<String> {
 /// Says what the guard warns of in the last step, since when, and what to change.
 fn what_the_guard_found(steps: &Columns) -> Vec<String> {
     let numbers = steps.get("step").map_or(&[][..], Vec::as_slice);
-    let found = Symptom::ALL.into_iter().filter_map(|symptom| {
+    let since = |symptom: Symptom| {
         let levels = steps.get(&format!("guard/{}", symptom.name()))?;
         let standing = levels.iter().rev().take_while(|level| level.is_some_and(|level| level > 0.0)).count();
-        let since = numbers.get(levels.len() - standing).copied().flatten()?;
-        Some(format!("Since step {since} the guard warns of {}: {}.", symptom.described(), symptom.remedy()))
-    });
-    found.collect()
+        numbers.get(levels.len() - standing).copied().flatten()
+    };
+    let found: Vec<(Symptom, f64)> =
+        Symptom::ALL.into_iter().filter_map(|symptom| Some((symptom, since(symptom)?))).collect();
+    let standing: Vec<Symptom> = found.iter().map(|(symptom, _)| *symptom).collect();
+    let line = |(symptom, since): &(Symptom, f64)| {
+        let (described, remedy) = (symptom.described(), symptom.remedy_among(&standing));
+        format!("Since step {since} the guard warns of {described}: {remedy}.")
+    };
+    found.iter().map(line).collect()
+}
+
+/// Says at which temperature held-out programs are sampled, if not at that of training.
+fn sampled_at(settings: &BTreeMap<String, String>) -> Option<String> {
+    let held_out = settings.get("train.eval_temperature").filter(|value| value.parse::<f64>() != Ok(0.0))?;
+    let training = settings.get("rollout.temperature")?;
+    Some(format!("Held-out programs are sampled at a temperature of {held_out}, those of training at {training}."))
 }
 
 /// The content of the page for one run.
@@ -54,9 +67,7 @@ pub struct RunView {
     pub name: String,
     /// The directory as the user named it.
     pub path: String,
-    /// Metrics of the steps.
     pub steps: Columns,
-    /// Metrics of the held-out evaluations.
     pub evaluations: Columns,
     /// The distribution of scores of each step.
     pub scores: Vec<StepSummary>,
@@ -175,6 +186,7 @@ impl RunReader {
         if records.evaluations.get("eval_tasks/held_out").is_some_and(|counts| counts.contains(&Some(0.0))) {
             notes.push("No task is held out: evaluations ask tasks that the run trains on.".to_owned());
         }
+        notes.extend(configuration.as_ref().and_then(sampled_at));
         Ok(RunView {
             name: self.name.clone(),
             path: self.path.display().to_string(),

@@ -2,6 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::frames::Frames;
 use super::logged_game::LoggedGame;
@@ -52,6 +53,13 @@ fn write_run(parent: &Path, name: &str, text: &str) -> PathBuf {
         fs::write(run.join(format!("completions/step_{step:05}.jsonl")), format!("{line}\n")).unwrap();
     }
     run
+}
+
+/// A run of which a test says the rest, and the directory that it is removed with.
+fn plain_run() -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let run = write_run(dir.path(), "run", ")");
+    (dir, run)
 }
 
 fn view(run: &Path) -> RunView {
@@ -131,8 +139,7 @@ fn a_forged_game_is_shown_as_such() {
 
 #[test]
 fn a_run_of_which_little_plays_says_what_to_change() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "few", "x");
+    let (_dir, run) = plain_run();
     let mut config = crate::config::Config::preset("llm").unwrap();
     (config.model.model, config.rollout.max_completion_length) = ("m.gguf".into(), 128);
     let recorded = |config: &crate::config::Config| {
@@ -163,8 +170,7 @@ fn a_run_of_which_little_plays_says_what_to_change() {
 
 #[test]
 fn what_the_guard_warns_of_stands_on_the_page_with_what_to_change() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "collapsing", "x");
+    let (_dir, run) = plain_run();
     let notes = |entropy: [Option<f64>; 4]| {
         let records = entropy.into_iter().zip(1..).map(|(level, step)| {
             let mut record = json!({"step": step, "reward": 0.1, "guard/level": level.unwrap_or(0.0)});
@@ -178,6 +184,10 @@ fn what_the_guard_warns_of_stands_on_the_page_with_what_to_change() {
     for words in ["Since step 3 the guard warns of an entropy far below", "grpo.elite_free_nats=0.5"] {
         assert!(found.contains(words), "{words} in {found}");
     }
+    let alike = json!({"step": 1, "reward": 0.1, "guard/tied": 1, "guard/entropy": 1});
+    fs::write(run.join("metrics.jsonl"), format!("{alike}\n")).unwrap();
+    let found = view(&run).notes.join("\n");
+    assert!(found.contains("all equal: set grpo.elite_free_nats=0.5") && !found.contains("num_generations"), "{found}");
     for gone in [[None; 4], [Some(1.0), Some(1.0), Some(1.0), None]] {
         assert!(!notes(gone).contains("guard"), "{gone:?}");
     }
@@ -218,8 +228,7 @@ fn an_empty_run_and_a_half_written_one_say_what_is_lacking() {
 
 #[test]
 fn lines_that_cannot_be_read_are_told_of_at_every_reading_and_a_file_that_goes_is_none() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "run", ")");
+    let (_dir, run) = plain_run();
     let file = run.join("completions/step_00002.jsonl");
     fs::write(&file, format!("{}\nrubbish\n", completion(2, ")", 2))).unwrap();
     let mut reader = RunReader::open(&run).unwrap();
@@ -239,8 +248,7 @@ fn lines_that_cannot_be_read_are_told_of_at_every_reading_and_a_file_that_goes_i
 
 #[test]
 fn a_log_of_an_earlier_version_is_shown_as_far_as_it_goes() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "early", ")");
+    let (_dir, run) = plain_run();
     let early = json!({"step": 1, "completion": "x", "evaluation": {"verdict": {"rejected": "no_function"}}});
     fs::write(run.join("completions/step_00001.jsonl"), early.to_string()).unwrap();
     let view = view(&run);
@@ -251,8 +259,7 @@ fn a_log_of_an_earlier_version_is_shown_as_far_as_it_goes() {
 
 #[test]
 fn a_log_of_a_later_version_says_which_version_it_has() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "late", ")");
+    let (_dir, run) = plain_run();
     let late = json!({"version": 4, "step": 1, "completion": "x"});
     fs::write(run.join("completions/step_00001.jsonl"), late.to_string()).unwrap();
     let error = RunReader::open(&run).unwrap().read().unwrap_err();
@@ -261,8 +268,7 @@ fn a_log_of_a_later_version_says_which_version_it_has() {
 
 #[test]
 fn members_of_the_hall_of_fame_bring_their_games() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "run", ")");
+    let (_dir, run) = plain_run();
     let member = json!([{"program": "digest-2", "source": "def strategy(board):\n    return 'W'", "step": 2,
         "style": "snake", "mean_score": 10.0, "max_tile": 8, "held_out_mean_score": 9.0}]);
     // Before the end of a run they are read from the newest checkpoint.
@@ -305,8 +311,7 @@ fn a_followed_page_grows_with_its_run_and_speaks_to_this_machine_only() {
     use std::io::{Read, Write};
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "run", ")");
+    let (_dir, run) = plain_run();
     let mut follower = Follower::bind(0, vec![RunReader::open(&run).unwrap()]).unwrap();
     let (port, stop) = (follower.port().unwrap(), AtomicBool::new(false));
     let ask = |path: &str, host: &str| {
@@ -341,8 +346,7 @@ fn a_followed_page_grows_with_its_run_and_speaks_to_this_machine_only() {
 
 #[test]
 fn of_a_game_in_python_what_it_told_is_shown() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "game", ")");
+    let (_dir, run) = plain_run();
     let told = json!({"moves": 2, "actions": ["1", "2"], "last_observation": "[0]", "game_fuel": 77});
     let game = json!({"seed": 5, "score": -1.5, "ending": "game_over", "fuel": 9, "transcript": told});
     let line = json!({"step": 1, "completion": "x", "evaluation": {"verdict": "played", "games": [game]}});

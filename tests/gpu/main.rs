@@ -207,6 +207,13 @@ fn expect_alike(name: &str, here: &UpdateStats, there: &UpdateStats, share: f64,
     }
 }
 
+/// Makes two updates, because B is zero at first, so that the first update does not change A.
+fn updated_twice(policy: &Policy, config: &Config) -> [UpdateStats; 2] {
+    let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
+    let mut update = || grpo::update(policy, &mut optimizer, &batch(config), 1e-3, &mut |_, _| ());
+    [update().unwrap().unwrap(), update().unwrap().unwrap()]
+}
+
 #[test]
 fn an_update_is_that_of_the_processor() {
     let Some(gpu) = gpu() else { return };
@@ -216,11 +223,7 @@ fn an_update_is_that_of_the_processor() {
             let updated = |device: &Device| {
                 let policy = policy(&small(family), &config, device);
                 let before = weights(&policy);
-                let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
-                // Two updates, because B is zero at first, so that the first update does not change A.
-                let mut update = || grpo::update(&policy, &mut optimizer, &batch(&config), 1e-3, &mut |_, _| ());
-                let stats = [update().unwrap().unwrap(), update().unwrap().unwrap()];
-                (stats, moved(&policy, &before))
+                (updated_twice(&policy, &config), moved(&policy, &before))
             };
             let (here, there) = (updated(&Device::Cpu), updated(&gpu));
             for (here, there) in here.0.iter().zip(&there.0) {
@@ -245,6 +248,15 @@ fn apart(here: &[f32], there: &[f32]) -> f64 {
     (square(&mut here.iter().zip(there).map(|(a, b)| a - b)) / square(&mut here.iter().copied())).sqrt()
 }
 
+/// Sets B of all adapters to numbers from `-most` to `most`.
+fn fill_adapters(policy: &Policy, most: f32, device: &Device) {
+    for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
+        let values = (0..var.elem_count()).map(|i| ((i * 37 + name.len()) % 101) as f32 / 50.0 * most - most);
+        let values = Tensor::from_vec(values.collect::<Vec<f32>>(), var.shape(), device).unwrap();
+        var.set(&values).unwrap();
+    }
+}
+
 /// Numbers of sequences and tokens that are unfavourable for kernels: with one block of attention, and with two.
 const LENGTHS: [(usize, usize); 2] = [(3, 37), (1, 261)];
 
@@ -258,11 +270,7 @@ fn scored(
     let policy = policy(&small(family), config, device);
     let (decoder, ids) = (policy.decoder(), tokens(rows, count, device));
     // A has no gradient if B is zero.
-    for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
-        let values = (0..var.elem_count()).map(|i| ((i * 37 + name.len()) % 101) as f32 / 5_000.0 - 0.01);
-        let values = Tensor::from_vec(values.collect::<Vec<f32>>(), var.shape(), device).unwrap();
-        var.set(&values).unwrap();
-    }
+    fill_adapters(&policy, 0.01, device);
     let hidden = decoder.hidden(&ids, Adapters::On).unwrap().reshape((rows * count, ())).unwrap();
     let how = ScoreSettings { temperature: 0.8, logit_bytes: 1 << 24 };
     let (logp, entropy) = decoder.score(&hidden, &ids.flatten_all().unwrap(), how).unwrap();
@@ -323,12 +331,7 @@ fn an_update_in_bf16_is_that_of_the_processor_but_for_roundings() {
     let Some(gpu) = gpu() else { return };
     for family in FAMILIES {
         let config = config_in_bf16();
-        let updated = |device: &Device| {
-            let policy = policy(&small(family), &config, device);
-            let mut optimizer = Optimizer::new(policy.trainable(), &config.grpo).unwrap();
-            let mut update = || grpo::update(&policy, &mut optimizer, &batch(&config), 1e-3, &mut |_, _| ());
-            [update().unwrap().unwrap(), update().unwrap().unwrap()]
-        };
+        let updated = |device: &Device| updated_twice(&policy(&small(family), &config, device), &config);
         for (here, there) in updated(&Device::Cpu).iter().zip(&updated(&gpu)) {
             expect_alike(&family.to_string(), here, there, 0.05, 1e-3);
         }

@@ -6,7 +6,7 @@ use grpo_2048::policy::{Adapters, CHUNK, Drawing, ModelType, Policy};
 use grpo_tensor::ScoreSettings;
 
 use super::synthetic::{config, ids, policy};
-use super::{FAMILIES, config_in_bf16, gpu, numbers, small};
+use super::{FAMILIES, config_in_bf16, fill_adapters, gpu, numbers, small};
 
 /// Log-probabilities, in nats, of a chunk of tokens after one prompt: as they were drawn, and as they are scored.
 fn drawn_and_scored(policy: &Policy, gpu: &Device) -> [Vec<f32>; 2] {
@@ -58,10 +58,7 @@ fn tokens_are_drawn_with_the_terms_of_adapters_with_which_they_are_scored() {
     for family in FAMILIES {
         let policy = policy(&small(family), &config_in_bf16(), &gpu);
         let without = drawn_and_scored(&policy, &gpu);
-        for (name, var) in policy.trainable().iter().filter(|(name, _)| name.contains("lora_B")) {
-            let values = (0..var.elem_count()).map(|i| ((i * 37 + name.len()) % 101) as f32 / 500.0 - 0.1);
-            var.set(&Tensor::from_vec(values.collect::<Vec<f32>>(), var.shape(), &gpu).unwrap()).unwrap();
-        }
+        fill_adapters(&policy, 0.1, &gpu);
         let with = drawn_and_scored(&policy, &gpu);
         let moved = apart(&with[1], &without[1]);
         let found = apart(&with[0], &with[1]);

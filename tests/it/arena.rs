@@ -1,9 +1,6 @@
 //! Tests from the text of a completion to its reward, with the real sandbox.
 
-use std::sync::LazyLock;
-
-use grpo_2048::arena::{Arena, Evaluation, Rules, Start, Workers};
-use grpo_2048::config::Config;
+use grpo_2048::arena::{Arena, Evaluation, Start, Workers};
 use grpo_2048::environment::game2048::{Baseline, Board, GameLimits, entry, play, replay};
 use grpo_2048::environment::{Ending, Environment, Outcome};
 use grpo_2048::program::{Program, Rejection};
@@ -11,18 +8,10 @@ use grpo_2048::reward::Rule;
 use grpo_2048::seed::{Purpose, Seed};
 use grpo_sandbox::{Sandbox, TierChoice};
 
-use crate::inside::SANDBOX;
+use crate::inside::{CONFIG, SANDBOX, rules};
 
-static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
-
-fn arena(workers: usize) -> Arena {
-    Arena::new(
-        SANDBOX.clone(),
-        Environment::Game2048,
-        Rules::new(&CONFIG.sandbox, &CONFIG.arena),
-        Workers::new(workers),
-    )
-    .unwrap()
+pub(super) fn arena(workers: usize) -> Arena {
+    Arena::new(SANDBOX.clone(), Environment::Game2048, rules(), Workers::new(workers)).unwrap()
 }
 
 fn seeds(count: u64) -> Vec<Seed> {
@@ -160,16 +149,17 @@ fn i5_a_failure_of_the_first_call_is_the_verdict() {
 }
 
 #[test]
-fn a_module_that_hangs_or_raises_while_it_loads_fails_in_its_first_call() {
-    for (line, ending) in
-        [("while True: pass", Ending::Hung), ("import pandas", Ending::Raised), ("x = board", Ending::Raised)]
-    {
-        let evaluation = evaluate_one(&format!("{line}\n{CONSTANT}"), 2);
-        assert!(
-            matches!(&evaluation.start, Start::Faulted(fault) if fault.ending == ending),
-            "{line}: {:?}",
-            evaluation.start
-        );
+fn a_module_that_hangs_or_raises_while_it_loads_or_unmakes_its_function_fails_in_its_first_call() {
+    for (text, ending) in [
+        (format!("while True: pass\n{CONSTANT}"), Ending::Hung),
+        (format!("import pandas\n{CONSTANT}"), Ending::Raised),
+        (format!("x = board\n{CONSTANT}"), Ending::Raised),
+        (format!("{CONSTANT}\nstrategy = None\n"), Ending::Raised),
+    ] {
+        match evaluate_one(&text, 2).start {
+            Start::Faulted(fault) => assert_eq!(fault.ending, ending, "{text}: {fault}"),
+            verdict => panic!("{text}: {verdict:?}"),
+        }
     }
 }
 
@@ -186,15 +176,6 @@ fn what_only_the_interpreter_refuses_is_rejected_all_the_same() {
             }
             verdict => panic!("{code}: {verdict:?}"),
         }
-    }
-}
-
-#[test]
-fn a_module_that_unmakes_its_function_has_run_and_so_has_failed() {
-    let gone = format!("{CONSTANT}\nstrategy = None\n");
-    match evaluate_one(&gone, 2).start {
-        Start::Faulted(fault) => assert_eq!(fault.ending, Ending::Raised, "{fault:?}"),
-        verdict => panic!("{verdict:?}"),
     }
 }
 
@@ -224,7 +205,7 @@ fn a_failure_in_mid_game_keeps_the_score_so_far() {
 fn a_slow_program_plays_until_its_budget_is_used_up() {
     let slow = "def strategy(board, calls=[0]):\n    calls[0] += 1\n    sum(range(3 * 10 ** 5))\n    return 'WASD'[calls[0] % 4]\n";
     let game = evaluate_one(slow, 1).games.remove(0);
-    let budget = Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits.game_fuel;
+    let budget = rules().limits.game_fuel;
     assert_eq!((game.ending, game.fuel), (Ending::OutOfFuel, budget));
     assert!(game.score > 0.0);
 }
@@ -233,7 +214,7 @@ fn a_slow_program_plays_until_its_budget_is_used_up() {
 fn dear(sandbox: &Sandbox) -> (u64, u64) {
     const ROUNDS: u64 = 20_000;
     let source = format!("def strategy(board):\n    for _ in range({ROUNDS}):\n        pass\n    return 'W'\n");
-    let mut session = sandbox.load(&source, 0, &Rules::new(&CONFIG.sandbox, &CONFIG.arena).limits).unwrap();
+    let mut session = sandbox.load(&source, 0, &rules().limits).unwrap();
     let before = session.fuel_used();
     session.call("strategy", "[[[2,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,2]]]").unwrap();
     (ROUNDS, session.fuel_used() - before)
@@ -245,7 +226,7 @@ fn a_loop_without_end_breaks_off_however_much_was_burnt_before_and_a_slow_search
         let sandbox = SANDBOX.with_tiers(tier, 0);
         let (rounds, cost) = dear(&sandbox);
         let ended = |body: &str, calls: u64| {
-            let mut rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
+            let mut rules = rules();
             // The last call gets less fuel than the limit of a call, because the budget of the game ends.
             (rules.limits.game_fuel, rules.limits.call_fuel) = (calls * cost, cost * 3 / 2);
             let arena = Arena::new(sandbox.clone(), Environment::Game2048, rules, Workers::Inline).unwrap();

@@ -2,7 +2,6 @@
 //! wrong input that lead somewhere.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
@@ -155,29 +154,21 @@ fn wrong_input_is_answered_with_what_is_right() {
     }
     #[cfg(target_os = "linux")]
     {
-        let run = empty_run(dir.path());
-        let words = crate::program::failed(dir.path(), &["report", &run, "--output", "/dev/full"]);
+        fs::create_dir(dir.path().join("run")).unwrap();
+        fs::write(dir.path().join("run/config.toml"), printed(dir.path(), &["config"])).unwrap();
+        fs::write(dir.path().join("run/metrics.jsonl"), "").unwrap();
+        let words = crate::program::failed(dir.path(), &["report", "run", "--output", "/dev/full"]);
         assert!(words.contains("; make room there, or name a place on another disk"), "{words}");
         std::os::unix::fs::symlink("kept.html", dir.path().join("page.html")).unwrap();
         fs::write(dir.path().join("kept.html"), "").unwrap();
-        done(dir.path(), &["report", &run, "--output", "page.html"]);
+        done(dir.path(), &["report", "run", "--output", "page.html"]);
         assert!(dir.path().join("page.html").is_symlink());
         assert!(fs::read_to_string(dir.path().join("kept.html")).unwrap().starts_with("<!"));
-        let words = refused(dir.path(), &["report", &run, "--output", "nowhere/page.html"]);
+        let words = refused(dir.path(), &["report", "run", "--output", "nowhere/page.html"]);
         let told =
             "--output nowhere/page.html: No such file or directory (os error 2)\nhint: name a file in a directory";
         assert!(words.contains(told), "{words}");
     }
-}
-
-/// The directory of a run that has recorded a step.
-fn empty_run(directory: &Path) -> String {
-    let run = directory.join("run");
-    fs::create_dir(&run).unwrap();
-    let config = program(directory).args(["config"]).output().unwrap().stdout;
-    fs::write(run.join("config.toml"), config).unwrap();
-    fs::write(run.join("metrics.jsonl"), "").unwrap();
-    run.display().to_string()
 }
 
 #[test]

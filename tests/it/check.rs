@@ -3,16 +3,22 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
 use serde_json::Value;
 
-use crate::program::program;
+use crate::program::{printed, program};
 
 const TASKS: &str = include_str!("tasks/check.jsonl");
 
-fn check(directory: &Path, arguments: &[&str]) -> Output {
-    program(directory).arg("check").args(arguments).output().unwrap()
+/// The exit code of a command, what it prints, and its messages.
+fn told(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = program(directory).args(arguments).output().unwrap();
+    let [text, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code(), text, said)
+}
+
+fn check(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    told(directory, &[&["check"], arguments].concat())
 }
 
 /// With a budget that references need a fraction of, and cheats without an end use up.
@@ -22,9 +28,8 @@ const QUICK: [&str; 4] = ["--env", "tasks.jsonl", "--set", "train.game_seconds=0
 fn tasks_are_mended_by_what_the_check_says() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("tasks.jsonl"), TASKS).unwrap();
-    let output = check(dir.path(), &QUICK);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{text}");
+    let (code, text, _) = check(dir.path(), &QUICK);
+    assert_eq!(code, Some(2), "{text}");
     for words in [
         "tasks.jsonl: 3 tasks (3 functions), 12 tests",
         "references   tasks.jsonl:2 (square): the reference fails test 3 of 4: square(5) gave 25, expected 26",
@@ -36,20 +41,18 @@ fn tasks_are_mended_by_what_the_check_says() {
     }
     assert!(text.lines().last().unwrap().starts_with("3 tasks: 1 in order, 2 to mend ("), "{text}");
 
-    let output = check(dir.path(), &[&QUICK[..], &["--json", "--keep", "rest.jsonl"]].concat());
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
+    let (code, text, said) = check(dir.path(), &[&QUICK[..], &["--json", "--keep", "rest.jsonl"]].concat());
+    assert_eq!(code, Some(2));
     assert!(said.contains("rest.jsonl: 1 of 3 tasks, without square, third"), "{said}");
     let rest = fs::read_to_string(dir.path().join("rest.jsonl")).unwrap();
     assert_eq!(rest, format!("{}\n", TASKS.lines().next().unwrap()), "the line as it was");
-    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let object: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&object["level"], &object["tasks"]["to_mend"]), (&"problem".into(), &2.into()));
     assert_eq!(object["findings"][0]["place"]["line"], 2);
 
     fs::write(dir.path().join("tasks.jsonl"), TASKS.replace("26", "25").replace("[1, 2],", "[1, 2, 0],")).unwrap();
-    let output = check(dir.path(), &QUICK);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{text}");
+    let (code, text, _) = check(dir.path(), &QUICK);
+    assert_eq!(code, Some(0), "{text}");
     assert!(text.lines().last().unwrap().starts_with("3 tasks in order ("), "{text}");
 }
 
@@ -62,18 +65,15 @@ fn a_prelude_that_fails_by_itself_stops_check_and_score_as_wrong_input_and_names
     fs::write(dir.path().join("half.py"), "def half(x):\n    return x // 2\n").unwrap();
     let expected =
         "tasks.jsonl: line 1 (half): the prelude fails by itself: ZeroDivisionError: division by zero (line 2)";
-    let checked = check(dir.path(), &["--env", "tasks.jsonl"]);
-    let said = String::from_utf8_lossy(&checked.stdout);
-    assert!(checked.status.code() == Some(2) && said.contains(expected), "{said}");
+    let (code, text, _) = check(dir.path(), &["--env", "tasks.jsonl"]);
+    assert!(code == Some(2) && text.contains(expected), "{text}");
     // Whatever else is wrong with the tasks is not known then.
-    let kept = check(dir.path(), &["--env", "tasks.jsonl", "--keep", "rest.jsonl"]);
-    let said = String::from_utf8_lossy(&kept.stderr);
+    let (code, _, said) = check(dir.path(), &["--env", "tasks.jsonl", "--keep", "rest.jsonl"]);
     let nothing = format!("--keep rest.jsonl: nothing is written, since the check ended at {expected}");
-    assert!(kept.status.code() == Some(2) && said.contains(&nothing), "{said}");
+    assert!(code == Some(2) && said.contains(&nothing), "{said}");
     assert!(!dir.path().join("rest.jsonl").exists());
-    let scored = program(dir.path()).args(["score", "half.py", "--env", "tasks.jsonl"]).output().unwrap();
-    let said = String::from_utf8_lossy(&scored.stderr);
-    assert!(scored.status.code() == Some(2) && said.contains(expected), "{said}");
+    let (code, _, said) = told(dir.path(), &["score", "half.py", "--env", "tasks.jsonl"]);
+    assert!(code == Some(2) && said.contains(expected), "{said}");
 }
 
 #[test]
@@ -87,18 +87,15 @@ fn what_a_reference_does_not_answer_is_named_with_the_way_to_use_the_rest() {
     let good = task("good", "return 2 * x");
     fs::write(dir.path().join("tasks.jsonl"), format!("\n{}\n{good}\n", task("slow", "while x > 1: pass"))).unwrap();
     fs::write(dir.path().join("f.py"), "def f(x):\n    return 2 * x\n").unwrap();
-    let score =
-        |env: &str| program(dir.path()).args(["score", "--env", env, "--task", "good", "f.py"]).output().unwrap();
-    let refused = score("tasks.jsonl");
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(2), "{said}");
+    let score = |env: &str| told(dir.path(), &["score", "--env", env, "--task", "good", "f.py"]);
+    let (code, _, said) = score("tasks.jsonl");
+    assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("tasks.jsonl:2 (slow): the reference fails on test 2: "), "{said}");
     assert!(said.contains("`grpo-2048 check --keep FILE` tells of all"), "{said}");
-    let output = check(dir.path(), &["--env", "tasks.jsonl", "--keep", "rest.jsonl"]);
-    let said = String::from_utf8_lossy(&output.stderr);
+    let (_, _, said) = check(dir.path(), &["--env", "tasks.jsonl", "--keep", "rest.jsonl"]);
     assert!(said.contains("rest.jsonl: 1 of 2 tasks, without slow"), "{said}");
     assert_eq!(fs::read_to_string(dir.path().join("rest.jsonl")).unwrap(), format!("{good}\n"));
-    assert_eq!(score("rest.jsonl").status.code(), Some(0));
+    assert_eq!(score("rest.jsonl").0, Some(0));
 
     for (arguments, words) in [
         (["--env", "tasks.jsonl", "--keep", "tasks.jsonl"], "--keep tasks.jsonl: that is the file to check"),
@@ -109,24 +106,21 @@ fn what_a_reference_does_not_answer_is_named_with_the_way_to_use_the_rest() {
         (["--env", "tasks.jsonl", "--keep", "."], "--keep .: is a directory"),
         (["--env", "2048", "--keep", "rest.jsonl"], "--keep rest.jsonl: 2048 has no tasks that could be kept"),
     ] {
-        let output = check(dir.path(), &arguments);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{output:?}");
+        let (code, _, said) = check(dir.path(), &arguments);
+        assert!(code == Some(2) && said.contains(words), "{said}");
     }
 }
 
 #[test]
 fn a_game_shows_its_ladder_and_2048_too() {
     for (env, player) in [("2048", "monotone"), (concat!(env!("CARGO_MANIFEST_DIR"), "/examples/snake.py"), "rank 4")] {
-        let output = check(Path::new("."), &["--env", env]);
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(output.status.code(), Some(0), "{text}");
+        let (code, text, _) = check(Path::new("."), &["--env", env]);
+        assert_eq!(code, Some(0), "{text}");
         assert!(text.lines().any(|line| line.starts_with(player) && line.contains('\u{2501}')), "{text}");
         assert!(text.lines().last().unwrap().starts_with("the reward is in order"), "{text}");
     }
-    let output = check(Path::new("."), &["--env", "nowhere.jsonl"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.jsonl"));
+    let (code, _, said) = check(Path::new("."), &["--env", "nowhere.jsonl"]);
+    assert!(code == Some(2) && said.contains("nowhere.jsonl"), "{said}");
 }
 
 /// Tasks whose references import what is not a part of the interpreter's first snapshot.
@@ -136,9 +130,8 @@ const LIBRARIES: &str = include_str!("tasks/libraries.jsonl");
 fn references_import_the_library_and_numpy_and_are_judged_alike_by_one_worker_and_by_eight() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("tasks.jsonl"), LIBRARIES).unwrap();
-    let output = check(dir.path(), &QUICK);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{text}");
+    let (code, text, _) = check(dir.path(), &QUICK);
+    assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("2 references, each of which passes all tests of its task"), "{text}");
 
     let sums = "import numpy as np\n\ndef column_sums(m):\n    return np.array(m).sum(axis=0)\n";
@@ -147,8 +140,7 @@ fn references_import_the_library_and_numpy_and_are_judged_alike_by_one_worker_an
     fs::write(dir.path().join("wrong.py"), wrong).unwrap();
     let judged = ["1", "8"].map(|workers| {
         let flags = ["--env", "tasks.jsonl", "--task", "column_sums", "--json", "--parallel-rewards", workers];
-        let output = program(dir.path()).args(["score", "sums.py", "wrong.py"]).args(flags).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
+        printed(dir.path(), &[&["score", "sums.py", "wrong.py"][..], &flags].concat())
     });
     assert_eq!(judged[0], judged[1]);
     assert!(judged[0].contains("\"passed\"") && judged[0].contains("\"wrong_answer\""), "{}", judged[0]);
@@ -174,11 +166,10 @@ fn the_types_and_shapes_of_arrays_are_compared_where_a_task_says_so() {
         fs::write(dir.path().join(name), text).unwrap();
     }
     let passed = |task: &str| {
-        let flags = ["--env", "tasks.jsonl", "--task", task, "--json", "int.py", "float.py", "rows.py", "hides.py"];
-        let output = program(dir.path()).arg("score").args(flags).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
+        let flags = ["--env", "tasks.jsonl", "--task", task, "--json"];
+        let text = printed(dir.path(), &[&["score", "int.py", "float.py", "rows.py", "hides.py"], &flags[..]].concat());
         let programs: Vec<&str> = text.lines().filter(|line| line.contains(".py")).collect();
-        assert_eq!(programs.len(), 4, "{text}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(programs.len(), 4, "{text}");
         programs.iter().map(|line| line.contains("\"succeeded\"")).collect::<Vec<_>>()
     };
     assert_eq!(passed("typed"), [true, false, false, true], "numpy is there for what compares its types");

@@ -1,13 +1,14 @@
 //! Tests of `check --grader`: a reward that can be cheated is caught by each of its leaks, one that cannot is clean.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::{Value, json};
+
+use crate::served::serve;
 
 const TASKS: &str = r#"{"id":"double","prompt":"Write `double(x)`.","entry_point":"double","inputs":["(1,)","(2,)","(3,)","(4,)"],"reference":"def double(x):\n    return 2 * x"}
 {"id":"sum","prompt":"Read numbers, print their sum.","inputs":["1 2\n","3 4\n","5 6\n"],"reference":"print(sum(map(int, input().split())))"}
@@ -260,29 +261,13 @@ fn tasks_of_which_no_grader_is_told_a_test_are_left_out_and_counted() {
 #[test]
 fn a_server_is_asked_with_columns_and_one_that_pays_everything_is_found() {
     let directory = tasks();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/reward", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut reader = BufReader::new(stream.unwrap());
-            let (mut length, mut line) = (0, String::new());
-            while reader.read_line(&mut line).unwrap() > 2 {
-                if let Some((_, bytes)) = line.to_lowercase().split_once("content-length:") {
-                    length = bytes.trim().parse().unwrap();
-                }
-                line.clear();
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).unwrap();
-            let columns: Value = serde_json::from_slice(&body).unwrap();
-            let count = columns["completions"].as_array().unwrap().len();
-            let names = ["prompts", "id", "entry_point", "inputs", "outputs", "asserts"];
-            assert!(names.iter().all(|name| columns[name].as_array().unwrap().len() == count), "{columns}");
-            let answer = json!({ "rewards": vec![1; count] }).to_string();
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", answer.len());
-            reader.get_mut().write_all(format!("{head}{answer}").as_bytes()).unwrap();
-        }
+    let url = serve(|_, columns| {
+        let count = columns["completions"].as_array().unwrap().len();
+        let names = ["prompts", "id", "entry_point", "inputs", "outputs", "asserts"];
+        assert!(names.iter().all(|name| columns[name].as_array().unwrap().len() == count), "{columns}");
+        (200, json!({ "rewards": vec![1; count] }).to_string())
     });
+    let url = format!("{url}/reward");
     let (object, code) = audited(directory.path(), &[&url]);
     assert_eq!((code, paid(&object)), (Some(2), Vec::new()), "{object}");
     assert_eq!(finding(&object, "stubs"), [("problem", "doing nothing earns 1.00 at most: an empty completion")]);

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::program::{done, program, refused};
+use crate::program::{printed, refused};
 use crate::runs;
 
 #[test]
@@ -12,8 +12,8 @@ fn servers_go_with_the_preset_of_a_language_model_and_are_refused_where_every_we
     let dir = tempfile::tempdir().unwrap();
     let servers = ["--set", "rollout.servers=[\"http://localhost:8000\"]"];
     let model = [&["config", "--set", "model.model=Qwen/Qwen2.5-Coder-0.5B-Instruct"], &servers[..]].concat();
-    let printed = String::from_utf8(done(dir.path(), &model).stdout).unwrap();
-    assert!(printed.contains("lora_r = 64"), "{printed}");
+    let text = printed(dir.path(), &model);
+    assert!(text.contains("lora_r = 64"), "{text}");
     let words = refused(dir.path(), &[&["config"], &servers[..]].concat());
     assert!(words.contains("add --lora-r 16"), "{words}");
 }
@@ -26,13 +26,16 @@ fn wrong_input_is_named_with_what_is_allowed() {
             &["train", "--set", "rollout.num_generation=4"],
             &["`rollout.num_generation`", "did you mean `num_generations`"],
         ),
-        (&["train", "--set", "grpo.learning_rate=fast"], &["grpo.learning_rate", "fast", "float"]),
         (&["train", "--num-generations", "1"], &["--num-generations = 1 (rollout.num_generations)", "at least 2"]),
         (&["train", "--parallel-rewards", "0"], &["--parallel-rewards", "0", "--sequential"]),
         (&["train", "--sequential", "--parallel-rewards", "2"], &["--sequential", "--parallel-rewards"]),
         (&["train", "--config", "nowhere.toml"], &["nowhere.toml", "No such file"]),
         (&["train", "--preset", "huge"], &["huge", "builtin", "llm"]),
         (&["config", "--preset", "huge"], &["huge", "builtin", "llm"]),
+        (
+            &["train", "--preset", "games", "--dry-run"],
+            &["hint: this is the built-in model; --model M names a language model"],
+        ),
         (&["train", "--resume"], &["--resume", "no run with a checkpoint is called runs/train-001, -002, ..."]),
         (&["train", "--resume", "nowhere"], &["nowhere"]),
         (&["monitor", "--csv", "nowhere/gpu.csv"], &["--csv nowhere/gpu.csv: no such directory: nowhere"]),
@@ -95,13 +98,6 @@ fn wrong_input_is_named_with_what_is_allowed() {
         }
     }
     assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0, "a refused command leaves nothing behind");
-}
-
-#[test]
-fn a_preset_for_language_models_asks_for_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let words = refused(dir.path(), &["train", "--preset", "games", "--dry-run"]);
-    assert!(words.contains("hint: this is the built-in model; --model M names a language model"), "{words}");
 }
 
 #[test]
@@ -172,10 +168,8 @@ fn a_directory_of_something_else_is_left_alone() {
 fn the_printed_configuration_is_one_that_can_be_given_back() {
     let dir = tempfile::tempdir().unwrap();
     for preset in ["builtin", "llm", "games", "laptop", "gpu-8gb", "gpu-24gb", "gpu-80gb", "h200"] {
-        let printed = program(dir.path()).args(["config", "--preset", preset]).output().unwrap();
-        assert!(printed.status.success());
-        fs::write(dir.path().join("run.toml"), printed.stdout).unwrap();
-        let text = fs::read_to_string(dir.path().join("run.toml")).unwrap();
+        let text = printed(dir.path(), &["config", "--preset", preset]);
+        fs::write(dir.path().join("run.toml"), &text).unwrap();
         assert_eq!(text.contains("HuggingFaceTB/SmolLM2-135M-Instruct"), preset == "laptop");
         // The file is accepted; the setting after it is refused.
         let words = refused(dir.path(), &["train", "--config", "run.toml", "--set", "train.nonsense=1"]);
@@ -216,7 +210,7 @@ fn a_signal_before_the_first_step_ends_a_run_at_once_with_nothing_written() {
         let mut child = runs::train(&dir, &[&check[..], dry].concat()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         assert!(lines.any(|line| line.contains("checking the reward")), "{dry:?}");
-        assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+        runs::signal("-TERM", child.id());
         let said: Vec<String> = lines.collect();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{dry:?}: {said:?}");
         assert!(said.contains(&"interrupted before the first step: nothing has been written".to_owned()), "{said:?}");

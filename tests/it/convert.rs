@@ -52,6 +52,29 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     assert!(refused(dir.path(), &["tasks", "new", "mine"]).contains("mine/env.toml: is there already"));
 }
 
+#[test]
+fn rows_of_a_table_of_ones_own_are_told_what_columns_are_missing_and_how_they_become_tasks() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = r#"{"idx": 1, "question": "Add.", "solution": "def add(a, b): return a + b", "tests": "assert add(1, 2) == 3"}"#;
+    fs::write(dir.path().join("own.jsonl"), row).unwrap();
+    fs::write(dir.path().join("own.csv"), "question,solution,tests\nAdd.,def add(a): pass,assert add(1)\n").unwrap();
+    let said = refused(dir.path(), &["tasks", "convert", "own.jsonl"]);
+    let found = "fields of no known set ('idx', 'question', 'solution', 'tests'); one field is missing for APPS (input_output), \
+                 DeepCoder (problem), KodCode (test), KodCode (test_code) (row 1)";
+    assert!(said.contains(found) && said.contains("; rename the columns of a table of your own"), "{said}");
+    let said = refused(dir.path(), &["tasks", "convert", "own.csv"]);
+    assert!(said.contains("hint: docs/tasks.md has the lines of Python that make rows of a CSV"), "{said}");
+    for name in ["own.jsonl", "own.csv"] {
+        let said = refused(dir.path(), &["check", "--env", name]);
+        assert!(said.contains(&format!("hint: `grpo-2048 tasks convert {name}` makes tasks of rows")), "{said}");
+    }
+    // A misspelt key is no column.
+    let slip = r#"{"id": "add", "prompt": "Add.", "entry_pont": "add", "tests": [{"args": [1, 2], "expected": 3}]}"#;
+    fs::write(dir.path().join("slip.jsonl"), slip).unwrap();
+    let said = refused(dir.path(), &["check", "--env", "slip.jsonl"]);
+    assert!(said.contains("did you mean `entry_point`?") && !said.contains("tasks convert"), "{said}");
+}
+
 /// What `judge` says of programs with these bodies, in the task that HumanEval's row of `half` becomes with this `test`.
 fn judged(test: &str, bodies: &[&str]) -> Vec<Value> {
     let dir = tempfile::tempdir().unwrap();

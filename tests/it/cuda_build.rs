@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use crate::program::told;
+
 /// A toolkit whose compiler says that it is of this release, and otherwise what it was asked.
 fn toolkit(home: &Path, release: &str) {
     fs::create_dir_all(home.join("bin")).unwrap();
@@ -32,9 +34,8 @@ fn after_script(asked: &str, line: &str) -> (bool, String) {
     let mut command = Command::new("bash");
     command.args(["-euo", "pipefail", "-c", &format!("source scripts/cuda-env.sh; {line}")]);
     command.current_dir(place.path()).env("PATH", path).env("CUDA_HOME", older).env("CUDA", asked).env_remove("NVCC");
-    let output = command.output().unwrap();
-    let told = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    (output.status.success(), told)
+    let (code, said) = told(&mut command);
+    (code == Some(0), said)
 }
 
 #[test]
@@ -63,9 +64,8 @@ fn products_of_quantised_weights_are_left_empty_by_builds() {
 fn measured(place: &Path, is_small: &str) -> String {
     let mut command = Command::new("bash");
     command.arg(place.join("run.sh")).arg("decoding").env("GPU_CHECK_DEVICE", "cpu").env("GPU_CHECK_SMALL", is_small);
-    let output = command.env_remove("GPU_CHECK_OUT").env_remove("GPU_CHECK_MODEL").output().unwrap();
-    let told = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    let row = told.lines().find(|line| line.starts_with("decoding, 1.5B")).unwrap_or_else(|| panic!("{told}"));
+    let (_, said) = told(command.env_remove("GPU_CHECK_OUT").env_remove("GPU_CHECK_MODEL"));
+    let row = said.lines().find(|line| line.starts_with("decoding, 1.5B")).unwrap_or_else(|| panic!("{said}"));
     row.rsplit_once("roofline").unwrap().1.split_whitespace().next().unwrap().to_owned()
 }
 
@@ -98,13 +98,8 @@ fn a_model_that_is_not_there_is_told_of_before_anything_is_measured() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/gpu-check/run.sh");
     let place = tempfile::tempdir().unwrap();
     let mut command = Command::new("bash");
-    command
-        .arg(script)
-        .current_dir(place.path())
-        .env("GPU_CHECK_OUT", "results")
-        .env("GPU_CHECK_MODEL", "nowhere.gguf");
-    let output = command.output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && told.contains("GPU_CHECK_MODEL: found no nowhere.gguf"), "{told}");
+    command.arg(script).current_dir(place.path());
+    let (code, said) = told(command.env("GPU_CHECK_OUT", "results").env("GPU_CHECK_MODEL", "nowhere.gguf"));
+    assert!(code == Some(2) && said.contains("GPU_CHECK_MODEL: found no nowhere.gguf"), "{said}");
     assert!(!place.path().join("results").exists());
 }

@@ -5,12 +5,11 @@
 //! once are tried as they are.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use grpo_2048::arena::{Arena, ArenaError, Evaluation, OnDifference, Rules, Workers};
-use grpo_2048::config::Config;
+use grpo_2048::arena::{self, Arena, ArenaError, Evaluation, OnDifference, Workers};
 use grpo_2048::environment::Environment;
 use grpo_2048::environment::game2048::entry;
 use grpo_2048::judge::{Item, Judge, judge_lines};
@@ -20,10 +19,8 @@ use grpo_2048::seed::{Purpose, Seed};
 use grpo_sandbox::{Sandbox, TierChoice};
 use serde_json::{Value, json};
 
-use crate::inside::{self, SANDBOX};
+use crate::inside::{self, CONFIG, SANDBOX, rules};
 use crate::runs;
-
-static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
 
 /// Compiled code of a text in which `TIER` is "compiled". One in so many sessions is compared.
 fn planted(check_one_in: u32) -> Sandbox {
@@ -84,13 +81,10 @@ fn items() -> Vec<Item> {
     [item("last", GOOD)].into_iter().chain(bad).collect()
 }
 
-fn judge(sandbox: &Sandbox, directory: &Path, workers: usize) -> Judge {
-    let path = directory.join("tasks.jsonl");
-    fs::write(&path, TASKS).unwrap();
-    let mut environment = Environment::open(path.to_str().unwrap()).unwrap();
-    let mut rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
+fn judge(sandbox: &Sandbox, workers: usize) -> Judge {
+    let (mut environment, mut rules) = (inside::tasks(TASKS), rules());
     (rules.limits.game_fuel, rules.limits.call_fuel) = (rules.limits.game_fuel / 5, rules.limits.call_fuel / 5);
-    assert_eq!(grpo_2048::arena::complete(sandbox, &mut environment, &rules, 1).unwrap(), []);
+    assert_eq!(arena::complete(sandbox, &mut environment, &rules, 1).unwrap(), []);
     let arena = Arena::new(sandbox.clone(), environment, rules, Workers::new(workers)).unwrap();
     Judge::new(arena, &CONFIG.reward, Vec::new())
 }
@@ -130,20 +124,19 @@ fn other_numbers_of_workers_give_cpythons_verdict_too() {
 
 /// Judges differences with each of these numbers of workers, of which the first is no worker, and as a list.
 fn expect_cpythons_verdicts(numbers: &[usize]) {
-    let directory = tempfile::tempdir().unwrap();
     let items = items();
-    let expected = without_fuel(&lines(judge(&SANDBOX.interpreting(), directory.path(), 0), &items));
+    let expected = without_fuel(&lines(judge(&SANDBOX.interpreting(), 0), &items));
     assert!(expected.iter().filter(|line| line["verdict"] == "succeeded").count() > items.len() / 3);
     let mut sequential = None;
     for &workers in numbers {
-        let told = lines(judge(&planted(1), directory.path(), workers), &items);
+        let told = lines(judge(&planted(1), workers), &items);
         for ((found, right), item) in without_fuel(&told).iter().zip(&expected).zip(&items) {
             assert_eq!(found, right, "{workers} workers: {}", item.completion);
         }
         assert_eq!(sequential.get_or_insert(told.clone()), &told, "{workers} workers");
     }
     // As a server judges a list.
-    let list = judge(&planted(1), directory.path(), 2).judge(&items).unwrap();
+    let list = judge(&planted(1), 2).judge(&items).unwrap();
     let told = list.iter().map(|judgement| format!("{}\n", serde_json::to_string(judgement).unwrap()));
     assert_eq!(Some(told.collect::<String>()), sequential);
 }
@@ -152,12 +145,11 @@ fn expect_cpythons_verdicts(numbers: &[usize]) {
 fn what_differs_is_kept_with_both_answers_once_for_each_item() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("differences.jsonl");
-    let judge = judge(&planted(1), directory.path(), 2).keeping_differences(File::create(&path).unwrap());
+    let judge = judge(&planted(1), 2).keeping_differences(File::create(&path).unwrap());
     let program = planted_program(&PLANTS[0]);
     let item = |completion: &str| Item { id: "last".into(), completion: completion.to_owned() };
     lines(judge, &[item(GOOD), item(&program), item(GOOD), item(&program)]);
-    let kept: Vec<Value> =
-        fs::read_to_string(&path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kept = runs::lines(&path);
     let one = json!({
         "program": program, "seed": "0", "asked": "last[[3, 1, 2]]", "compiled": "0", "interpreted": "3", "id": "last"
     });
@@ -182,8 +174,7 @@ fn seeds(count: u64) -> Vec<Seed> {
 }
 
 fn played(sandbox: Sandbox, workers: usize) -> Vec<Evaluation> {
-    let rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
-    let arena = Arena::new(sandbox, Environment::Game2048, rules, Workers::new(workers)).unwrap();
+    let arena = Arena::new(sandbox, Environment::Game2048, rules(), Workers::new(workers)).unwrap();
     let (seeds, players) = (seeds(6), players());
     let programs = players.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
     arena.evaluate_all(programs, &mut |_, _| ()).unwrap()
@@ -226,8 +217,7 @@ fn expect_the_interpreters_games(numbers: &[usize]) {
 
 #[test]
 fn a_difference_stops_only_on_request() {
-    let rules = Rules::new(&CONFIG.sandbox, &CONFIG.arena);
-    let arena = Arena::new(planted(1), Environment::Game2048, rules, Workers::new(2)).unwrap();
+    let arena = Arena::new(planted(1), Environment::Game2048, rules(), Workers::new(2)).unwrap();
     let (seeds, players) = (seeds(2), players());
     let programs = || players.iter().map(|text| (Program::from_text(text, &entry()), seeds.as_slice()));
     assert_eq!(arena.evaluate_all(programs(), &mut |_, _| ()).unwrap().len(), players.len());

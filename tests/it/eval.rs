@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::chat_model::{CHATML, write_model};
-use crate::program::{program, refused};
+use crate::program::{done, printed, refused};
 use crate::score::{CYCLE, score};
 
 /// A game whose rules fail at the first move.
@@ -32,9 +32,7 @@ fn eval(directory: &Path, arguments: &[&str]) -> String {
 fn eval_of(samples: &str, directory: &Path, arguments: &[&str]) -> String {
     let small = ["eval", "--samples", samples, "--games", "2", "--report-games", "3"];
     let quick = ["--set", "sandbox.game_seconds=0.02", "--set", "rollout.max_completion_length=160"];
-    let output = program(directory).args([&small[..], &quick, arguments].concat()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    printed(directory, &[&small[..], &quick, arguments].concat())
 }
 
 #[test]
@@ -82,13 +80,13 @@ fn boards_that_nobody_knows_are_drawn_recorded_and_played_again() {
     assert_eq!(of(&["--boards", salt]), drawn);
 
     fs::write(dir.path().join("cycle.py"), CYCLE).unwrap();
-    let output = program(dir.path()).args(["score", "cycle.py", "--json"]).output().unwrap();
+    let output = done(dir.path(), &["score", "cycle.py", "--json"]);
     let told = String::from_utf8(output.stderr).unwrap();
     let salt =
         told.split("--boards ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_else(|| panic!("{told}"));
     assert_eq!(salt.len(), 32, "{told}");
-    let again = program(dir.path()).args(["score", "cycle.py", "--json", "--boards", salt]).output().unwrap();
-    assert_eq!(String::from_utf8(again.stdout), String::from_utf8(output.stdout));
+    let again = printed(dir.path(), &["score", "cycle.py", "--json", "--boards", salt]);
+    assert_eq!(Ok(again), String::from_utf8(output.stdout));
     let published = score(dir.path(), &["cycle.py", "--json", "--boards", "published"]);
     assert_eq!(published, score(dir.path(), &["cycle.py", "--json", "--seed", "0"]));
     let said = refused(dir.path(), &["score", "cycle.py", "--boards", "mine"]);
@@ -149,9 +147,8 @@ fn eval_has_intervals_over_five_tasks_and_none_over_fewer() {
         let lines: String = (0..tasks).map(|number| format!("{{\"id\": \"t{number}\", {task}}}\n")).collect();
         fs::write(dir.path().join("tasks.jsonl"), lines).unwrap();
         let quick = ["--samples", "2", "--set", "rollout.max_completion_length=24"];
-        let output = program(dir.path()).args(["eval", "--env", "tasks.jsonl", "--json"]).args(quick).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let text = printed(dir.path(), &[&["eval", "--env", "tasks.jsonl", "--json"][..], &quick].concat());
+        let report: Value = serde_json::from_str(&text).unwrap();
         report["models"][0].clone()
     };
     for (tasks, has_interval) in [(4, false), (5, true)] {

@@ -1,19 +1,11 @@
 //! Tests of the choice of the best of many programs, with the real sandbox.
 
-use grpo_2048::arena::{Arena, Rules, Workers};
-use grpo_2048::config::Config;
-use grpo_2048::environment::Environment;
+use grpo_2048::arena::Arena;
 use grpo_2048::environment::game2048::entry;
 use grpo_2048::evaluation::{HeldOut, Sample, choose_best, play_report};
 use grpo_2048::program::Program;
 
-use crate::inside::SANDBOX;
-
-fn arena() -> Arena {
-    let config = Config::preset("builtin").unwrap();
-    let rules = Rules::new(&config.sandbox, &config.arena);
-    Arena::new(SANDBOX.clone(), Environment::Game2048, rules, Workers::new(2)).unwrap()
-}
+use crate::arena::arena;
 
 /// Programs that play, one for each order of the four moves, and two that do not play.
 fn sources() -> Vec<String> {
@@ -52,7 +44,7 @@ fn samples(arena: &Arena, sources: &[String], games: usize) -> Vec<Sample> {
 
 #[test]
 fn halving_plays_the_promising_ones_more_and_the_winner_as_if_it_had_played_all_along() {
-    let arena = arena();
+    let arena = arena(2);
     let mut sources = sources();
     sources.extend(sources[2..6].to_vec());
     let mut tried = samples(&arena, &sources, 1);
@@ -78,7 +70,7 @@ fn halving_plays_the_promising_ones_more_and_the_winner_as_if_it_had_played_all_
 
 #[test]
 fn where_nothing_is_a_program_nothing_is_chosen() {
-    let arena = arena();
+    let arena = arena(2);
     let mut none = samples(&arena, &["no program".to_owned(), "nor this".to_owned()], 1);
     assert_eq!(choose_best(&arena, &HeldOut::published(), &mut none, &mut |_, _| ()).unwrap(), None);
 }

@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use grpo_2048::arena::{Arena, ArenaError, Evaluation, Rules, Workers};
-use grpo_2048::config::Config;
+use grpo_2048::arena::{Arena, ArenaError, Evaluation, Workers};
 use grpo_2048::environment::{Ending, Environment, EnvironmentError};
 use grpo_2048::seed::Seed;
-use grpo_sandbox::{FUEL_PER_SECOND, Limits};
+use grpo_sandbox::FUEL_PER_SECOND;
 
-use crate::inside::SANDBOX;
+use crate::inside::{SANDBOX, rules};
 use crate::program::{done, program, refused};
 
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
@@ -23,9 +22,8 @@ fn written(name: &str, source: &str) -> PathBuf {
 /// What programs come to under an evaluator of this source, with a fifth of a second each.
 fn evaluated(name: &str, evaluator: &str, programs: &[&str]) -> Result<Vec<Evaluation>, ArenaError> {
     let environment = Environment::open(written(name, evaluator).to_str().unwrap()).unwrap();
-    let config = Config::preset("builtin").unwrap();
-    let rules = Rules::new(&config.sandbox, &config.arena);
-    let rules = Rules { limits: Limits { game_fuel: FUEL_PER_SECOND / 5, ..rules.limits }, ..rules };
+    let mut rules = rules();
+    rules.limits.game_fuel = FUEL_PER_SECOND / 5;
     let arena = Arena::new(SANDBOX.clone(), environment, rules, Workers::new(2)).unwrap();
     let seeds = [Seed::root(7)];
     let programs: Vec<_> = programs.iter().map(|text| (arena.program(text, seeds[0].into()), &seeds[..])).collect();
@@ -50,18 +48,19 @@ fn with_body(body: &str) -> String {
     format!("def evaluate(program_path):{body}")
 }
 
+/// An evaluator that loads the program and returns these metrics.
+fn returning(metrics: &str) -> String {
+    with_body(&format!("{BY_SPEC}    return {metrics}\n"))
+}
+
 #[test]
 fn an_evaluator_reads_the_program_in_every_usual_way() {
-    let by_spec = format!("{BY_SPEC}    return {{'combined_score': program.answer() + 1, 'other': 7}}\n");
-    assert_eq!(score("spec", &with_body(&by_spec)), 42.0);
+    assert_eq!(score("spec", &returning("{'combined_score': program.answer() + 1, 'other': 7}")), 42.0);
     // As OpenEvolve, the mean of the metrics where there is no combined_score; a text is none.
-    let mean = format!("{BY_SPEC}    return {{'a': program.answer(), 'b': 1, 'c': 'words'}}\n");
-    assert_eq!(score("mean", &with_body(&mean)), 21.0);
+    assert_eq!(score("mean", &returning("{'a': program.answer(), 'b': 1, 'c': 'words'}")), 21.0);
     // A metric that is no number is left out of the mean, and one that is called an error may be a number.
-    let lacking = format!("{BY_SPEC}    return {{'a': program.answer(), 'b': float('nan')}}\n");
-    assert_eq!(score("lacking", &with_body(&lacking)), 41.0);
-    let of_error = format!("{BY_SPEC}    return {{'combined_score': 0, 'error': 0.5}}\n");
-    assert_eq!(score("of_error", &with_body(&of_error)), 0.0);
+    assert_eq!(score("lacking", &returning("{'a': program.answer(), 'b': float('nan')}")), 41.0);
+    assert_eq!(score("of_error", &returning("{'combined_score': 0, 'error': 0.5}")), 0.0);
     let by_name = "
     import os, sys
     sys.path.insert(0, os.path.dirname(program_path))
@@ -102,7 +101,7 @@ fn an_evaluator_reads_the_program_in_every_usual_way() {
 
 #[test]
 fn what_the_program_does_is_its_own_fault() {
-    let evaluator = with_body(&format!("{BY_SPEC}    return {{'combined_score': program.answer()}}\n"));
+    let evaluator = returning("{'combined_score': program.answer()}");
     let programs = [
         "def answer():\n    return 1 / 0\n",
         "def answer():\n    return float('nan')\n",
@@ -156,8 +155,7 @@ fn chance_is_that_of_the_seed() {
 {BY_SPEC}    return {{'combined_score': drawn if program.answer() != drawn else -1.0}}\n"
     ));
     let environment = Environment::open(written("chance", &evaluator).to_str().unwrap()).unwrap();
-    let rules = Rules::of(&Config::preset("builtin").unwrap());
-    let arena = Arena::new(SANDBOX.clone(), environment, rules, Workers::new(1)).unwrap();
+    let arena = Arena::new(SANDBOX.clone(), environment, rules(), Workers::new(1)).unwrap();
     let scores = |text: &str, seed: u64| {
         let seeds = [Seed::root(seed)];
         let program = arena.program(text, seeds[0].into());
@@ -196,7 +194,7 @@ fn the_example_is_in_order_and_ranks_heuristics_as_the_literature_does() {
 
 #[test]
 fn the_check_finds_what_is_wrong_with_an_evaluator_or_its_first_program() {
-    let scored = with_body(&format!("{BY_SPEC}    return {{'combined_score': program.answer()}}\n"));
+    let scored = returning("{'combined_score': program.answer()}");
     let answers = "def answer():\n    return 1\n";
     for (evaluator, initial, code, expected) in [
         (scored.as_str(), Some(answers), 0, "ok        references  initial_program.py scores 1.00"),

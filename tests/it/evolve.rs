@@ -329,6 +329,10 @@ def evaluate(program_path):
     let said = found_nothing(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "g"]].concat());
     let expected = "warning: the search begins without initial_program.py, which earns nothing: ZeroDivisionError";
     assert!(said.contains(expected), "{said}");
+    // Of one that works, the score shows why.
+    fs::write(dir.path().join("initial_program.py"), "def answer():\n    return -1\n").unwrap();
+    let said = found_nothing(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "n"]].concat());
+    assert!(said.contains("which earns nothing: its score is -0.25, and its reward 0\n"), "{said}");
     // An evaluator that fails before it has a program is the user's to mend.
     fs::write(dir.path().join("evaluator.py"), format!("import nowhere\n{evaluator}")).unwrap();
     let said = refused(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "f"]].concat());

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::runs::SMALL;
+use crate::runs::small;
 
 #[test]
 fn a_kernel_that_fails_is_named_where_launches_are_checked() {
@@ -13,8 +13,8 @@ fn a_kernel_that_fails_is_named_where_launches_are_checked() {
     let root = tempfile::tempdir().unwrap();
     let told = |name: &str, check: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
-        command.args(["train", "--device", "cuda", "--steps", "1"]).args(SMALL).args(["--set", "train.eval_samples=0"]);
-        command.args(["--set", check]).arg("--output-dir").arg(root.path().join(name));
+        command.args(["train", "--device", "cuda", "--steps", "1"]).args(small());
+        command.args(["--set", "train.eval_samples=0", "--set", check]).arg("--output-dir").arg(root.path().join(name));
         let output = command.env("GPU_EMULATOR_FAILS", "sample").output().unwrap();
         assert_eq!(output.status.code(), Some(1), "the machine's fault");
         String::from_utf8_lossy(&output.stderr).into_owned()

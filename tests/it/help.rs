@@ -94,7 +94,9 @@ fn bash_completes_commands_presets_styles_and_keys() {
 fn manual_pages_are_one_a_command() {
     let dir = tempfile::tempdir().unwrap();
     let own = printed(dir.path(), &["man"]);
-    assert!(own.contains(".TH grpo-2048 1") && own.contains("grpo\\-2048 train"), "{own}");
+    for words in [".TH grpo-2048 1", "grpo\\-2048 train", ".SH ENVIRONMENT", "HF_ENDPOINT"] {
+        assert!(own.contains(words), "{words} in {own}");
+    }
     printed(dir.path(), &["man", "pages/man1"]);
     let pages = dir.path().join("pages/man1");
     assert_eq!(fs::read_to_string(pages.join("grpo-2048.1")).unwrap(), own);

@@ -1,12 +1,13 @@
 //! What tests do in their own process: the sandbox that they share, and training.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 use grpo_2048::arena::{Arena, Rules, Workers};
-use grpo_2048::config::Layers;
+use grpo_2048::config::{Config, Layers};
 use grpo_2048::environment::Environment;
 use grpo_2048::metrics::{JsonlSink, Sink, StepRecord};
 use grpo_2048::parallel::Peers;
@@ -20,6 +21,22 @@ use grpo_sandbox::Sandbox;
 pub static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
     Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
 });
+
+/// The settings of the built-in model.
+pub static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
+
+/// The rules that these ask for.
+pub fn rules() -> Rules {
+    Rules::of(&CONFIG)
+}
+
+/// The environment of these tasks.
+pub fn tasks(rows: &str) -> Environment {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("tasks.jsonl");
+    fs::write(&path, rows).unwrap();
+    Environment::open(path.to_str().unwrap()).unwrap()
+}
 
 /// Trains in `dir` with these settings; `measure` adds to the record of each step.
 pub fn trained(

@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+
+use crate::program::told;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/install.sh");
 const NAME: &str = "grpo-2048-7.8.9";
@@ -60,12 +62,8 @@ fn shell(place: &Path, machine: [&str; 3], script: &[&str]) -> Command {
 }
 
 /// Runs the script on such a machine.
-fn install(place: &Path, machine: [&str; 3], more: &[&str]) -> Output {
-    shell(place, machine, &[SCRIPT]).args(more).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+fn install(place: &Path, machine: [&str; 3], more: &[&str]) -> (Option<i32>, String) {
+    told(shell(place, machine, &[SCRIPT]).args(more))
 }
 
 #[test]
@@ -73,9 +71,9 @@ fn a_release_is_installed_for_the_user_who_asks_with_its_completions_and_pages()
     let place = tempfile::tempdir().unwrap();
     release(place.path());
     for (processor, target) in ["x86_64", "aarch64"].into_iter().zip(TARGETS) {
-        let output = install(place.path(), ["Linux", processor, "glibc 2.28"], &[]);
-        assert!(output.status.success(), "{}", said(&output));
-        assert!(said(&output).contains(&format!("grpo-2048 7.8.9 for {target}")), "{}", said(&output));
+        let (code, said) = install(place.path(), ["Linux", processor, "glibc 2.28"], &[]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains(&format!("grpo-2048 7.8.9 for {target}")), "{said}");
     }
     let home = place.path().join("home/.local");
     for path in [
@@ -87,9 +85,9 @@ fn a_release_is_installed_for_the_user_who_asks_with_its_completions_and_pages()
         assert!(home.join(path).is_file(), "{path}");
     }
     let there = place.path().join("elsewhere");
-    let output = install(place.path(), ["Linux", "x86_64", "glibc 2.41"], &["--to", there.to_str().unwrap()]);
-    assert!(output.status.success() && there.join("grpo-2048").is_file(), "{}", said(&output));
-    assert!(said(&output).contains("add it to your PATH"), "{}", said(&output));
+    let (code, said) = install(place.path(), ["Linux", "x86_64", "glibc 2.41"], &["--to", there.to_str().unwrap()]);
+    assert!(code == Some(0) && there.join("grpo-2048").is_file(), "{said}");
+    assert!(said.contains("add it to your PATH"), "{said}");
 }
 
 #[test]
@@ -99,11 +97,11 @@ fn an_archive_that_is_not_the_one_of_its_sum_is_not_installed() {
     let mut bytes = fs::read(&archive).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&archive, bytes).unwrap();
-    let output = install(place.path(), ["Linux", "x86_64", "glibc 2.28"], &[]);
-    assert!(output.status.code() == Some(2) && said(&output).contains("its SHA-256 is"), "{}", said(&output));
+    let (code, said) = install(place.path(), ["Linux", "x86_64", "glibc 2.28"], &[]);
+    assert!(code == Some(2) && said.contains("its SHA-256 is"), "{said}");
     fs::remove_file(&archive).unwrap();
-    let output = install(place.path(), ["Linux", "x86_64", "glibc 2.28"], &[]);
-    assert!(output.status.code() == Some(2) && said(&output).contains("cannot be fetched"), "{}", said(&output));
+    let (code, said) = install(place.path(), ["Linux", "x86_64", "glibc 2.28"], &[]);
+    assert!(code == Some(2) && said.contains("cannot be fetched"), "{said}");
     assert!(!place.path().join("home").exists(), "nothing is left behind");
 }
 
@@ -118,15 +116,11 @@ fn a_machine_without_an_archive_is_told_so() {
         (["Linux", "x86_64", "glibc 2.27"], "found glibc 2.27; expected glibc 2.28 or newer"),
         (["Linux", "x86_64", "glibc 3.40"], "found glibc 3.40"),
     ] {
-        let output = install(place.path(), machine, &[]);
-        let words = said(&output);
-        assert!(
-            output.status.code() == Some(2) && words.contains(expected) && words.contains("hint: "),
-            "{machine:?}: {words}"
-        );
+        let (code, said) = install(place.path(), machine, &[]);
+        assert!(code == Some(2) && said.contains(expected) && said.contains("hint: "), "{machine:?}: {said}");
     }
-    let output = install(place.path(), ["Linux", "x86_64", "glibc 2.28"], &["--prefix", "x"]);
-    assert!(said(&output).contains("error: --prefix: unknown; there are --to DIR"), "{}", said(&output));
+    let (_, said) = install(place.path(), ["Linux", "x86_64", "glibc 2.28"], &["--prefix", "x"]);
+    assert!(said.contains("error: --prefix: unknown; there are --to DIR"), "{said}");
     assert!(!place.path().join("home").exists());
 }
 
@@ -134,12 +128,11 @@ fn a_machine_without_an_archive_is_told_so() {
 fn a_program_that_does_not_start_is_not_installed_and_leaves_the_one_before() {
     let place = tempfile::tempdir().unwrap();
     release(place.path());
-    assert!(install(place.path(), OURS, &[]).status.success());
+    assert_eq!(install(place.path(), OURS, &[]).0, Some(0));
     release_of(place.path(), "echo no such library >&2; exit 127");
-    let output = install(place.path(), OURS, &[]);
-    let words = said(&output);
-    assert!(output.status.code() == Some(2) && words.contains("no such library"), "{words}");
-    assert!(words.contains("the program does not start here\nhint: build it"), "{words}");
+    let (code, said) = install(place.path(), OURS, &[]);
+    assert!(code == Some(2) && said.contains("no such library"), "{said}");
+    assert!(said.contains("the program does not start here\nhint: build it"), "{said}");
     let folder = place.path().join("home/.local/bin");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
     assert!(fs::read_to_string(folder.join("grpo-2048")).unwrap().contains("7.8.9"));
@@ -151,9 +144,8 @@ fn a_directory_where_the_program_goes_is_told_of() {
     release(place.path());
     let there = place.path().join("there");
     fs::create_dir_all(there.join("grpo-2048")).unwrap();
-    let output = install(place.path(), OURS, &["--to", there.to_str().unwrap()]);
-    let words = said(&output);
-    assert!(output.status.code() == Some(2) && words.contains("there: grpo-2048 is a directory there"), "{words}");
+    let (code, said) = install(place.path(), OURS, &["--to", there.to_str().unwrap()]);
+    assert!(code == Some(2) && said.contains("there: grpo-2048 is a directory there"), "{said}");
     assert_eq!(fs::read_dir(there.join("grpo-2048")).unwrap().count(), 0);
 }
 
@@ -166,14 +158,14 @@ fn a_script_that_arrives_in_part_does_nothing() {
     let piped = |text: &str| {
         fs::write(&arrived, text).unwrap();
         let mut command = shell(place.path(), OURS, &["-s", "--"]);
-        command.stdin(fs::File::open(&arrived).unwrap()).output().unwrap()
+        told(command.stdin(fs::File::open(&arrived).unwrap()))
     };
     for (end, _) in whole.trim_end().match_indices('\n') {
         piped(&whole[..=end]);
         assert!(!home.exists(), "after {}", &whole[..end]);
     }
-    let output = piped(&whole);
-    assert!(output.status.success() && home.join(".local/bin/grpo-2048").is_file(), "{}", said(&output));
+    let (code, said) = piped(&whole);
+    assert!(code == Some(0) && home.join(".local/bin/grpo-2048").is_file(), "{said}");
 }
 
 #[test]
@@ -181,25 +173,23 @@ fn a_folder_for_completions_that_cannot_be_made_is_no_reason_to_leave_the_progra
     let place = tempfile::tempdir().unwrap();
     release(place.path());
     let local = place.path().join("home/.local");
-    let output = install(place.path(), OURS, &[]);
+    let (_, said) = install(place.path(), OURS, &[]);
     let looked = format!("fpath=({}/share/zsh/site-functions $fpath) before compinit", local.display());
-    assert!(said(&output).contains(&looked), "{}", said(&output));
+    assert!(said.contains(&looked), "{said}");
     fs::remove_dir_all(&local).unwrap();
     fs::create_dir(&local).unwrap();
     fs::write(local.join("share"), "").unwrap();
-    let output = install(place.path(), OURS, &[]);
-    let words = said(&output);
-    assert!(output.status.success() && local.join("bin/grpo-2048").is_file(), "{words}");
-    assert!(words.contains("completions and manual pages are left out") && !words.contains("--to"), "{words}");
-    assert!(!words.contains("fpath"), "{words}");
+    let (code, said) = install(place.path(), OURS, &[]);
+    assert!(code == Some(0) && local.join("bin/grpo-2048").is_file(), "{said}");
+    assert!(said.contains("completions and manual pages are left out") && !said.contains("--to"), "{said}");
+    assert!(!said.contains("fpath"), "{said}");
 
-    let output = shell(place.path(), OURS, &[SCRIPT]).env_remove("HOME").output().unwrap();
-    let words = said(&output);
-    assert!(output.status.code() == Some(2) && words.contains("error: HOME is not set"), "{words}");
-    assert!(words.contains("--to DIR"), "{words}");
+    let (code, said) = told(shell(place.path(), OURS, &[SCRIPT]).env_remove("HOME"));
+    assert!(code == Some(2) && said.contains("error: HOME is not set"), "{said}");
+    assert!(said.contains("--to DIR"), "{said}");
     let there = place.path().join("there");
-    let output = shell(place.path(), OURS, &[SCRIPT]).env_remove("HOME").arg("--to").arg(&there).output().unwrap();
-    assert!(output.status.success() && there.join("grpo-2048").is_file(), "{}", said(&output));
+    let (code, said) = told(shell(place.path(), OURS, &[SCRIPT]).env_remove("HOME").arg("--to").arg(&there));
+    assert!(code == Some(0) && there.join("grpo-2048").is_file(), "{said}");
 }
 
 #[test]
@@ -207,13 +197,13 @@ fn a_directory_is_compared_with_those_of_path_by_its_whole_name() {
     let place = tempfile::tempdir().unwrap();
     let whole = place.path().canonicalize().unwrap();
     release(&whole);
-    let output = shell(&whole, OURS, &[SCRIPT]).args(["--to", "bin"]).current_dir(&whole).output().unwrap();
-    let told = format!("export PATH=\"{}/bin:$PATH\"", whole.display());
-    assert!(output.status.success() && said(&output).contains(&told), "{}", said(&output));
+    let (code, said) = told(shell(&whole, OURS, &[SCRIPT]).args(["--to", "bin"]).current_dir(&whole));
+    let expected = format!("export PATH=\"{}/bin:$PATH\"", whole.display());
+    assert!(code == Some(0) && said.contains(&expected), "{said}");
     let path = format!("{0}/stubs:{0}/bin:{1}", whole.display(), std::env::var("PATH").unwrap());
     let slash = format!("{}/bin/", whole.display());
-    let output = shell(&whole, OURS, &[SCRIPT]).args(["--to", &slash]).env("PATH", path).output().unwrap();
-    assert!(said(&output).contains("\ntry: grpo-2048 demo"), "{}", said(&output));
+    let (_, said) = told(shell(&whole, OURS, &[SCRIPT]).args(["--to", &slash]).env("PATH", path));
+    assert!(said.contains("\ntry: grpo-2048 demo"), "{said}");
 }
 
 #[test]
@@ -230,12 +220,12 @@ fn a_release_on_this_machine_needs_neither_curl_nor_wget_and_other_addresses_are
     // It takes no addresses of files.
     write_program(&tools.join("wget"), "exit 1");
     let path = format!("{0}/stubs:{0}/tools", place.path().display());
-    let output = shell(place.path(), OURS, &[SCRIPT]).env("PATH", path).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    let (code, said) = told(shell(place.path(), OURS, &[SCRIPT]).env("PATH", path));
+    assert_eq!(code, Some(0), "{said}");
     for address in ["http://127.0.0.1/dist", "ftp://127.0.0.1/dist", "dist"] {
-        let output = install(place.path(), OURS, &["--from", address]);
-        let told = format!("--from {address}: expected an address that begins with https:// or file://");
-        assert!(output.status.code() == Some(2) && said(&output).contains(&told), "{}", said(&output));
+        let (code, said) = install(place.path(), OURS, &["--from", address]);
+        let expected = format!("--from {address}: expected an address that begins with https:// or file://");
+        assert!(code == Some(2) && said.contains(&expected), "{said}");
     }
 }
 
@@ -247,10 +237,10 @@ fn make_install_puts_the_program_with_its_completions_and_pages() {
     make.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--silent", "install"]);
     make.arg(format!("PREFIX={}", prefix.display())).arg(concat!("BIN=", env!("CARGO_BIN_EXE_grpo-2048")));
     let Ok(output) = make.output() else { return };
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for file in ["bin/grpo-2048", "share/man/man1/grpo-2048.1", "share/bash-completion/completions/grpo-2048"] {
         assert!(prefix.join(file).is_file(), "{file}");
     }
-    let version = Command::new(prefix.join("bin/grpo-2048")).arg("--version").output().unwrap();
-    assert!(said(&version).starts_with("grpo-2048 "), "{}", said(&version));
+    let (_, said) = told(Command::new(prefix.join("bin/grpo-2048")).arg("--version"));
+    assert!(said.starts_with("grpo-2048 "), "{said}");
 }

@@ -234,6 +234,8 @@ fn only_this_machine_is_served_unless_others_are_allowed() {
         (&["--allow-remote"], "--allow-remote: nothing is served to other machines without --serve"),
         (&["--allow-remote", "items.jsonl"], "hint: add --serve HOST:PORT"),
         (&["--allow-remote", "--calls"], "hint: add --serve HOST:PORT"),
+        // An address for documents (RFC 5737), which no machine has: another port would not help.
+        (&["--serve", "192.0.2.1:0", "--allow-remote"], "hint: name an address of this machine"),
     ] {
         let output = judge(directory.path(), arguments).output().unwrap();
         let words = String::from_utf8_lossy(&output.stderr);

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::chat_model::{CHATML, write_model};
 use crate::program::{done, refused};
+use crate::runs::lines;
 
 /// Settings for one step of two completions without anything else that takes time.
 const SHORT: &[&str] = &[
@@ -23,8 +24,9 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Two tasks: the least that a warm-up reads, one of which is held out.
-const REFERENCES: &str = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}], "reference": "def add(a, b):\n    return a + b\n"}
+/// Two tasks: the least that a warm-up reads, one of which is held out. A product that became a sum passes the test of the
+/// second one.
+pub const REFERENCES: &str = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}], "reference": "def add(a, b):\n    return a + b\n"}
 {"id": "double", "prompt": "Double.", "entry_point": "double", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "def double(x):\n    return x * 2\n"}
 "#;
 
@@ -293,7 +295,7 @@ fn what_is_said_of_tasks_is_in_the_words_of_tasks() {
     let said = run(dir, &train);
     assert!(said.contains("tests passed") && !said.contains("best tile"), "{said}");
     let metrics = fs::read_to_string(dir.join("run/metrics.jsonl")).unwrap();
-    let records: Vec<Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records = lines(&dir.join("run/metrics.jsonl"));
     assert_eq!((&records[0]["eval_tasks/count"], &records[0]["eval_samples"]), (&1.into(), &4.into()));
     for (record, key) in [(0, "eval_tasks/frac_passed"), (0, "eval_style/half"), (1, "tasks/frac_tests")] {
         assert!(records[record][key].is_number(), "{key}: {metrics}");

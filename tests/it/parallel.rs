@@ -4,11 +4,12 @@
 //! `GRPO_2048_REQUIRE_MPI` is set.
 
 use std::fs;
+use std::panic::Location;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::runs::{SETTLED, SMALL, essence, run, wait_for};
+use crate::runs::{SETTLED, essence, run, signal, small, steps, wait_for};
 use crate::served::{Served, honest};
 
 /// A time limit that no correct run exceeds, even on a busy machine.
@@ -25,7 +26,8 @@ struct Launcher(&'static str, &'static [&'static str]);
 const PROGRAMS: &[&str] = &["mpirun.openmpi", "mpirun.mpich", "mpirun"];
 
 /// The installed launchers.
-fn launchers(test: &str) -> Vec<Launcher> {
+#[track_caller]
+fn launchers() -> Vec<Launcher> {
     let mut found = Vec::<Launcher>::new();
     for &program in PROGRAMS {
         let Ok(output) = Command::new(program).arg("--version").output() else { continue };
@@ -35,8 +37,8 @@ fn launchers(test: &str) -> Vec<Launcher> {
         }
     }
     if found.is_empty() {
-        assert!(std::env::var_os("GRPO_2048_REQUIRE_MPI").is_none(), "{test}: no MPI is installed");
-        println!("skipped: {test}: no MPI is installed");
+        assert!(std::env::var_os("GRPO_2048_REQUIRE_MPI").is_none(), "no MPI is installed");
+        println!("skipped: {}: no MPI is installed", Location::caller());
     }
     found
 }
@@ -51,7 +53,7 @@ impl Launcher {
                 command.arg(":");
             }
             command.args(["-n", &count.to_string(), env!("CARGO_BIN_EXE_grpo-2048"), "train"]);
-            command.args(["--parallel-rewards", "1"]).args(SMALL).args(*arguments);
+            command.args(["--parallel-rewards", "1"]).args(small()).args(*arguments);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -87,8 +89,7 @@ fn ended(mut child: Child, within: Duration) -> Output {
 fn assert_alike(alone: &Path, together: &Path) {
     let (left, right) = (essence(alone), essence(together));
     assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
-    // The times of launches are not compared.
-    for (path, bytes) in left.iter().filter(|(path, _)| !path.ends_with("launches.jsonl")) {
+    for (path, bytes) in &left {
         let [left, right] = [bytes, &right[path]].map(|bytes| match path.ends_with("metrics.jsonl") {
             true => without_machine(bytes),
             false => bytes.clone(),
@@ -128,10 +129,6 @@ fn rank_of(pid: u32) -> Option<usize> {
     variables.split('\0').find_map(rank)
 }
 
-fn signal(name: &str, pid: u32) {
-    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
-}
-
 const SHORT: &[&str] = &["--save-steps", "1", "--set", "train.save_total_limit=9"];
 const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "grpo.top_entropy_quantile=0.5"];
 const ADAPTERS: &[&str] = &["--lora-r", "4", "--set", "model.lora_dropout=0.1"];
@@ -139,7 +136,7 @@ const ADAPTERS: &[&str] = &["--lora-r", "4", "--set", "model.lora_dropout=0.1"];
 #[test]
 fn one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapters() {
     let root = tempfile::tempdir().unwrap();
-    let launchers = launchers("one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapters");
+    let launchers = launchers();
     let settled = [AHEAD, SETTLED].concat();
     for (kind, more) in [("full", &settled[..]), ("adapters", ADAPTERS)] {
         let more = [SHORT, more, &["--steps", "3", "--set", "grpo.micro_batch=2"]].concat();
@@ -158,24 +155,15 @@ fn one_two_and_three_processes_train_byte_for_byte_alike_in_full_and_with_adapte
     }
 }
 
-/// Two turns, the second of which is divided among the processes anew.
-const TURNS: &[&str] = &[
-    "--turns",
-    "2",
-    "--set",
-    "rollout.max_completion_length=490",
-    "--set",
-    "reward.turns=discounted",
-    "--set",
-    "rollout.draw=pools",
-];
-
 #[test]
 fn processes_take_turns_as_one_does() {
     let root = tempfile::tempdir().unwrap();
     let alone = root.path().join("alone");
-    let more = [SHORT, TURNS, &["--steps", "2"]].concat();
-    for (number, launcher) in launchers("processes_take_turns_as_one_does").iter().enumerate() {
+    // The second turn is divided among the processes anew.
+    let turns = ["--turns", "2", "--set", "reward.turns=discounted", "--set", "rollout.draw=pools"];
+    let room = ["--steps", "2", "--set", "rollout.max_completion_length=490"];
+    let more = [SHORT, &turns, &room].concat();
+    for (number, launcher) in launchers().iter().enumerate() {
         if number == 0 {
             run(&alone, &more);
         }
@@ -203,17 +191,10 @@ fn distance(left: &[f32], right: &[f32]) -> f64 {
     left.iter().zip(right).map(|(left, right)| f64::from(left - right).powi(2)).sum::<f64>().sqrt()
 }
 
-/// A metric of the first step.
-fn of_first_step(run: &Path, key: &str) -> f64 {
-    let lines = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    let records = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    records.filter(|record| record["step"] == 1).find_map(|record| record[key].as_f64()).unwrap()
-}
-
 #[test]
 fn a_fast_sum_is_exact_for_one_process_and_near_that_for_several() {
     let root = tempfile::tempdir().unwrap();
-    let launchers = launchers("a_fast_sum_is_exact_for_one_process_and_near_that_for_several");
+    let launchers = launchers();
     let exact = [SHORT, &["--steps", "2", "--set", "grpo.micro_batch=2"]].concat();
     let fast = [&exact[..], &["--set", "parallel.reduce=fast"]].concat();
     let [alone, alone_fast] = ["alone", "alone-fast"].map(|name| root.path().join(name));
@@ -237,7 +218,7 @@ fn a_fast_sum_is_exact_for_one_process_and_near_that_for_several() {
             (distance(&weights(&alone, 1), &weights(&alone, 2)), distance(&weights(&alone, 1), &weights(&together, 1)));
         assert!(apart < 0.05 * moved, "{}: {apart} apart, a step moves {moved}", launcher.0);
         for key in ["loss", "grad_norm"] {
-            let [one, two] = [&alone, &together].map(|run| of_first_step(run, key));
+            let [one, two] = [&alone, &together].map(|run| steps(run)[0][key].as_f64().unwrap());
             assert!((one - two).abs() <= 1e-5 * one.abs(), "{}: {key} {one} and {two}", launcher.0);
         }
     }
@@ -246,8 +227,7 @@ fn a_fast_sum_is_exact_for_one_process_and_near_that_for_several() {
 #[test]
 fn processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapters() {
     let root = tempfile::tempdir().unwrap();
-    let launchers = launchers("processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapters");
-    for launcher in &launchers {
+    for launcher in &launchers() {
         let served = [Served::start(honest), Served::start(honest)];
         let urls = format!("{},{}", served[0].url, served[1].url);
         let more = [ADAPTERS, &["--steps", "2", "--save-steps", "1", "--rollouts", &urls]].concat();
@@ -265,14 +245,15 @@ fn processes_ask_the_servers_for_their_own_completions_and_one_brings_the_adapte
 
 /// A step of two processes with an emulated GPU each (scripts/gpu-emulated.sh); `None` where there are none, or no MPI.
 #[cfg(feature = "cuda")]
-fn on_two_gpus(test: &str, dir: &Path, more: &[&str]) -> Option<Command> {
+#[track_caller]
+fn on_two_gpus(dir: &Path, more: &[&str]) -> Option<Command> {
     if !std::env::var("GRPO_2048_CUDA_LIBS").is_ok_and(|folder| folder.ends_with("gpu-emulator")) {
-        println!("skipped: {test}: no GPUs in software");
+        println!("skipped: {}: no GPUs in software", Location::caller());
         return None;
     }
     let small = ["--device", "cuda", "--steps", "1", "--set", "train.eval_samples=0"];
     let short = ["--set", "grpo.micro_batch=1", "--set", "rollout.max_completion_length=24"];
-    let launcher = launchers(test).into_iter().next()?;
+    let launcher = launchers().into_iter().next()?;
     Some(launcher.train(2, dir, &[&small[..], &short, more].concat()))
 }
 
@@ -281,9 +262,8 @@ fn on_two_gpus(test: &str, dir: &Path, more: &[&str]) -> Option<Command> {
 fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
     let root = tempfile::tempdir().unwrap();
     let trained = |name: &str, reduce: &str, variable: (&str, &str)| {
-        let test = "gradients_that_cross_by_nccl_are_those_that_cross_through_the_host";
         let (dir, reduce) = (root.path().join(name), format!("parallel.reduce={reduce}"));
-        let output = on_two_gpus(test, &dir, &["--set", &reduce])?.env(variable.0, variable.1).output().unwrap();
+        let output = on_two_gpus(&dir, &["--set", &reduce])?.env(variable.0, variable.1).output().unwrap();
         assert!(output.status.success(), "{name}: {}", told(&output));
         Some((weights(&dir, 1), told(&output)))
     };
@@ -301,9 +281,8 @@ fn gradients_that_cross_by_nccl_are_those_that_cross_through_the_host() {
 #[cfg(feature = "cuda")]
 #[test]
 fn processes_that_wait_for_one_that_hangs_in_nccl_end_within_a_minute() {
-    let (test, root) =
-        ("processes_that_wait_for_one_that_hangs_in_nccl_end_within_a_minute", tempfile::tempdir().unwrap());
-    let Some(mut command) = on_two_gpus(test, &root.path().join("run"), &[]) else { return };
+    let root = tempfile::tempdir().unwrap();
+    let Some(mut command) = on_two_gpus(&root.path().join("run"), &[]) else { return };
     let output = ended(command.env("GPU_EMULATOR_NCCL_HANGS", "1").spawn().unwrap(), PATIENCE);
     assert!(!output.status.success());
     let told = told(&output);
@@ -320,7 +299,7 @@ fn up_to<'a>(steps: &'a str, dir: &'a Path) -> Vec<&'a str> {
 #[test]
 fn a_run_goes_on_with_another_number_of_processes_as_it_does_with_one() {
     let root = tempfile::tempdir().unwrap();
-    let launchers = launchers("a_run_goes_on_with_another_number_of_processes_as_it_does_with_one");
+    let launchers = launchers();
     let alone = root.path().join("alone");
     if !launchers.is_empty() {
         run(&alone, &up_to("1", &alone));
@@ -344,7 +323,7 @@ fn a_run_goes_on_with_another_number_of_processes_as_it_does_with_one() {
 #[test]
 fn a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint() {
     let root = tempfile::tempdir().unwrap();
-    for launcher in launchers("a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint") {
+    for launcher in launchers() {
         // The second launcher does not end the other processes, so that they have to detect it themselves.
         let is_mpich = launcher.1.is_empty();
         let lets_live: &[&str] = if is_mpich { &["", "-disable-auto-cleanup"] } else { &[""] };
@@ -389,7 +368,7 @@ fn a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint() {
 #[test]
 fn processes_that_are_not_alike_do_not_start_together() {
     let root = tempfile::tempdir().unwrap();
-    for launcher in launchers("processes_that_are_not_alike_do_not_start_together") {
+    for launcher in launchers() {
         let dir = root.path().join(launcher.0);
         let of_all = ["--output-dir", dir.to_str().unwrap()];
         let other = [&of_all[..], &["--learning-rate", "0.5"]].concat();
@@ -405,9 +384,25 @@ fn processes_that_are_not_alike_do_not_start_together() {
 }
 
 #[test]
+fn processes_of_which_one_draws_boards_are_told_how_they_differ() {
+    let root = tempfile::tempdir().unwrap();
+    for launcher in launchers() {
+        let dir = root.path().join(launcher.0);
+        let drawing = ["-n", "1", env!("CARGO_BIN_EXE_grpo-2048"), "train", "--output-dir", dir.to_str().unwrap()];
+        let mut command = Command::new(launcher.0);
+        command.args(launcher.1).args(drawing).arg(":").args(drawing).args(["--seed", "5"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = ended(command.spawn().unwrap(), PATIENCE);
+        let words = told(&output);
+        assert!(!output.status.success() && words.contains("rank 1 differs from rank 0: "), "{words}");
+        assert!(words.contains("train.seed: 0 -> 5") && !dir.exists(), "{words}");
+    }
+}
+
+#[test]
 fn a_mistake_of_all_processes_is_told_by_the_first_one() {
     let root = tempfile::tempdir().unwrap();
-    for launcher in launchers("a_mistake_of_all_processes_is_told_by_the_first_one") {
+    for launcher in launchers() {
         let dir = root.path().join(launcher.0);
         let child = launcher.train(3, &dir, &["--env", "missing.jsonl"]).spawn().unwrap();
         let output = ended(child, PATIENCE);
@@ -421,7 +416,7 @@ fn a_mistake_of_all_processes_is_told_by_the_first_one() {
 #[test]
 fn a_library_that_does_not_belong_to_the_launcher_is_refused() {
     let root = tempfile::tempdir().unwrap();
-    for launcher in launchers("a_library_that_does_not_belong_to_the_launcher_is_refused") {
+    for launcher in launchers() {
         let dir = root.path().join(launcher.0);
         let mut command = launcher.train(2, &dir, &[]);
         let output = ended(command.env("GRPO_2048_MPI", "/nowhere/libmpi.so").spawn().unwrap(), PATIENCE);
@@ -434,7 +429,7 @@ fn a_library_that_does_not_belong_to_the_launcher_is_refused() {
 #[test]
 fn a_process_that_is_asked_to_stop_stops_all_after_the_same_step() {
     let root = tempfile::tempdir().unwrap();
-    for launcher in launchers("a_process_that_is_asked_to_stop_stops_all_after_the_same_step") {
+    for launcher in launchers() {
         let dir = root.path().join(launcher.0);
         let mut child = launcher.train(2, &dir, &["--steps", "1000", "--save-steps", "1000"]).spawn().unwrap();
         wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
@@ -452,7 +447,7 @@ fn a_process_that_is_asked_to_stop_stops_all_after_the_same_step() {
 #[test]
 fn a_process_that_is_asked_to_stop_before_the_first_step_stops_all_of_them() {
     let root = tempfile::tempdir().unwrap();
-    for launcher in launchers("a_process_that_is_asked_to_stop_before_the_first_step_stops_all_of_them") {
+    for launcher in launchers() {
         let (dir, said) = (root.path().join(launcher.0), root.path().join(format!("{}.said", launcher.0)));
         // The reward check takes the first process some seconds, in which the other one has nothing to do.
         let check =
@@ -478,7 +473,7 @@ fn a_process_that_is_asked_to_stop_before_the_first_step_stops_all_of_them() {
 #[test]
 fn a_dry_run_is_made_by_the_first_process_and_the_others_wait_for_it() {
     let root = tempfile::tempdir().unwrap();
-    for launcher in launchers("a_dry_run_is_made_by_the_first_process_and_the_others_wait_for_it") {
+    for launcher in launchers() {
         let dir = root.path().join(launcher.0);
         let output = ended(launcher.train(2, &dir, &["--dry-run"]).spawn().unwrap(), PATIENCE);
         let words = told(&output);

@@ -45,7 +45,7 @@ fn pools_follow_from_rewards_and_go_on_after_a_kill() {
     let [unbroken, killed] = ["unbroken", "killed"].map(|name| root.path().join(name));
     let more = [POOLS, &["--steps", "3", "--sequential", "--set", "train.eval_samples=0"]].concat();
     run(&unbroken, &more);
-    run_killed_after(&killed, "checkpoint-1", &more);
+    run_killed_after(&killed, &["checkpoint-1"], &more);
     assert_same(&unbroken, &killed);
 
     let found = recorded(&unbroken);

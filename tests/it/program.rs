@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{self, Output};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin_cmd;
@@ -26,6 +26,13 @@ pub fn done(directory: &Path, arguments: &[&str]) -> Output {
     let output = program(directory).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     output
+}
+
+/// The exit code of any command, and all that it says.
+pub fn told(command: &mut process::Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    (output.status.code(), said.concat())
 }
 
 /// What a command prints that must succeed.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 use std::thread;
 use std::time::Duration;
 
@@ -14,8 +13,8 @@ use grpo_2048::rollout::{Assignment, Completion, GroupRequest, RolloutError, Rol
 use grpo_2048::seed::Seed;
 use serde_json::{Value, json};
 
-use crate::runs::{assert_same, run, steps, train};
-use crate::served::{Answer, Mischief, Served, honest, policy};
+use crate::runs::{assert_same, run, steps, told};
+use crate::served::{Answer, Served, honest, policy};
 
 const ADAPTERS: &[&str] = &["--lora-r", "4", "--set", "train.eval_samples=0", "--save-steps", "1"];
 
@@ -23,10 +22,10 @@ fn with<'a>(servers: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [ADAPTERS, &["--rollouts", servers], more].concat()
 }
 
-fn output(dir: &Path, more: &[&str]) -> (Output, String) {
-    let output = train(dir, more).stderr(std::process::Stdio::piped()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-    (output, said)
+/// The exit code of a small run, and what it says, on one line.
+fn output(dir: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let (code, said) = told(dir, more);
+    (code, said.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[test]
@@ -74,27 +73,41 @@ fn servers_write_every_turn_from_the_ids_of_those_before() {
     // It answers the probe, the first turns of a step, and one later turn.
     let fails = Served::start(|before, answer| if before < 10 { honest(before, answer) } else { (500, "full".into()) });
     let once = [&turns[..], &["--set", "rollout.resample_tied=0"]].concat();
-    let (stopped, said) = output(&broken, &with(&fails.url, &once));
-    assert_eq!(stopped.status.code(), Some(1), "{said}");
+    let (code, said) = output(&broken, &with(&fails.url, &once));
+    assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("answered 500: full") && !broken.join("completions/step_00001.jsonl").exists(), "{said}");
 }
 
-/// A server whose log-probabilities are 0.1 nats below the trainer's.
-fn foreign(_: usize, mut answer: Value) -> Answer {
-    for token in answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap() {
-        token["logprob"] = json!(token["logprob"].as_f64().unwrap() - 0.1);
-    }
-    (200, answer.to_string())
+/// The tokens of an answer, with their log-probabilities.
+fn tokens(answer: &mut Value) -> &mut Vec<Value> {
+    answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap()
+}
+
+/// A server that makes this of a right answer.
+fn changing(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Served {
+    Served::start(move |_, mut answer| {
+        change(&mut answer);
+        (200, answer.to_string())
+    })
+}
+
+/// A server whose log-probabilities are so many nats below the trainer's.
+fn foreign(nats: f64) -> Served {
+    changing(move |answer| {
+        for token in tokens(answer) {
+            token["logprob"] = json!(token["logprob"].as_f64().unwrap() - nats);
+        }
+    })
 }
 
 #[test]
 fn what_a_foreign_sampler_gets_wrong_is_weighed_counted_and_warned_of() {
     let root = tempfile::tempdir().unwrap();
-    let served = Served::start(foreign);
+    let served = foreign(0.1);
     let of = |name: &str, more: &[&str]| {
         let dir = root.path().join(name);
-        let (output, said) = output(&dir, &with(&served.url, &[&["--steps", "1"], more].concat()));
-        assert!(output.status.success(), "{said}");
+        let (code, said) = output(&dir, &with(&served.url, &[&["--steps", "1"], more].concat()));
+        assert_eq!(code, Some(0), "{said}");
         (steps(&dir).remove(0), said)
     };
     let figure = |record: &Value, name: &str| record[format!("sampling/{name}")].as_f64().unwrap();
@@ -123,72 +136,60 @@ struct Asked {
 impl Asked {
     fn new() -> Asked {
         let policy = policy("");
-        let prompt = |id: u32, ids: &[u32]| Prompt {
-            id,
-            style: "plain".into(),
-            task: None,
-            text: String::new(),
-            prefill: String::new(),
-            ids: ids.to_vec(),
-            stop: None,
-            ..Prompt::default()
-        };
+        let prompt =
+            |id: u32, ids: &[u32]| Prompt { id, style: "plain".into(), ids: ids.to_vec(), ..Prompt::default() };
         let prompts = vec![prompt(0, &[5, 6, 7]), prompt(1, &[8, 9])];
         let rollout = Config::preset("builtin").unwrap().rollout;
         let config = RolloutConfig { num_generations: 3, max_completion_length: 24, server_seconds: 4.0, ..rollout };
         Asked { policy, prompts, config, dir: tempfile::tempdir().unwrap() }
     }
 
-    fn of(&self, servers: &[&Served]) -> (Result<Vec<Completion>, RolloutError>, Vec<String>) {
-        let urls = servers.iter().map(|served| served.url.clone()).collect();
-        let config = RolloutConfig { servers: urls, ..self.config.clone() };
+    /// Servers that are asked, and the settings for them.
+    fn opened(&self, urls: Vec<String>, server_seconds: f64) -> (Servers, RolloutConfig) {
+        let config = RolloutConfig { servers: urls, server_seconds, ..self.config.clone() };
         let mut servers = Servers::open(&config, 3).unwrap().unwrap();
         servers.keep_adapters_in(self.dir.path());
+        (servers, config)
+    }
+
+    /// The completions of a batch, and the warnings.
+    fn batch(&self, servers: &Servers, config: &RolloutConfig) -> (Result<Vec<Completion>, RolloutError>, Vec<String>) {
         let (mut told, mut troubles) = (Vec::new(), Vec::new());
-        let completions = self.by(&servers, &config, &mut |event| match event {
+        let mut hear = |event: RolloutEvent<'_>| match event {
             RolloutEvent::Finished(completion) => told.push(completion.clone()),
             RolloutEvent::Trouble(text) => troubles.push(text.to_owned()),
             _ => (),
-        });
+        };
+        let policy = &self.policy;
+        let requests = &GroupRequest::all(&self.prompts, config.num_generations, Seed::root(7));
+        let completions = servers
+            .load_adapter(policy, &mut hear)
+            .and_then(|loaded| servers.sample(&loaded, Assignment { policy, config, requests }, &mut hear));
         if let Ok(completions) = &completions {
             told.sort_by_key(|completion| completion.id.index);
             assert_eq!(&told, completions, "each is handed out once");
         }
         (completions, troubles)
     }
-}
 
-impl Asked {
-    fn by(
-        &self,
-        servers: &Servers,
-        config: &RolloutConfig,
-        observer: &mut dyn FnMut(RolloutEvent<'_>),
-    ) -> Result<Vec<Completion>, RolloutError> {
-        let policy = &self.policy;
-        let requests = &GroupRequest::all(&self.prompts, config.num_generations, Seed::root(7));
-        let loaded = servers.load_adapter(policy, observer)?;
-        servers.sample(&loaded, Assignment { policy, config, requests }, observer)
+    fn of(&self, served: &[&Served]) -> (Result<Vec<Completion>, RolloutError>, Vec<String>) {
+        let (servers, config) = self.opened(urls(served), self.config.server_seconds);
+        self.batch(&servers, &config)
     }
 
     /// The warnings of two successive batches.
-    fn troubles(&self, servers: &[&Served]) -> Vec<Vec<String>> {
-        let urls = servers.iter().map(|served| served.url.clone()).collect();
-        let config = RolloutConfig { servers: urls, server_seconds: 60.0, ..self.config.clone() };
-        let mut servers = Servers::open(&config, 3).unwrap().unwrap();
-        servers.keep_adapters_in(self.dir.path());
-        let batch = |_: usize| {
-            let mut troubles = Vec::new();
-            let mut hear = |event: RolloutEvent<'_>| {
-                if let RolloutEvent::Trouble(text) = event {
-                    troubles.push(text.to_owned());
-                }
-            };
-            self.by(&servers, &config, &mut hear).unwrap();
+    fn troubles(&self, served: &[&Served]) -> [Vec<String>; 2] {
+        let (servers, config) = self.opened(urls(served), 60.0);
+        [(); 2].map(|()| {
+            let (completions, troubles) = self.batch(&servers, &config);
+            completions.unwrap();
             troubles
-        };
-        (0..2).map(batch).collect()
+        })
     }
+}
+
+fn urls(served: &[&Served]) -> Vec<String> {
+    served.iter().map(|served| served.url.clone()).collect()
 }
 
 #[test]
@@ -202,91 +203,68 @@ fn a_server_that_fails_is_warned_of_once_a_batch_with_a_count_and_one_that_is_le
         assert_eq!(*count, format!("{}: failed 3 times in this batch", bad.url));
     }
     let forgetful = Served::forgetful();
-    let [first, second] = &asked.troubles(&[&forgetful, &good])[..] else { panic!("two batches") };
+    let [first, second] = asked.troubles(&[&forgetful, &good]);
     assert!(matches!(&first[..], [one] if one.contains("its models are without grpo-2048-")), "{first:?}");
     assert!(second.is_empty(), "it is left out still: {second:?}");
 }
 
-fn changed(answer: Value, change: impl FnOnce(&mut Value)) -> Answer {
-    let mut answer = answer;
-    change(&mut answer);
-    (200, answer.to_string())
-}
+/// What a server answers, and a part of the expected message.
+type Answered = (fn() -> Answer, &'static str);
+/// What is changed of a right answer, and a part of the expected message.
+type Changed = (fn(&mut Value), &'static str);
 
-/// Errors of a server, each with a part of the expected message.
-const MISCHIEF: &[(Mischief, &str)] = &[
-    (|_, _| (500, json!({ "error": { "message": "out of memory" } }).to_string()), "answered 500: out of memory"),
-    (|_, _| (200, "<html>".into()), "an answer that is no JSON"),
-    (|_, _| (200, "{}".into()), "an answer out of shape: missing field `choices`"),
+/// Answers that are none: a refusal, no JSON, another shape, and too late.
+const ANSWERS: &[Answered] = &[
+    (|| (500, json!({ "error": { "message": "out of memory" } }).to_string()), "answered 500: out of memory"),
+    (|| (200, "<html>".into()), "an answer that is no JSON"),
+    (|| (200, "{}".into()), "an answer out of shape: missing field `choices`"),
     (
-        |_, _| {
+        || {
             thread::sleep(Duration::from_secs(6));
             (200, "{}".into())
         },
         "raise rollout.server_seconds",
     ),
+];
+
+/// What is wrong within an answer.
+const CHANGES: &[Changed] = &[
     (
-        |_, answer| {
-            changed(answer, |answer| {
-                let choice = answer["choices"][0].clone();
-                answer["choices"].as_array_mut().unwrap().push(choice);
-            })
+        |answer| {
+            let choice = answer["choices"][0].clone();
+            answer["choices"].as_array_mut().unwrap().push(choice);
         },
         "2 completions, expected 1",
     ),
+    (|answer| drop(tokens(answer).pop()), "that are not theirs"),
     (
-        |_, answer| {
-            changed(answer, |answer| {
-                answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap().pop();
-            })
-        },
-        "that are not theirs",
-    ),
-    (
-        |_, answer| {
-            changed(answer, |answer| {
-                answer["choices"][0]["token_ids"][0] = json!(1 << 20);
-                answer["choices"][0]["logprobs"]["content"][0]["token_id"] = json!(1 << 20);
-            })
+        |answer| {
+            answer["choices"][0]["token_ids"][0] = json!(1 << 20);
+            tokens(answer)[0]["token_id"] = json!(1 << 20);
         },
         "token 0 has the id 1048576",
     ),
+    (|answer| tokens(answer)[0]["logprob"] = json!(0.5), "token 0 has the log-probability 0.5"),
+    (|answer| tokens(answer)[0]["logprob"] = Value::Null, "an answer out of shape: invalid type: null"),
+    (|answer| tokens(answer)[0]["logprob"] = json!(-9999.0), "token 0 has the log-probability -9999"),
     (
-        |_, answer| changed(answer, |answer| answer["choices"][0]["logprobs"]["content"][0]["logprob"] = json!(0.5)),
-        "token 0 has the log-probability 0.5",
-    ),
-    (
-        |_, answer| changed(answer, |answer| answer["choices"][0]["logprobs"]["content"][0]["logprob"] = Value::Null),
-        "an answer out of shape: invalid type: null",
-    ),
-    (
-        |_, answer| {
-            changed(answer, |answer| answer["choices"][0]["logprobs"]["content"][0]["logprob"] = json!(-9999.0))
-        },
-        "token 0 has the log-probability -9999",
-    ),
-    (
-        |_, answer| {
-            changed(answer, |answer| {
-                // The answer claims that the completion has ended, but it was truncated.
-                answer["choices"][0]["finish_reason"] = json!("stop");
-                answer["choices"][0]["token_ids"].as_array_mut().unwrap().truncate(1);
-                answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap().truncate(1);
-            })
+        |answer| {
+            // The answer claims that the completion has ended, but it was truncated.
+            answer["choices"][0]["finish_reason"] = json!("stop");
+            answer["choices"][0]["token_ids"].as_array_mut().unwrap().truncate(1);
+            tokens(answer).truncate(1);
         },
         "1 tokens that no stop ends (finish_reason stop), asked for 24",
     ),
-    (
-        |_, answer| changed(answer, |answer| answer["model"] = json!("served")),
-        "an answer by served, expected one by grpo-2048-",
-    ),
+    (|answer| answer["model"] = json!("served"), "an answer by served, expected one by grpo-2048-"),
 ];
 
 #[test]
 fn whatever_a_server_does_wrong_is_named_and_becomes_no_completion() {
     let asked = Asked::new();
-    for (mischief, expected) in MISCHIEF {
-        let served = Served::start(*mischief);
+    let answers = ANSWERS.iter().map(|(answer, expected)| (Served::start(move |_, _| answer()), expected));
+    let changes = CHANGES.iter().map(|(change, expected)| (changing(change), expected));
+    for (served, expected) in answers.chain(changes) {
         let (completions, troubles) = asked.of(&[&served]);
         let Err(RolloutError::Server(fault)) = completions else { panic!("{expected}: {completions:?}") };
         assert_eq!(fault.server, served.url);
@@ -304,10 +282,9 @@ fn a_good_server_makes_up_for_a_bad_one_and_a_bad_moment_passes() {
     let asked = Asked::new();
     let good = Served::start(honest);
     let expected = asked.of(&[&good]).0.unwrap();
-    // A refusal, no JSON, another shape, and too late. What is wrong within a completion is a fault as these are: see the
-    // test above.
-    for (mischief, what) in &MISCHIEF[..4] {
-        let bad = Served::start(*mischief);
+    // What is wrong within a completion is a fault as these are: see the test above.
+    for (answer, what) in ANSWERS {
+        let bad = Served::start(move |_, _| answer());
         let (completions, troubles) = asked.of(&[&bad, &good]);
         assert_eq!(completions.unwrap(), expected, "{what}");
         assert!(troubles.iter().all(|text| text.contains(&bad.url)) && !troubles.is_empty(), "{troubles:?}");
@@ -331,8 +308,8 @@ fn a_server_that_fails_stops_the_run_and_a_resumed_one_equals_an_unbroken_one() 
     let fails = Served::start(
         |before, answer| if before < 11 { honest(before, answer) } else { (500, "out of memory".into()) },
     );
-    let (stopped, said) = output(&broken, &with(&fails.url, &more));
-    assert_eq!(stopped.status.code(), Some(1), "{said}");
+    let (code, said) = output(&broken, &with(&fails.url, &more));
+    assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&fails.url) && said.contains("answered 500: out of memory; its log says more"), "{said}");
     assert!(broken.join("checkpoint-1").is_dir() && !broken.join("completions/step_00002.jsonl").exists());
     run(&broken, &with(&good.url, &[&more[..], &["--resume", broken.to_str().unwrap()]].concat()));
@@ -358,16 +335,10 @@ fn what_cannot_be_served_is_refused_before_anything_is_written() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
     let served = Served::start(honest);
-    let other = Served::start(|_, answer| {
-        changed(answer, |answer| {
-            for token in answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap() {
-                token["logprob"] = json!(token["logprob"].as_f64().unwrap() - 1.0);
-            }
-        })
-    });
+    let other = foreign(1.0);
     let refused = |more: &[&str], expected: &[&str]| {
-        let (output, said) = output(&dir, more);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let (code, said) = output(&dir, more);
+        assert_eq!(code, Some(2), "{said}");
         expected.iter().for_each(|expected| assert!(said.contains(expected), "{said}, expected {expected}"));
         assert!(!dir.exists());
     };
@@ -395,10 +366,7 @@ fn an_adapter_that_a_server_lists_is_loaded_whatever_it_answered_to_the_request(
 fn a_server_that_was_started_again_is_not_said_to_keep_the_adapters_from_before() {
     let (asked, served) = (Asked::new(), Served::start(honest));
     // With the version at its end, as clients of OpenAI's are given it.
-    let servers = vec![format!("{}/v1/", served.url)];
-    let config = RolloutConfig { servers, server_seconds: 60.0, ..asked.config.clone() };
-    let mut servers = Servers::open(&config, 3).unwrap().unwrap();
-    servers.keep_adapters_in(asked.dir.path());
+    let (servers, _) = asked.opened(vec![format!("{}/v1/", served.url)], 60.0);
     let mut troubles = Vec::new();
     let mut hear = |event: RolloutEvent<'_>| {
         if let RolloutEvent::Trouble(text) = event {

@@ -9,60 +9,41 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Settings of a run that is small enough for a test and large enough to use every part of the program.
-pub const SMALL: &[&str] = &[
-    "--groups",
-    "2",
-    "--num-generations",
-    "4",
-    "--seed",
-    "11",
-    "--set",
-    "arena.games=1",
-    "--set",
-    "rollout.max_completion_length=160",
-    "--set",
-    "train.eval_samples=4",
-    "--set",
-    "train.eval_games=1",
-    "--set",
-    "sandbox.game_seconds=0.05",
-    "--set",
-    "train.preflight=false",
-    // Up to 136 games, where the whole run has 42. The tests that are about it turn it on.
-    "--set",
-    "train.settle=false",
-    "--set",
-    "train.game_seconds=0.05",
-    // Elites and the reference, so that all state is used from the second step on.
-    "--set",
-    "grpo.elite_from_step=2",
-    "--set",
-    "grpo.elite_min_games=1",
-    // Some of a group have no part in the update.
-    "--set",
-    "grpo.learn_from_best=2",
-    "--set",
-    "grpo.learn_from_worst=1",
-    "--set",
-    "grpo.beta=0.01",
-];
+/// Settings of a run that is small enough for a test and large enough to use every part of the program: with elites and the
+/// reference, so that all state is used from the second step on, and with some of a group that have no part in the update.
+/// Held-out games at the end are up to 136, where the whole run has 42; the tests that are about them turn them on.
+const SMALL: &str = "--groups 2 --num-generations 4 --seed 11 --set arena.games=1 \
+                     --set rollout.max_completion_length=160 --set train.eval_samples=4 --set train.eval_games=1 \
+                     --set sandbox.game_seconds=0.05 --set train.game_seconds=0.05 --set train.preflight=false \
+                     --set train.settle=false --set grpo.elite_from_step=2 --set grpo.elite_min_games=1 \
+                     --set grpo.learn_from_best=2 --set grpo.learn_from_worst=1 --set grpo.beta=0.01";
 
-/// Turns on what `SMALL` turns off: held-out games at the end choose the best programs.
+/// The words of [`SMALL`].
+pub fn small() -> impl Iterator<Item = &'static str> {
+    SMALL.split_whitespace()
+}
+
+/// Turns on what [`small`] turns off: held-out games at the end choose the best programs.
 pub const SETTLED: &[&str] = &["--set", "train.settle=true"];
 
 /// The command of a small run in `dir`, with more arguments.
 pub fn train(dir: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
-    command.arg("train").args(["--output-dir".as_ref(), dir.as_os_str()]).args(SMALL).args(more);
+    command.arg("train").args(["--output-dir".as_ref(), dir.as_os_str()]).args(small()).args(more);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
+/// Trains a small run. Returns its exit code and its messages.
+pub fn told(dir: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let output = train(dir, more).stderr(Stdio::piped()).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
 /// Trains a small run to its end.
 pub fn run(dir: &Path, more: &[&str]) {
-    let output = train(dir, more).stderr(Stdio::piped()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (code, said) = told(dir, more);
+    assert_eq!(code, Some(0), "{said}");
 }
 
 /// The folder of this process for runs that several tests read, held by a lock until the process ends.
@@ -106,7 +87,7 @@ fn tests_in_two_processes_at_a_time_share_no_runs_and_no_run_is_left_from_before
     assert!(dir != second.1 && fs::read_dir(&dir).unwrap().next().is_none() && second.1.join("run").exists());
 }
 
-/// Copies a run, for a test that changes it.
+/// Copies a directory, for a test that changes it.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -119,13 +100,31 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Trains a small run that is killed with signal 9 as soon as it has written `there`, and resumed.
-pub fn run_killed_after(dir: &Path, there: &str, more: &[&str]) {
-    let mut child = train(dir, more).spawn().unwrap();
-    wait_for(&dir.join(there), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    run(dir, &[more, &["--resume", dir.to_str().unwrap()]].concat());
+/// Trains small runs without workers and with each of these numbers of workers and of threads, and expects the same files.
+pub fn same_with_workers(more: &[&str], numbers: &[(&str, &str)]) {
+    let root = tempfile::tempdir().unwrap();
+    let sequential = root.path().join("sequential");
+    run(&sequential, &[more, &["--sequential"]].concat());
+    for &(workers, threads) in numbers {
+        let pooled = root.path().join(workers);
+        let more = [more, &["--parallel-rewards", workers]].concat();
+        assert!(train(&pooled, &more).env("RAYON_NUM_THREADS", threads).status().unwrap().success());
+        assert_same(&sequential, &pooled);
+    }
+}
+
+/// Trains a small run that is killed with signal 9 as soon as it has written each of these, and resumed.
+pub fn run_killed_after(dir: &Path, written: &[&str], more: &[&str]) {
+    let resumed = [more, &["--resume", dir.to_str().unwrap()]].concat();
+    let mut arguments = more;
+    for there in written {
+        let mut child = train(dir, arguments).spawn().unwrap();
+        wait_for(&dir.join(there), &mut child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        arguments = &resumed[..];
+    }
+    run(dir, arguments);
 }
 
 /// The files of a run that must be reproducible, without the values of clocks.
@@ -178,6 +177,11 @@ pub fn lines(path: &Path) -> Vec<Value> {
 /// The records of the steps of a run.
 pub fn steps(run: &Path) -> Vec<Value> {
     lines(&run.join("metrics.jsonl")).into_iter().filter(|record| record.get("reward").is_some()).collect()
+}
+
+/// Sends a signal to a process.
+pub fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
 }
 
 /// Waits until a run has written `path`.

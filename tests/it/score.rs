@@ -5,14 +5,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{printed, program, refused};
+use crate::program::{printed, refused};
 
 pub const CYCLE: &str = "def strategy(board, s=[0]):\n    s[0] += 1\n    return \"WASD\"[s[0] % 4]\n";
 
 pub fn score(directory: &Path, arguments: &[&str]) -> Vec<Value> {
-    let output = program(directory).arg("score").args(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = printed(directory, &[&["score"], arguments].concat());
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

@@ -4,27 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use grpo_2048::arena::{Arena, ArenaError, Evaluation, Rules, Start, Workers};
-use grpo_2048::config::Config;
 use grpo_2048::environment::game2048::{Baseline, Board, Choice, Game, Strategy};
 use grpo_2048::environment::{Ending, Environment, Outcome, ScriptGame, Trace, Transcript};
 use grpo_2048::program::Program;
 use grpo_2048::seed::{Purpose, Seed};
-use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Limits};
 
-static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| {
-    Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap()
-});
+use crate::inside::{self, SANDBOX};
+
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
 /// Limits of a tenth of a second for a program, and therefore of a second for a call of its game.
 fn rules() -> Rules {
-    let config = Config::preset("builtin").unwrap();
-    let limits = Limits {
-        game_fuel: FUEL_PER_SECOND / 10,
-        call_fuel: FUEL_PER_SECOND / 20,
-        ..Rules::new(&config.sandbox, &config.arena).limits
-    };
-    Rules { limits, ..Rules::new(&config.sandbox, &config.arena) }
+    let mut rules = inside::rules();
+    (rules.limits.game_fuel, rules.limits.call_fuel) = (FUEL_PER_SECOND / 10, FUEL_PER_SECOND / 20);
+    rules
 }
 
 fn seeds(count: u64) -> Vec<Seed> {
@@ -79,10 +73,8 @@ fn returning(expression: &str) -> String {
 
 /// The scores of the reference players, weakest first, and the outcome of the strongest.
 fn means(game: &ScriptGame) -> (Vec<f64>, Evaluation) {
-    let config = Config::preset("builtin").unwrap();
     let texts: Vec<&str> = game.references().iter().map(|player| player.source.as_str()).collect();
-    let rules = Rules::new(&config.sandbox, &config.arena);
-    let mut evaluations = evaluate(game, &texts, (rules, 4), 12).unwrap();
+    let mut evaluations = evaluate(game, &texts, (inside::rules(), 4), 12).unwrap();
     (evaluations.iter().map(Evaluation::mean_score).collect(), evaluations.pop().unwrap())
 }
 

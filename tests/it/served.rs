@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 /// The server's name of the model.
 const BASE: &str = "served";
 
-/// How a server changes its answer to a request for tokens. The first argument is the number of earlier requests.
-pub type Mischief = fn(usize, Value) -> Answer;
+/// What a server makes of its answer to a request for tokens. The first argument is the number of earlier requests.
+type Mischief = Box<dyn Fn(usize, Value) -> Answer + Send + Sync>;
 
 /// Status and body.
 pub type Answer = (u16, String);
@@ -101,34 +101,26 @@ struct State {
 
 impl Served {
     /// Starts a server, which runs until the test ends.
-    pub fn start(mischief: Mischief) -> Served {
-        Served::with(mischief, Loading::Done)
+    pub fn start(mischief: impl Fn(usize, Value) -> Answer + Send + Sync + 'static) -> Served {
+        Served::with(Box::new(mischief), Loading::Done)
     }
 
     /// A server that does not load adapters.
     pub fn forgetful() -> Served {
-        Served::with(honest, Loading::Forgotten)
+        Served::with(Box::new(honest), Loading::Forgotten)
     }
 
     /// A server that loads adapters and answers that it has failed.
     pub fn denying() -> Served {
-        Served::with(honest, Loading::Denied)
+        Served::with(Box::new(honest), Loading::Denied)
     }
 
     fn with(mischief: Mischief, loading: Loading) -> Served {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let models = Mutex::new(BTreeMap::from([(BASE.to_owned(), Model::of(""))]));
         let state = State { mischief, loading, models, asked: Mutex::default(), loaded: Mutex::default() };
         let state = Arc::new(state);
         let shared = Arc::clone(&state);
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&shared);
-                thread::spawn(move || state.serve(stream));
-            }
-        });
-        Served { url, state }
+        Served { url: serve(move |path, body| shared.answer(path, body)), state }
     }
 
     /// Forgets all adapters, as a server does that is started again.
@@ -153,13 +145,6 @@ impl Served {
 }
 
 impl State {
-    fn serve(&self, mut stream: TcpStream) {
-        let Some((path, body)) = read(&mut stream) else { return };
-        let (status, body) = self.answer(&path, body);
-        let head = format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-        let _ = stream.write_all((head + &body).as_bytes());
-    }
-
     fn answer(&self, path: &str, body: Value) -> Answer {
         let named = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
         match path {
@@ -208,16 +193,7 @@ fn written(policy: &Policy, body: &Value) -> Value {
     let sampling = &body["sampling_params"];
     assert_eq!((&sampling["n"], &sampling["logprobs"]), (&json!(1), &json!(0)));
     let ids: Vec<u32> = serde_json::from_value(body["token_ids"].clone()).unwrap();
-    let prompt = Prompt {
-        id: 0,
-        style: String::new(),
-        task: None,
-        text: String::new(),
-        prefill: String::new(),
-        ids,
-        stop: None,
-        ..Prompt::default()
-    };
+    let prompt = Prompt { ids, ..Prompt::default() };
     let config = RolloutConfig {
         num_generations: 1,
         max_completion_length: sampling["max_tokens"].as_u64().unwrap() as usize,
@@ -237,6 +213,26 @@ fn written(policy: &Policy, body: &Value) -> Value {
             "logprobs": { "content": content },
         }],
     })
+}
+
+/// Answers requests, by their paths and their JSON, until the test ends. Returns the address.
+pub fn serve(answer: impl Fn(&str, Value) -> Answer + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer = Arc::new(answer);
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let answer = Arc::clone(&answer);
+            thread::spawn(move || {
+                let Some((path, body)) = read(&mut stream) else { return };
+                let (status, body) = answer(&path, body);
+                let length = body.len();
+                let head = format!("HTTP/1.1 {status} Said\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+                let _ = stream.write_all((head + &body).as_bytes());
+            });
+        }
+    });
+    url
 }
 
 /// Reads the path and the JSON of a request.

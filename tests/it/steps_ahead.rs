@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::runs::{assert_same, essence, run, run_killed_after, steps, train, wait_for};
+use crate::runs::{assert_same, essence, run, run_killed_after, same_with_workers, signal, steps, train, wait_for};
 
 /// Settings with one step ahead and two games per program.
 const AHEAD: &[&str] = &["--steps-ahead", "1", "--set", "arena.games=2", "--set", "train.eval_samples=0"];
@@ -16,26 +16,13 @@ fn ahead<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn one_step_ahead_sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
-    same_with_workers(&[("8", "1")]);
-}
-
-/// Trains without workers and with each of these numbers of workers and of threads, and expects the same files.
-fn same_with_workers(numbers: &[(&str, &str)]) {
-    let root = tempfile::tempdir().unwrap();
-    let sequential = root.path().join("sequential");
-    run(&sequential, &ahead(&["--steps", "3", "--save-steps", "1", "--sequential"]));
-    for &(workers, threads) in numbers {
-        let pooled = root.path().join(workers);
-        let more = ahead(&["--steps", "3", "--save-steps", "1", "--parallel-rewards", workers]);
-        assert!(train(&pooled, &more).env("RAYON_NUM_THREADS", threads).status().unwrap().success());
-        assert_same(&sequential, &pooled);
-    }
+    same_with_workers(&ahead(&["--steps", "3", "--save-steps", "1"]), &[("8", "1")]);
 }
 
 #[test]
 #[ignore = "more numbers of workers; `make proofs` runs it"]
 fn other_numbers_of_workers_train_one_step_ahead_as_no_worker_does() {
-    same_with_workers(&[("1", "1"), ("2", "8")]);
+    same_with_workers(&ahead(&["--steps", "3", "--save-steps", "1"]), &[("1", "1"), ("2", "8")]);
 }
 
 #[test]
@@ -55,13 +42,12 @@ fn one_step_ahead_a_run_that_was_killed_or_interrupted_goes_on_as_an_unbroken_on
     }
 
     // What the first checkpoint holds was sampled at step 0, which is also what a policy's age is that nobody restored.
-    run_killed_after(&killed, "checkpoint-2", &more);
+    run_killed_after(&killed, &["checkpoint-2"], &more);
     assert_same(&unbroken, &killed);
 
     let mut child = train(&interrupted, &more).spawn().unwrap();
     wait_for(&interrupted.join("completions/step_00001.jsonl"), &mut child);
-    let status = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(status.success());
+    signal("-INT", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let newest = fs::read_to_string(interrupted.join("checkpoint-latest")).unwrap();
     assert!(interrupted.join(&newest).join(SAMPLED_AHEAD).is_file() || newest == "checkpoint-3", "{newest}");

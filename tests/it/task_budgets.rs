@@ -1,16 +1,12 @@
 //! Tasks whose budgets end somewhere in their tests: the tier that runs a program changes no verdict.
 
-use std::fs;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use grpo_2048::arena::{Arena, Evaluation, Rules, Workers};
-use grpo_2048::config::Config;
 use grpo_2048::environment::{Case, Environment, Outcome};
 use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
 
-use crate::inside::SANDBOX;
-
-static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
+use crate::inside::{SANDBOX, rules, tasks};
 
 /// A task with tests of growing cost, and the same with a checker that is dear itself.
 const TASKS: &str = include_str!("tasks/task_budgets.jsonl");
@@ -38,7 +34,7 @@ fn evaluated(
     task: u32,
     programs: &[&str],
 ) -> Vec<Evaluation> {
-    let rules = Rules { limits, ..Rules::new(&CONFIG.sandbox, &CONFIG.arena) };
+    let rules = Rules { limits, ..rules() };
     let arena = Arena::new(sandbox.clone(), Arc::clone(environment), rules, Workers::new(2)).unwrap();
     let case = [Case::Task(task)];
     let programs = programs.iter().map(|text| (arena.program(text, case[0]), &case[..]));
@@ -66,10 +62,7 @@ fn a_task_has_one_verdict_at_the_edges_of_all_other_programs_too() {
 }
 
 fn expect_one_verdict(at_an_edge: usize) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("tasks.jsonl");
-    fs::write(&path, TASKS).unwrap();
-    let environment = Arc::new(Environment::open(path.to_str().unwrap()).unwrap());
+    let environment = Arc::new(tasks(TASKS));
     let [auto, interpreter] = [TierChoice::Auto, TierChoice::Interpreter].map(|tier| SANDBOX.with_tiers(tier, 0));
     let of = |game_fuel, call_fuel| Limits { game_fuel, call_fuel, memory_bytes: 128 << 20 };
     for task in [0, 1] {

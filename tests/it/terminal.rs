@@ -5,16 +5,14 @@ use std::path::Path;
 use std::process::Output;
 
 use assert_cmd::Command;
-use assert_cmd::cargo::cargo_bin_cmd;
 
 use crate::chat_model::{CHATML, write_model};
+use crate::program;
 
+/// The program, which chooses itself whether it colours.
 fn program(directory: &Path) -> Command {
-    let mut command = cargo_bin_cmd!("grpo-2048");
-    command.current_dir(directory);
-    ["RUST_LOG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].into_iter().for_each(|name| {
-        command.env_remove(name);
-    });
+    let mut command = program::program(directory);
+    command.env_remove("NO_COLOR").env_remove("CLICOLOR").env_remove("CLICOLOR_FORCE");
     command
 }
 

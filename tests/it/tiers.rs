@@ -2,15 +2,28 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::program::{printed, program};
 
 const LADDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/environment/src/game2048/ladder");
 
-fn score(dir: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_grpo-2048")).current_dir(dir).arg("score").args(arguments).output().unwrap()
+/// What `score` prints.
+fn score(dir: &Path, arguments: &[&str]) -> String {
+    printed(dir, &[&["score"], arguments].concat())
 }
+
+/// Writes a task that doubles, with more fields than it needs.
+fn write_task(dir: &Path, more: Value) {
+    let mut task = json!({"id": "twice", "prompt": "Double.", "entry_point": "twice", "inputs": ["(1,)", "(2,)"],
+        "reference": "def twice(x):\n    return 2 * x"});
+    task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    fs::write(dir.join("tasks.jsonl"), task.to_string()).unwrap();
+    fs::write(dir.join("twice.py"), "def twice(x):\n    return x + x\n").unwrap();
+}
+
+const CHECKER: &str = "def check():\n    y = yield ('twice', 21)\n    return y == 42\n";
 
 #[test]
 fn both_tiers_play_the_same_games() {
@@ -19,7 +32,7 @@ fn both_tiers_play_the_same_games() {
     let games = |tier: &str| -> Vec<Value> {
         let more = ["--games", "2", "--seed", "0", "--json", "--tier", tier];
         let arguments: Vec<&str> = files.iter().map(String::as_str).chain(more).collect();
-        let output = String::from_utf8(score(dir.path(), &arguments).stdout).unwrap();
+        let output = score(dir.path(), &arguments);
         let mut lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         for line in &mut lines {
             // The tiers count fuel differently.
@@ -43,15 +56,15 @@ fn a_program_that_is_not_compiled_is_named_with_its_line() {
         fs::write(dir.path().join(name), source).unwrap();
     }
     let cycle = format!("{LADDER}/cycle.py");
-    let output = score(dir.path(), &["classy.py", "failing.py", "text.py", &cycle, "--explain"]);
-    let said = String::from_utf8(output.stdout).unwrap();
+    let said = score(dir.path(), &["classy.py", "failing.py", "text.py", &cycle, "--explain"]);
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[0].starts_with("classy.py: interpreted: line 1: "), "{said}");
     assert!(lines[1].starts_with("failing.py: compiled, but given up for the interpreter while it runs: "), "{said}");
     assert!(lines[2].starts_with("text.py: ") && !lines[2].contains("compiled"), "{said}");
     assert!(lines[3].ends_with("cycle.py: compiled"), "{said}");
 
-    let output = score(dir.path(), &["classy.py", "--tier", "compiled", "--games", "1"]);
+    let output =
+        program(dir.path()).args(["score", "classy.py", "--tier", "compiled", "--games", "1"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("a program leaves the compiled tier: line 1"), "{said}");
     assert!(
@@ -63,40 +76,24 @@ fn a_program_that_is_not_compiled_is_named_with_its_line() {
 #[test]
 fn a_program_is_not_blamed_for_what_its_checker_is_written_in() {
     let dir = tempfile::tempdir().unwrap();
-    let task = serde_json::json!({"id": "twice", "prompt": "Double.", "entry_point": "twice", "inputs": ["(1,)", "(2,)"],
-        "reference": "def twice(x):\n    return 2 * x",
-        "checker": "def check():\n    y = yield ('twice', 21)\n    return y == 42\n"});
-    fs::write(dir.path().join("tasks.jsonl"), task.to_string()).unwrap();
-    fs::write(dir.path().join("twice.py"), "def twice(x):\n    return x + x\n").unwrap();
+    write_task(dir.path(), json!({"checker": CHECKER}));
     fs::write(dir.path().join("fails.py"), "def twice(x):\n    return [0, 2, 4][x]\n").unwrap();
-    let output = score(dir.path(), &["twice.py", "fails.py", "--env", "tasks.jsonl", "--task", "twice", "--explain"]);
-    let said = String::from_utf8(output.stdout).unwrap();
+    let said = score(dir.path(), &["twice.py", "fails.py", "--env", "tasks.jsonl", "--task", "twice", "--explain"]);
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines[0].ends_with("twice.py: compiled"), "{said}");
     assert!(lines[1].contains("fails.py: compiled, but given up for the interpreter while it runs: "), "{said}");
-    let output = score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--task", "twice", "--tier", "compiled"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--task", "twice", "--tier", "compiled"]);
 }
 
 #[test]
 fn what_a_task_has_interpreted_is_not_called_compiled() {
     let dir = tempfile::tempdir().unwrap();
-    let task = |id: &str, more: serde_json::Value| {
-        let mut task = serde_json::json!({"id": id, "prompt": "Double.", "entry_point": "twice", "inputs": ["(1,)", "(2,)"],
-            "reference": "def twice(x):\n    return 2 * x"});
-        task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        format!("{task}\n")
-    };
-    let checker = "def check():\n    y = yield ('twice', 21)\n    return y == 42\n";
-    let prelude = task("prelude", serde_json::json!({"prelude": "import math\nfrom math import *\n"}));
-    let apart = task("apart", serde_json::json!({"checker": checker, "apart": true}));
-    fs::write(dir.path().join("tasks.jsonl"), prelude + &apart).unwrap();
-    fs::write(dir.path().join("twice.py"), "def twice(x):\n    return x + x\n").unwrap();
-    for (id, why) in
-        [("prelude", "the prelude of its task, line 2: "), ("apart", "its task keeps the calls of its checker apart")]
-    {
-        let output = score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--task", id, "--explain"]);
-        let said = String::from_utf8(output.stdout).unwrap();
+    for (more, why) in [
+        (json!({"prelude": "import math\nfrom math import *\n"}), "the prelude of its task, line 2: "),
+        (json!({"checker": CHECKER, "apart": true}), "its task keeps the calls of its checker apart"),
+    ] {
+        write_task(dir.path(), more);
+        let said = score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--task", "twice", "--explain"]);
         assert!(said.starts_with(&format!("twice.py: interpreted: {why}")), "{said}");
     }
 }

@@ -7,6 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::program::done;
+use crate::runs::lines;
 
 /// Trains a tiny run in `run` below `directory`, with two games per program.
 fn train(directory: &Path, more: &[&str]) -> Output {
@@ -113,9 +114,8 @@ fn assert_logged(games: &Games, logged: &Games) {
 
 /// The games of a step's completions, from the log of the run.
 fn logged(directory: &Path, step: &str) -> Games {
-    let text = std::fs::read_to_string(directory.join("run/completions").join(step)).unwrap();
     let mut games = BTreeMap::new();
-    for line in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+    for line in lines(&directory.join("run/completions").join(step)) {
         for (game, outcome) in line["games"].as_array().unwrap().iter().enumerate() {
             let digest = line["program"].as_str().unwrap()[..12].to_owned();
             let ending = outcome["ending"].as_str().unwrap().to_owned();

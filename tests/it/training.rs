@@ -11,29 +11,20 @@ use grpo_2048::evaluation::held_out_boards;
 use serde_json::Value;
 
 use crate::program::ignores_hangups;
-use crate::runs::{SETTLED, assert_same, copy, essence, run, run_killed_after, shared, steps, train, wait_for};
+use crate::runs::{
+    self, SETTLED, assert_same, copy, essence, lines, run, run_killed_after, same_with_workers, shared, steps, told,
+    train, wait_for,
+};
 
 #[test]
 fn i2_sequential_and_any_number_of_workers_train_byte_for_byte_alike() {
-    same_with_workers(&["8"]);
-}
-
-/// Trains without workers and with each of these numbers of them, and expects the same files.
-fn same_with_workers(numbers: &[&str]) {
-    let root = tempfile::tempdir().unwrap();
-    let sequential = root.path().join("sequential");
-    run(&sequential, &[&["--steps", "2", "--sequential"], SETTLED].concat());
-    for &workers in numbers {
-        let pooled = root.path().join(workers);
-        run(&pooled, &[&["--steps", "2", "--parallel-rewards", workers], SETTLED].concat());
-        assert_same(&sequential, &pooled);
-    }
+    same_with_workers(&[&["--steps", "2"], SETTLED].concat(), &[("8", "2")]);
 }
 
 #[test]
 #[ignore = "more numbers of workers; `make proofs` runs it"]
 fn other_numbers_of_workers_train_as_no_worker_does() {
-    same_with_workers(&["1", "2", "3", "5"]);
+    same_with_workers(&[&["--steps", "2"], SETTLED].concat(), &[("1", "2"), ("2", "1"), ("3", "2"), ("5", "3")]);
 }
 
 /// A finished run of four steps, which is only read.
@@ -47,17 +38,9 @@ static UNBROKEN: LazyLock<PathBuf> = LazyLock::new(|| {
 fn i10_a_run_resumed_after_kill_9_equals_an_unbroken_one() {
     let root = tempfile::tempdir().unwrap();
     let killed = root.path().join("killed");
-    run_killed_after(&killed, "checkpoint-2", &["--steps", "4", "--save-steps", "1"]);
+    // The first time it is killed before its first step has ended.
+    run_killed_after(&killed, &["checkpoint-0", "checkpoint-2"], &["--steps", "4", "--save-steps", "1"]);
     assert_same(&UNBROKEN, &killed);
-}
-
-#[test]
-fn a_run_killed_before_its_first_step_ended_equals_an_unbroken_one() {
-    let root = tempfile::tempdir().unwrap();
-    let (unbroken, killed) = (root.path().join("unbroken"), root.path().join("killed"));
-    run(&unbroken, &["--steps", "1"]);
-    run_killed_after(&killed, "checkpoint-0", &["--steps", "1"]);
-    assert_same(&unbroken, &killed);
 }
 
 #[test]
@@ -101,6 +84,12 @@ fn an_evaluation_that_a_resumed_run_owes_is_made_once() {
         let metrics = fs::read_to_string(dir.join("metrics.jsonl")).unwrap();
         assert_eq!(metrics.lines().filter(|line| line.contains("\"eval_samples\"")).count(), 1, "{metrics}");
     }
+    // A run that goes on may evaluate at another temperature, at which there is hardly any choice here.
+    run(&dir, &["--steps", "2", "--set", "train.eval_temperature=0.001", "--resume", dir.to_str().unwrap()]);
+    let records = lines(&dir.join("metrics.jsonl"));
+    let entropy = |of: &str| records.iter().filter_map(|record| record[of].as_f64()).collect::<Vec<_>>();
+    let (held_out, training) = (entropy("eval_entropy"), entropy("entropy"));
+    assert!(held_out[0] > 0.01 && held_out[1] < 0.001 && training[1] > 0.01, "{held_out:?}, {training:?}");
 }
 
 #[test]
@@ -114,7 +103,7 @@ fn several_updates_a_rollout_over_adapters_resume_to_the_last_bit() {
     ]
     .concat();
     run(&unbroken, &more);
-    run_killed_after(&killed, "checkpoint-1", &more);
+    run_killed_after(&killed, &["checkpoint-1"], &more);
     assert_same(&unbroken, &killed);
 }
 
@@ -142,17 +131,9 @@ fn f16_with_dropout_resumes_to_the_last_bit_on_any_number_of_threads() {
     assert!(scale >= 1024.0 && scale.log2().fract() == 0.0, "{scale}");
 }
 
-/// The exit code of a small run in `dir`, and what it says.
-fn told(dir: &Path, more: &[&str]) -> (Option<i32>, String) {
-    let output = train(dir, more).stderr(Stdio::piped()).output().unwrap();
-    (output.status.code(), String::from_utf8(output.stderr).unwrap())
-}
-
 /// Loss, gradient norm and entropy of a run's first update.
 fn first_update(run: &Path) -> [f64; 3] {
-    let text = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let record = records.into_iter().find(|record| record.get("loss").is_some()).unwrap();
+    let record = &steps(run)[0];
     ["loss", "grad_norm", "entropy"].map(|key| record[key].as_f64().unwrap())
 }
 
@@ -202,8 +183,7 @@ fn expect_a_checkpoint_after(signals: &[(&str, &[&str])]) {
         let endless = ["--steps", "1000", "--save-steps", "1000", "--set", "train.eval_samples=0"];
         let mut child = train(&dir, &[&endless[..], more].concat()).spawn().unwrap();
         wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
-        let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-        assert!(status.success());
+        runs::signal(signal, child.id());
         assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
         let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();
         assert_ne!(newest, "checkpoint-0", "{signal}");
@@ -261,31 +241,21 @@ fn a_directory_of_another_configuration_is_refused_and_left_as_it_was() {
     assert_eq!(before, essence(&dir));
 }
 
-/// The lines of every JSONL file in a directory.
-fn lines(dir: &Path) -> Vec<Value> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    let text = |path: &PathBuf| fs::read_to_string(path).unwrap();
-    paths
-        .iter()
-        .flat_map(|path| text(path).lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>())
-        .collect()
-}
-
-/// The step and the seeds of the games of each line.
-fn seeds(lines: &[Value]) -> BTreeSet<(u64, String)> {
+/// The step and the seeds of the games of each line of the files in a directory.
+fn seeds(dir: &Path) -> BTreeSet<(u64, String)> {
     let of = |line: &Value| {
         let step = line["step"].as_u64().unwrap();
         let games = line["games"].as_array().unwrap().clone();
         games.into_iter().map(move |game| (step, game["seed"].to_string())).collect::<Vec<_>>()
     };
-    lines.iter().flat_map(of).collect()
+    let files = fs::read_dir(dir).unwrap();
+    files.flat_map(|file| lines(&file.unwrap().path())).flat_map(|line| of(&line)).collect()
 }
 
 #[test]
 fn i4_completions_and_elites_play_the_boards_of_their_step_which_no_other_step_plays() {
     let dir: &Path = &UNBROKEN;
-    let (elites, completions) = (seeds(&lines(&dir.join("elites"))), seeds(&lines(&dir.join("completions"))));
+    let (elites, completions) = (seeds(&dir.join("elites")), seeds(&dir.join("completions")));
     assert!(elites.iter().any(|(step, _)| *step == 4), "{elites:?}");
     assert!(elites.is_subset(&completions), "{elites:?}\n{completions:?}");
     let boards: BTreeSet<&String> = completions.iter().map(|(_, seed)| seed).collect();
@@ -314,9 +284,7 @@ fn a_control_says_so_and_learns_from_rewards_that_say_nothing() {
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("CONTROL: rewards are shuffled"));
     assert!(String::from_utf8_lossy(&output.stdout).contains("CONTROL: rewards were shuffled"));
-    let metrics = fs::read_to_string(dir.join("metrics.jsonl")).unwrap();
-    let steps: Vec<Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for step in steps.iter().filter(|line| line.get("loss").is_some()) {
+    for step in steps(&dir) {
         assert!(step["control/reward_correlation"].as_f64().unwrap() < 0.999);
         assert_eq!(step["elites/imitated"], 0);
     }
@@ -369,4 +337,16 @@ fn boards_are_drawn_where_nobody_names_a_seed_and_the_recorded_configuration_rep
     assert!(salt.len() == 32 && salt != other && first != second, "{salt} {other}");
     assert_eq!(train("third", &["--config", "first/config.toml"]), (salt, first));
     assert_eq!(train("fourth", &["--seed", "0"]).0, "");
+}
+
+#[test]
+fn tasks_that_are_all_held_out_are_none_to_train_on() {
+    let root = tempfile::tempdir().unwrap();
+    let [tasks, dir] = ["tasks.jsonl", "run"].map(|name| root.path().join(name));
+    let task = r#"{"id":"up","prompt":"p","entry_point":"strategy","split":"held_out","tests":[{"args":"([],)","expected":"'W'"}]}"#;
+    fs::write(&tasks, task).unwrap();
+    let (code, said) = told(&dir, &["--env", tasks.to_str().unwrap()]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("every task is held out, expected some to train on") && !dir.exists(), "{said}");
+    assert_eq!(code, Some(2), "{said}");
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use grpo_2048::config::{Layers, keys, trl};
 
 use crate::program::{program, refused};
+use crate::runs::copy;
 
 const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -155,11 +156,7 @@ fn what_cannot_start_is_refused_before_anything_is_written_dry_or_not() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "mine").unwrap();
     let endless = dir.path().join("endless");
-    fs::create_dir(&endless).unwrap();
-    let builtin = Path::new(MANIFEST).join("models/builtin");
-    for entry in fs::read_dir(builtin).unwrap().map(Result::unwrap) {
-        fs::copy(entry.path(), endless.join(entry.file_name())).unwrap();
-    }
+    copy(&Path::new(MANIFEST).join("models/builtin"), &endless);
     let config = fs::read_to_string(endless.join("config.json")).unwrap();
     let config = config.replace("\"max_position_embeddings\": 512", "\"max_position_embeddings\": 1000000000");
     assert!(config.contains("1000000000"));

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use candle_core::Device;
 use grpo_2048::arena::{Arena, Rules, Workers};
-use grpo_2048::config::{Config, RolloutConfig};
+use grpo_2048::config::RolloutConfig;
 use grpo_2048::corpus::vocabulary::{self, VocabularyOptions};
-use grpo_2048::environment::Environment;
 use grpo_2048::groups::Groups;
 use grpo_2048::parallel::Peers;
 use grpo_2048::policy::{DecoderConfig, Policy, Tokenizer};
@@ -22,9 +22,10 @@ use grpo_2048::train::scoring::{Draw, Stage};
 use serde_json::Value;
 
 use crate::chat_model::CHATML;
-use crate::inside::SANDBOX;
+use crate::inside::{CONFIG, SANDBOX, tasks};
+use crate::models::REFERENCES;
 use crate::program::{done, program, refused};
-use crate::runs::{assert_same, essence, lines, run, run_killed_after, steps, train};
+use crate::runs::{assert_same, essence, lines, run, run_killed_after, same_with_workers, shared, steps};
 
 /// One task, of whose three tests the prompt shows one.
 const TASK: &str = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(170, 7)", "expected": "177"}, {"args": "(4, 400)", "expected": "404"}]}"#;
@@ -62,12 +63,8 @@ fn chat_policy() -> Policy {
 
 /// Conversations about the task in which every program begins with `opening`.
 fn conversations(opening: &str, turns: usize, workers: usize) -> Vec<Episode> {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("tasks.jsonl");
-    fs::write(&path, TASK).unwrap();
-    let (policy, mut config) = (chat_policy(), Config::preset("builtin").unwrap());
+    let (policy, environment, mut config) = (chat_policy(), tasks(TASK), CONFIG.clone());
     config.rollout = RolloutConfig { turns, max_completion_length: 2500, num_generations: 48, ..config.rollout };
-    let environment = Environment::open(path.to_str().unwrap()).unwrap();
     let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &environment.briefing()).unwrap();
     let prompts = prompts.with_turns(turns, PromptKind::Chat, policy.tokenizer()).unwrap();
     let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&config), Workers::new(workers)).unwrap();
@@ -105,24 +102,18 @@ fn a_conversation_goes_on_until_its_program_passes_or_its_turns_are_used_up() {
     assert!(all.iter().all(|end| seen.contains(end)), "programs pass at once, in a later turn, and in none: {seen:?}");
 }
 
-/// Tasks whose references are read. A product that became a sum passes the test of the second one.
-const READ: &str = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}], "reference": "def add(a, b):\n    return a + b\n"}
-{"id": "double", "prompt": "Double.", "entry_point": "double", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "def double(x):\n    return x * 2\n"}
-{"id": "late", "prompt": "Late.", "entry_point": "late", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "import math\n\ndef late(x):\n    return x + 2\n"}
+/// Tasks without a reference that can be read: one begins before its function, and one is not there.
+const UNREAD: &str = r#"{"id": "late", "prompt": "Late.", "entry_point": "late", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "import math\n\ndef late(x):\n    return x + 2\n"}
 {"id": "none", "prompt": "None.", "entry_point": "none", "tests": [{"args": "(2,)", "expected": "4"}]}
 "#;
 
 /// What a policy reads of tasks: prompt and answer of every example, as texts.
 fn read_of_tasks(turns: usize) -> (Vec<(String, String)>, Lessons) {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("tasks.jsonl");
-    fs::write(&path, READ).unwrap();
-    let (policy, config) = (chat_policy(), Config::preset("builtin").unwrap());
-    let environment = Environment::open(path.to_str().unwrap()).unwrap();
+    let (policy, environment) = (chat_policy(), tasks(&format!("{REFERENCES}{UNREAD}")));
     let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &environment.briefing()).unwrap();
     let prompts = prompts.with_turns(turns, PromptKind::Chat, policy.tokenizer()).unwrap();
-    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&config), Workers::new(2)).unwrap();
-    let source = LessonSource { arena: &arena, prompts: &prompts, policy: &policy, feedback: config.rollout.feedback };
+    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&CONFIG), Workers::new(2)).unwrap();
+    let source = LessonSource { arena: &arena, prompts: &prompts, policy: &policy, feedback: CONFIG.rollout.feedback };
     let lessons = Lessons::new(&source, &mut |_| ()).unwrap();
     let text = |ids: &[u32]| policy.tokenizer().decode(ids);
     (lessons.examples().map(|(prompt, answer)| (text(prompt), text(answer))).collect(), lessons)
@@ -193,23 +184,11 @@ fn one_turn_is_the_first_of_several_and_workers_change_nothing() {
     }
 }
 
-/// Trains with this number of workers and of threads, and expects the files of another run.
-fn same_with_workers(workers: &str, other: &Path, pooled: &Path, more: &[&str]) {
-    let more = [more, &["--parallel-rewards", workers]].concat();
-    assert!(train(pooled, &more).env("RAYON_NUM_THREADS", workers).status().unwrap().success());
-    assert_same(other, pooled);
-}
-
 #[test]
 #[ignore = "more numbers of workers; `make proofs` runs it"]
 fn other_numbers_of_workers_train_over_two_turns_as_no_worker_does() {
-    let root = tempfile::tempdir().unwrap();
-    let sequential = root.path().join("sequential");
     let more = [TWO, &["--steps", "3", "--save-steps", "1"]].concat();
-    run(&sequential, &[&more[..], &["--sequential"]].concat());
-    for workers in ["1", "2", "8"] {
-        same_with_workers(workers, &sequential, &root.path().join(workers), &more);
-    }
+    same_with_workers(&more, &["1", "2", "8"].map(|number| (number, number)));
 }
 
 #[test]
@@ -219,7 +198,7 @@ fn two_turns_train_byte_for_byte_alike_on_any_number_of_workers_and_after_a_kill
     let more = [TWO, &["--steps", "3", "--save-steps", "1"]].concat();
     run(&sequential, &[&more[..], &["--sequential"]].concat());
     // Other workers, before and after the kill.
-    run_killed_after(&killed, "checkpoint-2", &[&more[..], &["--parallel-rewards", "8"]].concat());
+    run_killed_after(&killed, &["checkpoint-2"], &[&more[..], &["--parallel-rewards", "8"]].concat());
     assert_same(&sequential, &killed);
 
     for record in steps(&sequential) {
@@ -250,7 +229,7 @@ fn one_step_ahead_later_turns_are_the_updated_policys_and_runs_repeat() {
     let more =
         [TWO, &["--steps", "3", "--save-steps", "1", "--steps-ahead", "1", "--set", "train.eval_samples=0"]].concat();
     run(&sequential, &[&more[..], &["--sequential"]].concat());
-    run_killed_after(&killed, "checkpoint-2", &more);
+    run_killed_after(&killed, &["checkpoint-2"], &more);
     assert_same(&sequential, &killed);
     let steps = steps(&sequential);
     assert!(steps.iter().all(|record| record["turns/mean"].as_f64().unwrap() > 1.0));
@@ -258,16 +237,18 @@ fn one_step_ahead_later_turns_are_the_updated_policys_and_runs_repeat() {
     assert!(steps[2]["sampling/sampling_logp_difference/max"].as_f64().unwrap() > 1e-4, "{}", steps[2]);
 }
 
+/// Runs of a step whose rewards over two turns are those of the last, the best or each, of which tests have copies.
+pub static COMBINED: LazyLock<[PathBuf; 3]> = LazyLock::new(|| {
+    ["last", "best", "discounted"].map(|kind| {
+        let (dir, setting) = (shared(kind), format!("reward.turns={kind}"));
+        run(&dir, &[TWO, &["--steps", "1", "--set", &setting], SAMPLED_ONCE].concat());
+        dir
+    })
+});
+
 #[test]
 fn rewards_over_turns_are_those_of_the_last_the_best_or_each() {
-    let root = tempfile::tempdir().unwrap();
-    let read = |kind: &str| {
-        let dir = root.path().join(kind);
-        let setting = format!("reward.turns={kind}");
-        run(&dir, &[TWO, &["--steps", "1", "--set", &setting], SAMPLED_ONCE].concat());
-        lines(&dir.join("completions/step_00001.jsonl"))
-    };
-    let [last, best, discounted] = ["last", "best", "discounted"].map(read);
+    let [last, best, discounted] = COMBINED.each_ref().map(|run| lines(&run.join("completions/step_00001.jsonl")));
     let turns = |line: &Value| -> Vec<f64> {
         line["turns"].as_array().unwrap().iter().map(|turn| turn["reward"].as_f64().unwrap()).collect()
     };

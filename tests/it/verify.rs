@@ -1,5 +1,6 @@
 //! What a run keeps: rewards are recomputed from it, and pages and tables are made of it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,8 +8,10 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::kept_runs::WHOLE;
 use crate::program::{done, refused};
 use crate::runs;
+use crate::turns::COMBINED;
 
 fn verify(dir: &Path, more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
@@ -17,6 +20,18 @@ fn verify(dir: &Path, more: &[&str]) -> Output {
 
 fn certificate(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Writes a file of JSON again whose lines are changed.
+fn forge(log: &Path, change: impl FnOnce(&mut [Value])) {
+    let mut lines = runs::lines(log);
+    change(&mut lines);
+    fs::write(log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+}
+
+/// The completions that differ, by their indices.
+fn differing(certificate: &Value) -> Vec<u64> {
+    certificate["differences"].as_array().unwrap().iter().map(|one| one["index"].as_u64().unwrap()).collect()
 }
 
 /// A finished run of three steps, of which tests have copies. Its metrics have more lines than steps, those of its evaluations.
@@ -41,22 +56,19 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
 
     // A better reward than the program earned, and another program with the reward that is logged.
     let log = place.path().join("run/completions/step_00002.jsonl");
-    let text = fs::read_to_string(&log).unwrap();
-    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    lines[1]["reward"] = 0.75.into();
-    let played = lines.iter().position(|line| line["verdict"] == "succeeded").unwrap();
-    lines[played]["completion"] = "def strategy(board):\n    return 'no move'\n".into();
-    fs::write(&log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let mut played = 0;
+    forge(&log, |lines| {
+        lines[1]["reward"] = 0.75.into();
+        played = lines.iter().position(|line| line["verdict"] == "succeeded").unwrap();
+        lines[played]["completion"] = "def strategy(board):\n    return 'no move'\n".into();
+    });
     let forged = verify(place.path(), &["--json"]);
     assert_eq!(forged.status.code(), Some(1));
-    let differences = certificate(&forged)["differences"].as_array().unwrap().clone();
-    let mut places: Vec<u64> = differences.iter().map(|one| one["index"].as_u64().unwrap()).collect();
+    let found = certificate(&forged);
+    let mut places = differing(&found);
     places.dedup();
-    let mut expected = vec![1, played as u64];
-    expected.sort_unstable();
-    expected.dedup();
-    assert_eq!(places, expected, "{differences:?}");
-    assert!(differences.iter().all(|one| one["step"] == 2));
+    assert!(places.iter().eq(&BTreeSet::from([1, played as u64])), "{found}");
+    assert!(found["differences"].as_array().unwrap().iter().all(|one| one["step"] == 2));
     let words = verify(place.path(), &[]);
     let (shown, told) = (String::from_utf8_lossy(&words.stdout), String::from_utf8_lossy(&words.stderr));
     assert!(shown.contains("step 2, completion 1: 0.75 in the log"), "{shown}");
@@ -75,13 +87,8 @@ fn completions_that_a_run_learnt_from_and_no_longer_has_are_missing() {
     let missing = |more: &[&str]| {
         let output = verify(place.path(), &[&["--json"], more].concat());
         let steps = certificate(&output)["missing"].as_array().unwrap().clone();
-        (
-            output.status.code(),
-            steps
-                .iter()
-                .map(|one| [&one["step"], &one["completions"]].map(|n| n.as_u64().unwrap()))
-                .collect::<Vec<_>>(),
-        )
+        let of = |one: &Value| [&one["step"], &one["completions"]].map(|n| n.as_u64().unwrap());
+        (output.status.code(), steps.iter().map(of).collect::<Vec<_>>())
     };
     for (left, gone) in [(lines, 1), (without_first, 1), ("", 8)] {
         fs::write(&second, left).unwrap();
@@ -135,31 +142,26 @@ fn rewards_with_a_part_of_another_program_are_refused_and_not_called_wrong() {
 
 #[test]
 fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
-    for combined in ["last", "best", "discounted"] {
-        let place = tempfile::tempdir().unwrap();
-        let turns = format!("reward.turns={combined}");
-        let two = ["--turns", "2", "--set", "rollout.max_completion_length=490", "--set", "rollout.feedback=verdict"];
-        let one = ["--steps", "1", "--set", "train.eval_samples=0", "--set", &turns];
-        runs::run(&place.path().join("run"), &[&one[..], &two[..]].concat());
+    for run in &*COMBINED {
+        let (place, combined) = (tempfile::tempdir().unwrap(), run.file_name().unwrap().to_str().unwrap());
+        runs::copy(run, &place.path().join("run"));
         let found = certificate(&verify(place.path(), &["--json"]));
         assert_eq!((&found["completions"], &found["equal"]), (&8.into(), &8.into()), "{combined}: {found}");
 
         // A better reward than the turns earned together; a better reward of one turn; another program in one turn.
         let log = place.path().join("run/completions/step_00001.jsonl");
-        let text = fs::read_to_string(&log).unwrap();
-        let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        lines[1]["reward"] = 0.75.into();
-        lines[3]["turns"][0]["reward"] = 0.75.into();
-        let written = |place: usize| lines[place]["turns"][1]["completion"].is_string();
-        let several = (4..8).find(|place| written(*place)).expect("a conversation of two turns");
-        let last = if combined == "best" { 0 } else { 1 };
-        lines[several]["turns"][last]["completion"] =
-            "def strategy(board):\n    return 'W' if board[0][0] else 'S'\n".into();
-        fs::write(&log, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        let mut several = 0;
+        forge(&log, |lines| {
+            lines[1]["reward"] = 0.75.into();
+            lines[3]["turns"][0]["reward"] = 0.75.into();
+            let written = |place: usize| lines[place]["turns"][1]["completion"].is_string();
+            several = (4..8).find(|place| written(*place)).expect("a conversation of two turns");
+            let last = if combined == "best" { 0 } else { 1 };
+            lines[several]["turns"][last]["completion"] =
+                "def strategy(board):\n    return 'W' if board[0][0] else 'S'\n".into();
+        });
         let forged = certificate(&verify(place.path(), &["--json"]));
-        let places: Vec<u64> =
-            forged["differences"].as_array().unwrap().iter().map(|one| one["index"].as_u64().unwrap()).collect();
-        assert_eq!(places, [1, 3, several as u64], "{combined}: {forged}");
+        assert_eq!(differing(&forged), [1, 3, several as u64], "{combined}: {forged}");
     }
 }
 
@@ -179,7 +181,7 @@ fn what_holds_no_completions_is_refused() {
 fn a_page_and_a_table_of_the_newest_run_replace_no_file_of_it_and_name_lines_that_cannot_be_read() {
     let place = tempfile::tempdir().unwrap();
     let (dir, run) = (place.path(), place.path().join("runs/train-001"));
-    runs::run(&run, &["--steps", "1", "--set", "train.eval_samples=0"]);
+    runs::copy(&WHOLE, &run);
     let table = |output: &str| done(dir, &["export-completions", "latest", "--output", output]);
     // A page and a table beside the files of the run are made anew.
     for _ in 0..2 {
@@ -205,7 +207,7 @@ fn a_page_and_a_table_of_the_newest_run_replace_no_file_of_it_and_name_lines_tha
     let log = run.join("completions/step_00001.jsonl");
     fs::write(&log, fs::read_to_string(&log).unwrap().replacen('{', "x{", 1)).unwrap();
     let damaged = table("t.jsonl");
-    assert_eq!(fs::read_to_string(dir.join("t.jsonl")).unwrap().lines().count(), 7);
+    assert_eq!(fs::read_to_string(dir.join("t.jsonl")).unwrap().lines().count(), 3);
     let told = String::from_utf8(damaged.stderr).unwrap();
     assert_eq!(told, "warning: runs/train-001/completions/step_00001.jsonl: 1 line left out: unreadable\n");
 }

@@ -36,12 +36,7 @@ pub fn tiny_in(family: &str, adapted: bool, precision: PrecisionChoice) -> Polic
     for file in ["config.json", "model.safetensors"] {
         std::fs::copy(goldens().join(family).join(file), dir.path().join(file)).unwrap();
     }
-    let tokenizer = serde_json::json!({
-        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
-        "decoder": null, "truncation": null, "padding": null,
-        "model": { "type": "BPE", "vocab": { "a": 0 }, "merges": [] },
-    });
-    std::fs::write(dir.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    std::fs::write(dir.path().join("tokenizer.json"), include_str!("../synthetic/tokenizer.json")).unwrap();
     let adapter = if adapted { goldens().join(family).join("adapter").display().to_string() } else { String::new() };
     let model = dir.path().display().to_string();
     let settings = ModelConfig { model, adapter, precision, ..Config::preset("builtin").unwrap().model };

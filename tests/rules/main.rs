@@ -11,7 +11,7 @@ mod packages;
 mod scripts;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// The root of the repository.
 fn root() -> &'static Path {
@@ -21,6 +21,19 @@ fn root() -> &'static Path {
 /// The text of a file of the repository.
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The path with each `..` taken off together with the part before it.
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// Fails with a line for each error.

@@ -2,13 +2,13 @@
 //! look for.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use toml::Table;
 use walkdir::WalkDir;
 
-use crate::{assert_none, read, root};
+use crate::{assert_none, lexical, read, root};
 
 /// Whether `.dockerignore` keeps a path of the repository from the builder; the last line that fits decides.
 fn is_ignored(path: &str) -> bool {
@@ -135,18 +135,6 @@ const STANDING_ALONE: &[&str] = &[
     "crates/base", "crates/check", "crates/config", "crates/decoder", "crates/environment", "crates/verify", "sandbox",
     "sandbox/artifact/numpy", "sandbox/compiled", "tensor",
 ];
-
-/// The path with each `..` taken off together with the part before it.
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
-}
 
 /// What files of texts and numbers a source takes in: the arguments of `include_str!` and `include_bytes!`.
 fn taken_in(source: &str) -> Vec<&str> {

@@ -38,12 +38,8 @@ pub fn shape(model_type: ModelType) -> DecoderConfig {
 /// A model of this shape, with the same weights on every device and an unused tokenizer. The weights of a packed model
 /// are rounded to 16 bits.
 pub fn policy(shape: &DecoderConfig, config: &Config, device: &Device) -> Policy {
-    let tokenizer = serde_json::json!({
-        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
-        "decoder": null, "truncation": null, "padding": null,
-        "model": { "type": "BPE", "vocab": { "a": 0 }, "merges": [] },
-    });
-    let tokenizer = Tokenizer::from_json(&tokenizer.to_string(), None, Some(r#"{"eos_token_id": 0}"#)).unwrap();
+    let tokenizer = include_str!("tokenizer.json");
+    let tokenizer = Tokenizer::from_json(tokenizer, None, Some(r#"{"eos_token_id": 0}"#)).unwrap();
     let policy = Policy::initialise(shape.clone(), tokenizer, Seed::root(1), device).unwrap();
     if config.model.lora_r == 0 {
         return policy;

@@ -236,6 +236,9 @@ fn train(train: &TrainConfig) -> Result<(), ConfigError> {
     require(train.memory_mib <= 1 << 30, "train.memory_mib", train.memory_mib, rule)?;
     let rule = "expected 1 to 8: the other held-out boards are for reports of `grpo-2048 eval`";
     within("train.eval_games", train.eval_games, 1..=8, rule)?;
+    let rule = "expected 0.001 to 1000, or 0 for rollout.temperature; 0.2 to 1 are usual";
+    let is_temperature = train.eval_temperature == 0.0 || (0.001..=1000.0).contains(&train.eval_temperature);
+    require(is_temperature, "train.eval_temperature", train.eval_temperature, rule)?;
     let rule = "expected 0.05 to 1: a share of the GPU's memory";
     within("train.gpu_memory_fraction", train.gpu_memory_fraction, 0.05..=1.0, rule)?;
     game_seconds("train.game_seconds", train.game_seconds)
@@ -251,10 +254,12 @@ fn guard(guard: &GuardConfig) -> Result<(), ConfigError> {
         ("guard.warn_entropy", guard.warn_entropy),
         ("guard.warn_parsed", guard.warn_parsed),
         ("guard.warn_clipped", guard.warn_clipped),
+        ("guard.warn_succeeded", guard.warn_succeeded),
         ("guard.stop_tied", guard.stop_tied),
         ("guard.stop_unique", guard.stop_unique),
         ("guard.stop_entropy", guard.stop_entropy),
         ("guard.stop_clipped", guard.stop_clipped),
+        ("guard.stop_succeeded", guard.stop_succeeded),
     ];
     for (key, value) in shares {
         within(key, value, 0.0..=1.0, "expected a share, 0 to 1")?;
@@ -264,7 +269,8 @@ fn guard(guard: &GuardConfig) -> Result<(), ConfigError> {
     require(guard.stop_clipped >= guard.warn_clipped, "guard.stop_clipped", guard.stop_clipped, rule)?;
     let rule = "expected at most the share that is warned of";
     require(guard.stop_unique <= guard.warn_unique, "guard.stop_unique", guard.stop_unique, rule)?;
-    require(guard.stop_entropy <= guard.warn_entropy, "guard.stop_entropy", guard.stop_entropy, rule)
+    require(guard.stop_entropy <= guard.warn_entropy, "guard.stop_entropy", guard.stop_entropy, rule)?;
+    require(guard.stop_succeeded <= guard.warn_succeeded, "guard.stop_succeeded", guard.stop_succeeded, rule)
 }
 
 fn sft(sft: &SftConfig) -> Result<(), ConfigError> {

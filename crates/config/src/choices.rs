@@ -54,18 +54,13 @@ impl TryFrom<usize> for Workers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub enum StepsAhead {
-    /// Every step is sampled after the update of the step before.
-    None,
-    /// The next step is sampled before the update of the current one.
-    One,
+    None = 0,
+    One = 1,
 }
 
 impl From<StepsAhead> for u32 {
     fn from(ahead: StepsAhead) -> u32 {
-        match ahead {
-            StepsAhead::None => 0,
-            StepsAhead::One => 1,
-        }
+        ahead as u32
     }
 }
 
@@ -87,9 +82,7 @@ impl TryFrom<u32> for StepsAhead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrecisionChoice {
-    /// The best format for the device.
     Auto,
-    /// 32 bits.
     F32,
     /// 16 bits with the range of f32 and 8 bits of precision.
     Bf16,
@@ -110,9 +103,7 @@ pub enum Tf32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrozenWeights {
-    /// Quantised if they are quantised in their file.
     Auto,
-    /// As dense tensors.
     Dense,
     /// Quantised; a file without quantised matrices is an error.
     Packed,

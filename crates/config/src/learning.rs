@@ -71,6 +71,7 @@ pub struct TrainConfig {
     pub eval_steps: usize,
     pub eval_samples: usize,
     pub eval_games: usize,
+    pub eval_temperature: f64,
     pub settle: bool,
 }
 
@@ -96,10 +97,12 @@ pub struct GuardConfig {
     pub warn_entropy: f64,
     pub warn_parsed: f64,
     pub warn_clipped: f64,
+    pub warn_succeeded: f64,
     pub stop_tied: f64,
     pub stop_unique: f64,
     pub stop_entropy: f64,
     pub stop_clipped: f64,
+    pub stop_succeeded: f64,
     pub stop_honeypots: bool,
 }
 

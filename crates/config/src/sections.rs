@@ -128,6 +128,11 @@ impl Config {
         self.rollout.groups * self.rollout.num_generations
     }
 
+    /// Temperature at which held-out evaluations of a run sample.
+    pub fn held_out_temperature(&self) -> f64 {
+        if self.train.eval_temperature == 0.0 { self.rollout.temperature } else { self.train.eval_temperature }
+    }
+
     /// Number of completions of a group that the update learns from.
     pub fn learnt_per_group(&self) -> usize {
         match self.grpo.learn_from_best + self.grpo.learn_from_worst {

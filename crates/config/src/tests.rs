@@ -39,11 +39,7 @@ fn refusal(assignments: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn a_section_is_told_from_a_setting_and_an_item_of_a_list_has_its_value() {
-    for section in ["grpo", "rollout"] {
-        let error = Layers::default().assignment(&format!("{section}=1")).unwrap_err().to_string();
-        assert!(error.ends_with(&format!("; it is a section: say {section}.KEY=VALUE")), "{error}");
-    }
+fn a_section_of_a_file_is_a_table_and_an_item_of_a_list_has_its_value() {
     for (text, found) in [("grpo = 1", "1"), ("[[grpo]]\nbeta = 1", "[{ beta = 1 }]")] {
         let error = Layers::default().text("run.toml", text).unwrap_err().to_string();
         let expected = "expected a section, [grpo] with a line for each setting (from run.toml)";
@@ -122,7 +118,7 @@ fn settings_that_nothing_can_be_done_with_are_refused_with_what_is_allowed() {
     for assignments in accepted {
         assert_eq!(refusal(assignments), None, "{assignments:?}");
     }
-    let refused: [(&[&str], &str, &str); 21] = [
+    let refused: [(&[&str], &str, &str); 20] = [
         (&["grpo.loss_type=cispo"], "grpo.epsilon_high = 0.28: ", "5 is usual"),
         (
             &["grpo.scale_rewards=entropic", "grpo.learn_from_best=1", "grpo.learn_from_worst=1"],
@@ -151,7 +147,6 @@ fn settings_that_nothing_can_be_done_with_are_refused_with_what_is_allowed() {
         (&["grpo.loss_type=cipso"], "grpo.loss_type = \"cipso\": ", "did you mean `cispo`?"),
         (&["grpo.loss_type=dpo"], "grpo.loss_type = \"dpo\": ", "dpo is another algorithm"),
         (&["grpo.scale_rewards=means"], "grpo.scale_rewards = \"means\": ", "did you mean `mean`?"),
-        (&["rollout.num_generation=4"], "--set rollout.num_generation=4: ", "did you mean `num_generations`?"),
         (&["grpo.learning_rate=fast"], "grpo.learning_rate = \"fast\": ", "float"),
         (&["arena.moves_max=500"], "arena.moves_max = 500: ", "unreachable"),
         (&["model.lora_dropout=1"], "model.lora_dropout = 1: ", "0 to below 1"),
@@ -206,8 +201,8 @@ fn zero_is_taken_where_it_means_something() {
                   reward.length_penalty reward.length_penalty_from reward.turns_gamma grpo.adam_beta1 grpo.adam_beta2 \
                   grpo.weight_decay grpo.epsilon grpo.epsilon_high grpo.delta grpo.beta grpo.entropy_coef \
                   grpo.entropy_target grpo.elite_coef grpo.elite_free_nats grpo.elite_prior grpo.advantage_std_floor guard.warn_tied \
-                  guard.warn_parsed guard.warn_clipped guard.stop_unique guard.stop_entropy sft.weight_decay \
-                  sft.error_rate";
+                  guard.warn_parsed guard.warn_clipped guard.stop_unique guard.stop_entropy guard.stop_succeeded \
+                  train.eval_temperature sft.weight_decay sft.error_rate";
     assert_eq!(taking("builtin", "float", 0.0), listed(floats));
     let whole = "model.lora_r rollout.top_k rollout.resample_tied sandbox.check_one_in arena.parallel_rewards \
                  grpo.warmup_steps grpo.elite_from_step grpo.elite_min_games grpo.elite_replays grpo.learn_from_best \

@@ -4,8 +4,7 @@ use candle_core::{Device, Tensor};
 use grpo_tensor::Nccl;
 use grpo_tensor::device::gpu_identity;
 
-use super::route::Route;
-use super::{Joined, ParallelError, Peers};
+use super::{Joined, ParallelError, Peers, Route};
 use crate::config::Reduce;
 
 /// Collective operations on `(n,)` tensors of f32, which all processes call together. Results are on the GPU for NCCL

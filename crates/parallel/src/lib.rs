@@ -10,7 +10,6 @@ mod assignment;
 mod carrier;
 mod error;
 mod launcher;
-mod route;
 mod sum;
 mod watch;
 
@@ -25,13 +24,14 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::config::Reduce;
 pub use assignment::assign;
 pub use error::ParallelError;
 use grpo_config as config;
 use grpo_mpi::Mpi;
+use grpo_tensor::Nccl;
 use grpo_tensor::device::gpu_identity;
 pub use launcher::{Launched, Variables, library, local_rank};
-use route::Route;
 pub use sum::VectorSum;
 pub use watch::OnLost;
 use watch::Watch;
@@ -51,6 +51,12 @@ struct Joined {
     watch: OnceLock<Watch>,
     /// Whether the processes have found that they differ, so that all of them end by themselves.
     apart: AtomicBool,
+}
+
+/// The way in which gradients are exchanged.
+struct Route {
+    reduce: Reduce,
+    nccl: Option<Nccl>,
 }
 
 impl fmt::Debug for Peers {

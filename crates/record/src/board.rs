@@ -33,42 +33,36 @@ pub enum TileSize {
 impl TileSize {
     /// Width of a board, in characters.
     pub fn board_columns(self) -> usize {
-        4 * self.columns()
+        4 * self.size().0
     }
 
     /// Height of a board, in lines.
     pub fn board_lines(self) -> usize {
-        4 * self.lines()
+        4 * self.size().1
     }
 
-    fn columns(self) -> usize {
+    /// Its columns and lines.
+    fn size(self) -> (usize, usize) {
         match self {
-            TileSize::Small => 7,
-            TileSize::Large => 9,
-        }
-    }
-
-    fn lines(self) -> usize {
-        match self {
-            TileSize::Small => 1,
-            TileSize::Large => 3,
+            TileSize::Small => (7, 1),
+            TileSize::Large => (9, 3),
         }
     }
 }
 
 /// The rows of the board. Each line ends with a newline.
 pub fn board_lines(board: &[[u32; 4]; 4], stream: Stream, size: TileSize) -> String {
-    let mut text = String::new();
+    let (mut text, (columns, lines)) = (String::new(), size.size());
     for row in board {
-        for line in 0..size.lines() {
+        for line in 0..lines {
             for &tile in row {
                 let (background, foreground) = tile_colours(tile);
-                let label = match (line == size.lines() / 2, tile) {
+                let label = match (line == lines / 2, tile) {
                     (false, _) => String::new(),
                     (true, 0) => ".".to_owned(),
                     (true, tile) => tile.to_string(),
                 };
-                let cell = format!("{label:^width$}", width = size.columns());
+                let cell = format!("{label:^columns$}");
                 text.push_str(&stream.style().on_color256(background).color256(foreground).apply_to(cell).to_string());
             }
             text.push('\n');
@@ -77,19 +71,13 @@ pub fn board_lines(board: &[[u32; 4]; 4], stream: Stream, size: TileSize) -> Str
     text
 }
 
-/// `source` with a line number before each line. Each line ends with a newline.
+/// `source` with a line number before each line, without characters that control the terminal. Each line ends with a
+/// newline.
 pub fn numbered(source: &str, stream: Stream) -> String {
     let dim = stream.style().dim();
-    source
-        .lines()
-        .enumerate()
-        .map(|(index, line)| format!("{} {}\n", dim.apply_to(format!("{:>4} |", index + 1)), printable(line)))
-        .collect()
-}
-
-/// A line of a model's text without characters that control the terminal.
-fn printable(line: &str) -> String {
-    visible(&line.replace('\t', "    "))
+    let shown = |line: &str| visible(&line.replace('\t', "    "));
+    let lines = source.lines().zip(1..);
+    lines.map(|(line, number)| format!("{} {}\n", dim.apply_to(format!("{number:>4} |")), shown(line))).collect()
 }
 
 /// Text from outside with [hidden](is_hidden) characters as escapes, so that it cannot control the terminal or look

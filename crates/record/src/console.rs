@@ -75,16 +75,13 @@ impl Log {
 impl Console {
     /// A console that keeps lines for a log file and shows nothing.
     pub fn for_log() -> Console {
-        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
         let log = Some(Arc::new(Mutex::new(Log::Kept(Vec::new()))));
-        Console {
-            bars,
-            progress: Progress::None,
-            narration: Narration::Full,
-            terminal: false,
-            log,
-            closed: Arc::default(),
-        }
+        Console { log, ..Console::on(ProgressDrawTarget::hidden(), Progress::None, Narration::Full) }
+    }
+
+    fn on(target: ProgressDrawTarget, progress: Progress, narration: Narration) -> Console {
+        let bars = MultiProgress::with_draw_target(target);
+        Console { bars, progress, narration, terminal: false, log: None, closed: Arc::default() }
     }
 
     /// Appends all lines of the log to the file `path` from now on, starting with those that were kept. Does nothing
@@ -108,8 +105,7 @@ impl Console {
             Progress::Bar => ProgressDrawTarget::stderr(),
             Progress::Plain | Progress::None => ProgressDrawTarget::hidden(),
         };
-        let bars = MultiProgress::with_draw_target(target);
-        Console { bars, progress, narration, terminal, log: None, closed: Arc::default() }
+        Console { terminal, ..Console::on(target, progress, narration) }
     }
 
     /// How progress is shown.

@@ -119,7 +119,6 @@ pub struct GamePlayed<'a> {
 /// The properties of a run that do not change.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunHeader {
-    /// Name of the environment.
     pub environment: String,
     /// How the environment names its figures.
     pub labels: Labels,
@@ -146,7 +145,6 @@ pub struct RunHeader {
     /// Games per program.
     pub games: usize,
     pub output_dir: PathBuf,
-    /// The root seed.
     pub seed: u64,
     /// Whether this is a control run with shuffled rewards.
     pub control: bool,

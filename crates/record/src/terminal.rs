@@ -36,8 +36,6 @@ pub struct TerminalSink {
     bars: Option<Bars>,
     labels: Labels,
     max_steps: usize,
-    /// The largest tile of the run.
-    best_tile: u32,
     /// Seconds of the newest steps, at most [`PREDICTING`].
     step_times: VecDeque<f64>,
     /// Number of the current step.
@@ -64,7 +62,6 @@ impl TerminalSink {
             bars: None,
             labels: Labels::default(),
             max_steps: 0,
-            best_tile: 0,
             step_times: VecDeque::new(),
             step: 0,
             phase: Phase::default(),
@@ -110,13 +107,17 @@ impl TerminalSink {
     }
 
     fn sampling(&self) {
+        self.tell(|| self.phase.words(self.phase.seconds(), &self.next));
+    }
+
+    /// Shows words beside the spinner of the step.
+    fn tell(&self, words: impl FnOnce() -> String) {
         if let Some(bars) = &self.bars {
-            bars.step.set_message(self.phase.words(self.phase.seconds(), &self.next));
+            bars.step.set_message(words());
         }
     }
 
     fn step_done(&mut self, record: &StepRecord) {
-        self.best_tile = self.best_tile.max(record.max_tile.unwrap_or(0));
         let left = duration(self.pace(record.step_time) * self.max_steps.saturating_sub(record.step) as f64);
         let numbers = format!(
             "reward {:.3}  {} {}  {} {}",
@@ -126,7 +127,7 @@ impl TerminalSink {
             if self.labels == Labels::Tests { "tests" } else { self.labels.score() },
             self.labels.written(record.score()),
         );
-        let (tile, mark) = (self.tile("tile ", self.best_tile), mark(record));
+        let (tile, mark) = (self.tile("tile ", record.max_tile.unwrap_or(0)), mark(record));
         let speed = format!("{:.0} tok/s{}", record.tokens_per_s, gpu(record));
         let mut step = format!("step {}/{}  {numbers}{mark}", record.step, self.max_steps);
         let learnt = [by_turn(record), tile].into_iter().chain(learnt(record));
@@ -211,16 +212,8 @@ impl Sink for TerminalSink {
                 self.sampling();
             }
             Event::CompletionScored(completion) => self.completion(completion),
-            Event::Updating { done, total } => {
-                if let Some(bars) = &self.bars {
-                    bars.step.set_message(format!("update: {done}/{total} micro-batches"));
-                }
-            }
-            Event::Settling { done, total } => {
-                if let Some(bars) = &self.bars {
-                    bars.step.set_message(settling(done, total));
-                }
-            }
+            Event::Updating { done, total } => self.tell(|| format!("update: {done}/{total} micro-batches")),
+            Event::Settling { done, total } => self.tell(|| settling(done, total)),
             Event::StepDone(record) => self.step_done(record),
             Event::Evaluated(record) => self.evaluated(record),
             Event::Saved { path } => self.console.print(&format!("saved {}", path.display())),
@@ -296,11 +289,8 @@ fn mark(record: &StepRecord) -> String {
 /// Utilisation and power of the GPU in the step, if they were measured.
 fn gpu(record: &StepRecord) -> String {
     let told = |name: &str| record.families.get(name);
-    match (told("gpu/util"), told("gpu/power_w")) {
-        (Some(util), Some(power)) => format!("  gpu {util:.0}% {power:.0} W"),
-        (Some(util), None) => format!("  gpu {util:.0}%"),
-        _ => String::new(),
-    }
+    let power = told("gpu/power_w").map(|power| format!(" {power:.0} W")).unwrap_or_default();
+    told("gpu/util").map(|util| format!("  gpu {util:.0}%{power}")).unwrap_or_default()
 }
 
 /// The style of a verdict: green where a program succeeded, yellow where there is none, red otherwise.
@@ -328,8 +318,7 @@ fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
             text.push_str(&format!(", best tile {}", completion.max_tile));
         }
     }
-    text.push_str(&format!("\n  reward {:.3} = {}", completion.reward, parts.join(" + ")));
-    text.push('\n');
+    text.push_str(&format!("\n  reward {:.3} = {}\n", completion.reward, parts.join(" + ")));
     if let Some(board) = &completion.final_board {
         for line in board_lines(board, stream, TileSize::Small).lines() {
             text.push_str(&format!("  {line}\n"));

@@ -202,6 +202,20 @@ mod tests {
         trace["traceEvents"].as_array().unwrap().iter().find(is_name).unwrap()["args"]["name"].as_str().unwrap().into()
     }
 
+    /// A game of a completion, on worker 3.
+    fn game(step: usize, index: usize, game: usize, [begin, end]: [Instant; 2]) -> GamePlayed<'static> {
+        GamePlayed {
+            step,
+            player: Player::Completion { index, digest: &[0xab; 32] },
+            game,
+            worker: Some(3),
+            period: Period { begin, end },
+            score: 1024.0,
+            ending: "game_over",
+            fuel: 77,
+        }
+    }
+
     #[test]
     fn only_the_step_asked_for_is_written_and_its_times_are_those_of_the_clock() {
         let dir = tempfile::tempdir().unwrap();
@@ -214,20 +228,10 @@ mod tests {
         };
         let at = |millis: u64| start + Duration::from_millis(millis);
         let mut sink = TraceSink::new(path.clone(), 2, &clock);
-        let game = |step| GamePlayed {
-            step,
-            player: Player::Completion { index: 12, digest: &[0xab; 32] },
-            game: 0,
-            worker: Some(3),
-            period: Period { begin: at(1250), end: at(1750) },
-            score: 1024.0,
-            ending: "game_over",
-            fuel: 77,
-        };
         for step in [1, 2, 3] {
             sink.note(&Event::StepStarted { step }).unwrap();
             sink.note(&Event::CompletionEnded { step, index: 12, tokens: 40 }).unwrap();
-            sink.note(&Event::GamePlayed(&game(step))).unwrap();
+            sink.note(&Event::GamePlayed(&game(step, 12, 0, [at(1250), at(1750)]))).unwrap();
             let period = Period { begin: at(2000), end: at(2001) };
             sink.note(&Event::ActivityDone { step, activity: Activity::Update, period }).unwrap();
             sink.note(&Event::StepDone(&StepRecord { step, ..StepRecord::default() })).unwrap();
@@ -259,21 +263,11 @@ mod tests {
         let at = |millis: u64| start + Duration::from_millis(millis);
         let clock = || at(1000);
         let mut sink = TraceSink::new(path.clone(), 2, &clock);
-        let game = |step, game, begin, end| GamePlayed {
-            step,
-            player: Player::Completion { index: 0, digest: &[0; 32] },
-            game,
-            worker: Some(0),
-            period: Period { begin: at(begin), end: at(end) },
-            score: 4.0,
-            ending: "freeze",
-            fuel: 1,
-        };
         let period = Period { begin: at(1000), end: at(1600) };
         sink.note(&Event::StepStarted { step: 2 }).unwrap();
-        sink.note(&Event::GamePlayed(&game(2, 0, 100, 900))).unwrap();
-        sink.note(&Event::GamePlayed(&game(2, 1, 900, 1100))).unwrap();
-        sink.note(&Event::GamePlayed(&game(3, 0, 1200, 1300))).unwrap();
+        sink.note(&Event::GamePlayed(&game(2, 0, 0, [at(100), at(900)]))).unwrap();
+        sink.note(&Event::GamePlayed(&game(2, 0, 1, [at(900), at(1100)]))).unwrap();
+        sink.note(&Event::GamePlayed(&game(3, 0, 0, [at(1200), at(1300)]))).unwrap();
         sink.note(&Event::CompletionEnded { step: 3, index: 0, tokens: 7 }).unwrap();
         sink.note(&Event::ActivityDone { step: 3, activity: Activity::Decoding, period }).unwrap();
         sink.note(&Event::StepDone(&StepRecord { step: 2, ..StepRecord::default() })).unwrap();
@@ -284,7 +278,7 @@ mod tests {
         let cut = find(&trace, "completion 0 game 1");
         assert_eq!((cut["ts"].as_f64(), cut["dur"].as_f64()), (Some(0.0), Some(100_000.0)));
         let next = find(&trace, "step 3 completion 0 game 0");
-        assert_eq!((next["ts"].as_f64(), track(&trace, next).as_str()), (Some(200_000.0), "arena worker 0"));
+        assert_eq!((next["ts"].as_f64(), track(&trace, next).as_str()), (Some(200_000.0), "arena worker 3"));
         assert_eq!(track(&trace, find(&trace, "step 3 decode")), "decoding");
         assert_eq!(find(&trace, "step 3 completion 0")["args"]["tokens"], 7);
     }

@@ -59,7 +59,7 @@ pub enum RolloutEvent<'a> {
         /// Number of completions that have ended.
         finished: usize,
     },
-    /// A warning about a server that failed and is asked again or left out.
+    /// A warning about a server that failed and is asked again or left out, or about a GPU without memory.
     Trouble(&'a str),
     /// One of the parts of a batch, which are sampled in parallel, has ended. These events come after all others; a
     /// batch in one piece has none.

@@ -73,11 +73,8 @@ pub fn prompts() -> Vec<Prompt> {
     let prompt = |(id, ids): (u32, &[u32])| Prompt {
         id,
         style: "plain".into(),
-        task: None,
         text: ids.iter().map(|id| format!("w{id}")).collect::<Vec<_>>().join(" "),
-        prefill: String::new(),
         ids: ids.to_vec(),
-        stop: None,
         ..Prompt::default()
     };
     [(0, [2u32, 3, 4].as_slice()), (1, &[5, 6, 7, 8, 9, 10])].map(prompt).to_vec()

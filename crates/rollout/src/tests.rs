@@ -8,6 +8,10 @@ fn sample(policy: &Policy, prompts: &[Prompt], config: &RolloutConfig) -> Vec<Co
     generate(policy, prompts, config, Seed::root(5), &mut |_| ()).unwrap().into_items()
 }
 
+fn ids(completions: &[Completion]) -> Vec<Vec<u32>> {
+    completions.iter().map(|completion| completion.ids.clone()).collect()
+}
+
 /// The batch in one piece.
 fn whole(asked: Assignment<'_>) -> Decoding<'_> {
     Decoding::begin(Start::Prompts(asked.policy.decoder().snapshot().unwrap()), asked).unwrap()
@@ -77,7 +81,6 @@ fn company_and_compaction_do_not_change_a_completion() {
         let asked = Assignment { policy: &policy, config: &config, requests: &requests };
         whole(asked).run(idle_share, &mut |_| ()).unwrap().completions
     };
-    let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     let usual = ids(&run(&prompts(), decoding::IDLE_SHARE));
     assert_eq!(usual, ids(&run(&prompts(), 2.0)), "never compacted");
     assert_eq!(usual, ids(&run(&prompts(), 0.0)), "compacted whenever a row ends");
@@ -88,17 +91,14 @@ fn company_and_compaction_do_not_change_a_completion() {
 fn a_row_of_completions_is_the_same_however_it_is_cut_into_batches() {
     let (policy, config, seed) = (tiny_policy(), rollout_config(1, 24), Seed::root(5));
     let prompts: Vec<Prompt> = std::iter::repeat_n(prompts(), 4).flatten().collect();
-    let ids = |batch: usize| {
-        let mut ids = Vec::new();
-        for requests in GroupRequest::all(&prompts, 1, seed).chunks(batch) {
-            let completions = super::sample(&policy, requests, &config, &mut |_| ()).unwrap();
-            ids.extend(completions.into_iter().map(|completion| completion.ids));
-        }
-        ids
+    let requests = GroupRequest::all(&prompts, 1, seed);
+    let cut = |batch: usize| -> Vec<Completion> {
+        let sampled = |requests| super::sample(&policy, requests, &config, &mut |_| ()).unwrap();
+        requests.chunks(batch).flat_map(sampled).collect()
     };
-    let whole = ids(8);
+    let whole = ids(&cut(8));
     for batch in [1, 3, 5] {
-        assert_eq!(ids(batch), whole, "{batch} at a time");
+        assert_eq!(ids(&cut(batch)), whole, "{batch} at a time");
     }
 }
 
@@ -163,7 +163,6 @@ fn parts_give_what_the_whole_batch_gives_and_tell_it_in_one_order() {
     let requests = GroupRequest::all(&prompts, config.num_generations, seed);
     let whole = whole(Assignment { policy: &policy, config: &config, requests: &requests });
     let whole = whole.run(decoding::IDLE_SHARE, &mut |_| ()).unwrap().completions;
-    let ids = |completions: &[Completion]| completions.iter().map(|it| it.ids.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&completions), ids(&whole));
     let tokens = completions.iter().map(|completion| completion.ids.len()).sum();
     assert_eq!(events.last(), Some(&(tokens, completions.len())));

@@ -43,6 +43,7 @@ fn verdict(environment: &Environment, evaluation: &Evaluation) -> &'static str {
         }
         (Start::Faulted(_), _) => "The program fails.",
         (Start::Played, true) => "The program is wrong.",
+        (Start::Played, false) if matches!(environment, Environment::Evaluator(_)) => "The program was evaluated.",
         (Start::Played, false) => "The program played.",
     }
 }

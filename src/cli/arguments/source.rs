@@ -37,7 +37,6 @@ pub struct Base<'a> {
     pub settings: &'a str,
 }
 
-/// Names of the presets, for an argument.
 fn preset_names() -> PossibleValuesParser {
     PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().into()
 }

@@ -273,14 +273,10 @@ fn refused(error: EvolveError, config: &Config) -> CliError {
         EvolveError::Foreign { .. } => CliError::user(error),
         EvolveError::Dir(problem) if problem.is_user() => CliError::user(problem),
         EvolveError::Prompt(problem) => model::prompt_error(config, problem),
-        EvolveError::Step(TrainError::Memory(problem)) => {
-            CliError::user(format!("train.memory_mib = {}: {problem}", problem.limit >> 20))
-        }
         EvolveError::Step(TrainError::Rollout(RolloutError::Server(fault))) => {
             CliError::Run(format!("--rollouts {fault}; the same command goes on from the last whole round").into())
         }
-        EvolveError::Step(problem) if problem.is_user() => CliError::user(problem),
-        EvolveError::Step(problem) => CliError::run(problem),
+        EvolveError::Step(problem) => problem.into(),
         other => CliError::run(other),
     }
 }

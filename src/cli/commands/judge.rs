@@ -135,10 +135,11 @@ impl JudgeArgs {
         let runner = runner(sandbox, Rules::new(&config.sandbox, &config.arena).limits);
         let bounds = Bounds::new(config.arena.parallel_rewards.threads());
         let server = Server::bind(&addresses, judge, runner, bounds, callers).map_err(|error| {
-            CliError::user_hint(
-                format!("--serve {}: {error}", addresses[0]),
-                "choose another port, or 0 for a free one",
-            )
+            let hint = match error.kind() {
+                io::ErrorKind::AddrNotAvailable => "name an address of this machine, or 0.0.0.0 for all that it has",
+                _ => "choose another port, or 0 for a free one",
+            };
+            CliError::user_hint(format!("--serve {}: {error}", addresses[0]), hint)
         })?;
         let stop = interrupt::stop_flag(console, AFTER_REQUESTS)?;
         let address = server.address().map_err(CliError::run)?;

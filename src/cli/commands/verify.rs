@@ -19,7 +19,7 @@ use crate::metrics::{Console, METRICS_FILE, shortest};
 use crate::plural::counted;
 use crate::program::Program;
 use crate::report::{LoggedCompletion, LoggedTurn, completion_files, parse_completions};
-use crate::reward::{Judged, Reward, Rule};
+use crate::reward::{Judged, Rule};
 use crate::seed::Seed;
 use crate::train::Combined;
 use crate::train::run_dir::ENDED;
@@ -74,7 +74,6 @@ struct Certificate {
     /// BLAKE3 of the logs that were read, in the order of their steps.
     completions_blake3: String,
     grpo_2048: &'static str,
-    /// Sha256 of the interpreter that judged.
     interpreter_sha256: &'static str,
     /// Sha256 of the interpreter with numpy, if it judged any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,15 +102,6 @@ struct Difference {
     evaluation: bool,
 }
 
-/// Rewards that cannot be confirmed: how many, and of how many.
-#[derive(Debug, thiserror::Error)]
-enum Unconfirmed {
-    #[error("{0} of {1} rewards are not the ones that this run learnt from")]
-    Differing(usize, usize),
-    #[error("{0} of {1} completions that this run learnt from are missing, and so are their rewards")]
-    Missing(usize, usize),
-}
-
 impl VerifyArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let run = runs::named("verify", &self.run)?;
@@ -137,11 +127,16 @@ impl VerifyArgs {
             true => output::json(&certificate)?,
             false => output::print(&certificate.text())?,
         }
-        match (certificate.differences.len(), certificate.missing()) {
-            (0, 0) => Ok(()),
-            (0, missing) => Err(CliError::run(Unconfirmed::Missing(missing, certificate.completions + missing))),
-            (differing, _) => Err(CliError::run(Unconfirmed::Differing(differing, certificate.completions))),
-        }
+        let judged = certificate.completions;
+        let unconfirmed = match (certificate.differences.len(), certificate.missing()) {
+            (0, 0) => return Ok(()),
+            (0, missing) => format!(
+                "{missing} of {} completions that this run learnt from are missing, and so are their rewards",
+                judged + missing
+            ),
+            (differing, _) => format!("{differing} of {judged} rewards are not the ones that this run learnt from"),
+        };
+        Err(CliError::Run(unconfirmed.into()))
     }
 }
 
@@ -163,16 +158,6 @@ struct Verification<'a> {
     rule: Rule,
     config: &'a Config,
     console: &'a Console,
-}
-
-/// A logged completion with the rewards that its turns earn now.
-struct Rejudged {
-    /// Those that the log tells, of each turn.
-    logged: Vec<f64>,
-    /// Those of each turn now.
-    found: Vec<Reward>,
-    /// Digests of the evaluations of each turn.
-    digests: Vec<String>,
 }
 
 impl Verification<'_> {
@@ -227,21 +212,20 @@ impl Verification<'_> {
         ))
     }
 
-    /// The differences of a step.
     fn step(&self, step: usize, logged: &[LoggedCompletion]) -> Result<Vec<Difference>, CliError> {
         let boards = step_boards(self.config, step).1;
         let cases = logged.iter().map(|one| self.cases(step, one, &boards)).collect::<Result<Vec<_>, _>>()?;
-        let turns: Vec<Vec<Written<'_>>> = logged.iter().map(written).collect();
+        let turns: Vec<_> = logged.iter().map(LoggedCompletion::all_turns).collect();
         let mut programs = Vec::new();
         for ((one, cases), turns) in logged.iter().zip(&cases).zip(&turns) {
             let begun = self.begun(one, cases[0]);
-            let read = |turn: &Written<'_>| self.arena.program(&format!("{begun}{}", turn.completion), cases[0]);
+            let read = |turn: &LoggedTurn| self.arena.program(&format!("{begun}{}", turn.completion), cases[0]);
             programs.extend(turns.iter().map(|turn| (read(turn), &cases[..])));
         }
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         let mut evaluations = evaluations.iter();
-        let judged = turns.iter().map(|turns| self.rejudged(turns, evaluations.by_ref()));
-        Ok(logged.iter().zip(judged).filter_map(|(one, judged)| self.difference(step, one, &judged)).collect())
+        let judged = logged.iter().zip(&turns);
+        Ok(judged.filter_map(|(one, turns)| self.difference(step, one, turns, evaluations.by_ref())).collect())
     }
 
     /// What the program of a completion was tried on.
@@ -268,8 +252,15 @@ impl Verification<'_> {
         [logged.begun(), ""].into_iter().find(is_it).unwrap_or(logged.begun())
     }
 
-    /// The rewards of the turns of one completion, whose evaluations are the next ones.
-    fn rejudged<'a>(&self, turns: &[Written<'_>], evaluations: impl Iterator<Item = &'a Evaluation>) -> Rejudged {
+    /// None if the log tells what the programs of a completion earn: in each turn, all together, and with the same games. The
+    /// evaluations of its `turns` are the next ones.
+    fn difference<'a>(
+        &self,
+        step: usize,
+        one: &LoggedCompletion,
+        turns: &[LoggedTurn],
+        evaluations: impl Iterator<Item = &'a Evaluation>,
+    ) -> Option<Difference> {
         let (mut tokens, mut found, mut digests) = (0, Vec::new(), Vec::new());
         for (turn, evaluation) in turns.iter().zip(evaluations) {
             tokens += turn.tokens;
@@ -277,18 +268,12 @@ impl Verification<'_> {
             found.push(self.rule.score(Judged { evaluation, tokens, program: None }));
             digests.push(evaluation.digest());
         }
-        Rejudged { logged: turns.iter().map(|turn| turn.reward).collect(), found, digests }
-    }
-
-    /// None if the log tells what its programs earn: in each turn, all together, and with the same games.
-    fn difference(&self, step: usize, one: &LoggedCompletion, judged: &Rejudged) -> Option<Difference> {
-        let Rejudged { logged, found, digests } = judged;
         let combined = Combined::of(&found.iter().collect::<Vec<_>>(), self.config.rollout.turns, &self.config.reward);
-        let rewards = || logged.iter().zip(found).map(|(logged, found)| (*logged, shortest(found.value)));
+        let rewards = turns.iter().zip(&found).map(|(turn, found)| (turn.reward, shortest(found.value)));
         let whole = (one.reward, shortest(combined.reward.value));
         let evaluation = digests[combined.answer] != one.digest;
         // The reward of all turns may be right where that of one is not, and the other way round.
-        let (logged, found) = std::iter::once(whole).chain(rewards()).find(|(a, b)| a != b).unwrap_or(whole);
+        let (logged, found) = std::iter::once(whole).chain(rewards).find(|(a, b)| a != b).unwrap_or(whole);
         let difference = Difference { step, index: one.index, logged, found, evaluation };
         (evaluation || logged != found).then_some(difference)
     }
@@ -304,25 +289,6 @@ fn logged(path: &Path, logs: &mut blake3::Hasher) -> Result<Vec<LoggedCompletion
             Err(CliError::user(format!("{}: {} cannot be read", path.display(), counted(unreadable, "line"))))
         }
     }
-}
-
-/// One turn, as the log tells it.
-struct Written<'a> {
-    completion: &'a str,
-    tokens: usize,
-    reward: f64,
-}
-
-/// All turns of a completion; most have one, which the log tells only once.
-fn written(logged: &LoggedCompletion) -> Vec<Written<'_>> {
-    if logged.turns.is_empty() {
-        let LoggedCompletion { completion, tokens, reward, .. } = logged;
-        return vec![Written { completion, tokens: *tokens, reward: *reward }];
-    }
-    let turns = logged.turns.iter();
-    turns
-        .map(|LoggedTurn { completion, tokens, reward, .. }| Written { completion, tokens: *tokens, reward: *reward })
-        .collect()
 }
 
 impl Certificate {

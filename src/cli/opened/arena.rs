@@ -11,6 +11,7 @@ use crate::config::{Config, Layers, SandboxConfig, Tier};
 use crate::environment::{Environment, EnvironmentError};
 use crate::metrics::Console;
 use crate::reward::Rule;
+use crate::shell;
 
 /// Games of each program in `score` and `judge`, unless the user says how many.
 pub const GAMES: Base<'_> = Base { name: "score and judge", settings: "[arena]\ngames = 10\n" };
@@ -34,7 +35,6 @@ pub fn open_sandbox(directory: &Path, console: &Console) -> Result<(Sandbox, Ope
     Ok((sandbox, if wait.is_some() { Opened::Compiled } else { Opened::FromCache }))
 }
 
-/// The sandbox with the tiers that a configuration asks for.
 pub fn in_tiers(sandbox: &Sandbox, config: &SandboxConfig) -> Sandbox {
     let choice = match config.tier {
         Tier::Auto => TierChoice::Auto,
@@ -48,18 +48,37 @@ pub fn in_tiers(sandbox: &Sandbox, config: &SandboxConfig) -> Sandbox {
 pub fn environment(config: &Config) -> Result<Environment, CliError> {
     let name = &config.environment.env;
     let environment = Environment::open(name).map_err(|error| {
+        let path = Path::new(name);
+        let of_path = || near::path_hint(path);
         let hint = match &error {
             EnvironmentError::Special { .. } => Some(SPECIAL_HINT.to_owned()),
             EnvironmentError::Unknown { .. } => {
                 let of_hub = "is it a data set of the Hub? `grpo-2048 tasks convert` makes tasks of its file of rows";
-                near::path_hint(Path::new(name)).or_else(|| looks_like_data_set(name).then(|| of_hub.to_owned()))
+                let of_hub = || looks_like_data_set(name).then(|| of_hub.to_owned());
+                of_path().or_else(|| is_table(path).then(|| rows_hint(path))).or_else(of_hub)
             }
-            _ => near::path_hint(Path::new(name)),
+            EnvironmentError::Tasks(tasks) => tasks.of_other_columns().map(rows_hint).or_else(of_path),
+            _ => of_path(),
         };
         CliError::User { message: format!("--env {error}"), hint }
     })?;
     Rule::check(&config.reward, &environment)?;
     Ok(environment)
+}
+
+/// Whether a path is that of a file of rows, in a form that is no file of tasks.
+fn is_table(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    path.is_file() && extension.is_some_and(|it| ["csv", "gz", "json", "parquet", "tsv"].contains(&it))
+}
+
+/// What makes tasks of the rows of a table.
+fn rows_hint(path: &Path) -> String {
+    format!(
+        "`grpo-2048 tasks convert {}` makes tasks of rows, by the columns of public data sets; docs/tasks.md has the lines of \
+         Python for a table of your own",
+        shell::quoted(path.display())
+    )
 }
 
 /// Whether a name is `owner/name`, as those of data sets are.

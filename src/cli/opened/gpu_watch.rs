@@ -1,7 +1,6 @@
 //! Measures the GPU that a run trains on.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use crate::hardware::{GPU_FILE, GpuError, GpuSampler, NvmlSource, SAMPLE_EVERY, StepShares, verdict};
 use crate::metrics::{Console, RunHeader, StepRecord};
@@ -40,11 +39,20 @@ impl GpuWatch {
         GpuWatch { console, device, index, sampler: None, shares: StepShares::default() }
     }
 
-    /// Begins measuring.
+    /// Begins measuring. Where the GPU cannot be measured, a warning says so and the run goes on.
     pub fn begin(&mut self, header: &RunHeader) {
-        if self.index.is_some() {
-            self.shares.steps_ahead = header.steps_ahead;
-            self.start(&header.output_dir);
+        if self.index.is_none() {
+            return;
+        }
+        self.shares.steps_ahead = header.steps_ahead;
+        let file = header.output_dir.join(GPU_FILE);
+        let started = visible_gpus().map_err(|error| error.to_string()).and_then(|source| {
+            self.index = place_of(&self.device, &source);
+            GpuSampler::start(Box::new(source), SAMPLE_EVERY, Some(file)).map_err(|error| error.to_string())
+        });
+        match started {
+            Ok(sampler) => self.sampler = Some(sampler),
+            Err(reason) => self.console.print(&format!("warning: {reason}; gpu/* and {GPU_FILE} are left out")),
         }
     }
 
@@ -70,19 +78,6 @@ impl GpuWatch {
         match (sampler.whole().get(index), sampler.names().get(index)) {
             (Some(usage), Some(name)) => format!("\n{}", verdict(index, name, usage, Some(&self.shares))),
             _ => String::new(),
-        }
-    }
-
-    /// Where the GPU cannot be measured, a warning says so and the run goes on.
-    fn start(&mut self, dir: &Path) {
-        let started = visible_gpus().map_err(|error| error.to_string()).and_then(|source| {
-            self.index = place_of(&self.device, &source);
-            GpuSampler::start(Box::new(source), SAMPLE_EVERY, Some(dir.join(GPU_FILE)))
-                .map_err(|error| error.to_string())
-        });
-        match started {
-            Ok(sampler) => self.sampler = Some(sampler),
-            Err(reason) => self.console.print(&format!("warning: {reason}; gpu/* and {GPU_FILE} are left out")),
         }
     }
 }

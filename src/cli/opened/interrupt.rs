@@ -51,17 +51,14 @@ impl RunStop {
         Ok(RunStop { asked: flag_that_tells(tell)?, begun })
     }
 
-    /// The flag that the first signal sets.
     pub fn flag(&self) -> &AtomicBool {
         &self.asked
     }
 
-    /// Whether a signal has come.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// Says that the first step begins.
     pub fn begin(&self) {
         *self.begun.lock() = true;
     }

@@ -73,11 +73,6 @@ pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The model of `config`, which the user named with `--model`.
-pub fn policy(config: &Config, device: &Device) -> Result<Policy, CliError> {
-    policy_of("--model", config, device)
-}
-
 /// The model of `config`, which the user named with `flag`.
 pub fn policy_of(flag: &str, config: &Config, device: &Device) -> Result<Policy, CliError> {
     let seed = Seed::root(config.train.seed).child(Purpose::Init, 0);
@@ -162,7 +157,6 @@ fn idle_revision(ModelConfig { model, revision, .. }: &ModelConfig) -> Option<St
     })
 }
 
-/// The rank of the adapter in `dir`.
 pub fn rank_of(dir: &Path) -> Option<u64> {
     adapter_setting(dir, "r")?.as_u64()
 }
@@ -184,7 +178,6 @@ fn is_another(one: &str, other: &str) -> bool {
     !is_same(one, other) && name(one) != name(other)
 }
 
-/// A hint where `dir` holds no adapter.
 fn adapter_hint(dir: &Path) -> Option<String> {
     let is_adapter = dir.as_os_str().is_empty() || dir.join(ADAPTER_CONFIG).exists();
     (!is_adapter).then(|| match run_dir::latest_checkpoint(dir) {
@@ -201,10 +194,10 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
     warn_of_revision(config, console);
     let name = &config.model.model;
     if name == "builtin" {
-        return policy(config, device);
+        return policy_of("--model", config, device);
     }
     let wait = console.wait(&format!("loading {name}"));
-    let loaded = policy(config, device)?;
+    let loaded = policy_of("--model", config, device)?;
     drop(wait);
     let adapter = match config.model.adapter.as_str() {
         "" => String::new(),
@@ -293,7 +286,6 @@ fn fit(config: &Config, policy: &Policy, environment: &Environment, prompts: &Pr
     Err(CliError::User { message: format!("--env {place}: {text}{others}"), hint: remedy.clone() })
 }
 
-/// The error of prompts for the model of `config`.
 pub fn prompt_error(config: &Config, error: PromptError) -> CliError {
     let message = format!("--model {}: {error}", config.model.model);
     let plain = "--raw-prompt sends the words as plain text, without a template";

@@ -16,11 +16,6 @@ use crate::preflight::{self, Check, CheckFinding, Level, Report, TrainingPath};
 /// Problems that are printed before a refusal.
 const TOLD_MAX: usize = 8;
 
-/// A wrong reward that no setting explains. All other problems have been printed.
-#[derive(Debug, thiserror::Error)]
-#[error("reward check: {0}; this is a bug in grpo-2048")]
-struct RewardBroken(String);
-
 /// Judges the references of the environment as a run under `config` would, and shows the progress.
 pub fn examine(config: &Config, arena: &Arena, console: &Console) -> Result<Report, ArenaError> {
     let wait = console.wait("checking the reward");
@@ -90,7 +85,7 @@ fn refusal(finding: &CheckFinding) -> CliError {
             format!("the reward check refuses to start, {text}"),
             format!("{remedy}; train.preflight=false starts a run all the same"),
         ),
-        (None, None) => CliError::run(RewardBroken(text)),
+        (None, None) => CliError::Run(format!("reward check: {text}; this is a bug in grpo-2048").into()),
     }
 }
 

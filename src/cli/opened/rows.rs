@@ -23,6 +23,8 @@ const LINE_MAX: u64 = 256 << 20;
 const WHOLE_MAX: u64 = 1 << 30;
 /// Names that are printed for each reason.
 const NAMED_MAX: usize = 5;
+/// How texts in UTF-16 begin, as some shells of Windows write them.
+const UTF_16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 /// How a file that gzip has packed begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -37,14 +39,22 @@ pub fn each(path: &Path, take: impl FnMut(Value)) -> Result<(), CliError> {
     match start.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(byte)) {
         Some(b'[') => list(path, reader, take),
         Some(b'{') => lines(path, reader, take),
-        _ => Err(CliError::user_hint(
-            format!("{}: neither JSON lines, nor a JSON list, nor parquet", path.display()),
-            "in Python: datasets.load_dataset(...)[\"train\"].to_json(\"rows.jsonl\")",
-        )),
+        _ => {
+            let hint = match path.extension().and_then(|extension| extension.to_str()) {
+                _ if UTF_16.iter().any(|mark| start.starts_with(mark)) => "it is in UTF-16; save the file as UTF-8",
+                Some("csv" | "tsv") => {
+                    "docs/tasks.md has the lines of Python that make rows of a CSV, with columns of a known set"
+                }
+                _ => "in Python: datasets.load_dataset(...)[\"train\"].to_json(\"rows.jsonl\")",
+            };
+            Err(CliError::user_hint(
+                format!("{}: neither JSON lines, nor a JSON list, nor parquet", path.display()),
+                hint,
+            ))
+        }
     }
 }
 
-/// Names of the suites, for an argument.
 pub fn suite_names() -> impl TypedValueParser<Value = Suite> {
     PossibleValuesParser::new(Suite::ALL.map(Suite::name)).map(|name| Suite::named(&name).expect("a possible value"))
 }
@@ -120,7 +130,7 @@ fn lines(path: &Path, mut reader: impl BufRead, mut take: impl FnMut(Value)) -> 
         if length as u64 > LINE_MAX {
             return Err(wrong(format!("more than {} MiB in one line", LINE_MAX >> 20)));
         }
-        let text = std::str::from_utf8(&line).map_err(|_| wrong("not UTF-8".into()))?;
+        let text = std::str::from_utf8(&line).map_err(|_| wrong("not UTF-8; save the file as UTF-8".into()))?;
         let text = text.trim_start_matches('\u{feff}').trim();
         if !text.is_empty() {
             take(Value::from_plain_json(text).map_err(|error| wrong(format!("not JSON: {error}")))?);
@@ -225,6 +235,9 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+        std::fs::write(&path, b"\xff\xfe{\0}\0").unwrap();
+        let CliError::User { hint, .. } = each(&path, drop).unwrap_err() else { panic!("a mistake of the user's") };
+        assert_eq!(hint.as_deref(), Some("it is in UTF-16; save the file as UTF-8"));
     }
 
     #[test]

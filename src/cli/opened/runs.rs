@@ -46,7 +46,19 @@ pub fn require_directory(flag: &str, dir: &Path) -> Result<(), CliError> {
 
 /// The configuration that the run in `dir` recorded, as TOML.
 pub fn recorded_text(dir: &Path) -> Result<String, CliError> {
-    run_dir::recorded_text(dir).map_err(|error| CliError::user_path(error, dir))
+    run_dir::recorded_text(dir).map_err(|error| match run_of_checkpoint(dir) {
+        Some(hint) => CliError::user_hint(error, hint),
+        None => CliError::user_path(error, dir),
+    })
+}
+
+/// What to say to somebody who names a checkpoint of a run, as TRL's users do, where the run is asked for.
+fn run_of_checkpoint(dir: &Path) -> Option<String> {
+    run_dir::step_of(dir)?;
+    let run = dir.parent().filter(|run| is_run(run))?;
+    let run = if run.as_os_str().is_empty() { Path::new(".") } else { run };
+    let named = shell::quoted(run.display());
+    Some(format!("it is a checkpoint; name its run, {named}, whose newest checkpoint is taken"))
 }
 
 /// A run that has a checkpoint.
@@ -67,7 +79,7 @@ impl Trained {
         let checkpoint = good.ok_or_else(|| match damaged.first() {
             None => CliError::user_hint(
                 format!("{flag} {}: no run with a checkpoint there", dir.display()),
-                "train writes the first one",
+                run_of_checkpoint(&dir).unwrap_or_else(|| "train writes the first one".into()),
             ),
             Some((path, reason)) => CliError::user_hint(
                 format!("{flag} {}: no checkpoint there is whole; {}: {reason}", dir.display(), path.display()),
@@ -150,5 +162,28 @@ pub fn report_error(error: ReportError) -> CliError {
     match there.is_empty() {
         true => CliError::user_hint(error, "name a directory that `grpo-2048 train` wrote, as in runs/train-001"),
         false => CliError::user_hint(error, format!("there are: {}", there.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_where_a_run_is_asked_for_is_answered_with_its_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let (run, checkpoint) = (dir.path().to_owned(), dir.path().join("checkpoint-4"));
+        fs::create_dir(&checkpoint).unwrap();
+        let hint = |error: CliError| match error {
+            CliError::User { hint, .. } => hint.unwrap_or_default(),
+            other => panic!("not the user's mistake: {other}"),
+        };
+        let opened = |dir: &Path| hint(Trained::open("--run", dir, &Console::for_log()).err().unwrap());
+        assert_eq!(opened(&checkpoint), "train writes the first one", "nothing beside it is a run");
+        fs::write(run.join("config.toml"), "").unwrap();
+        let expected = format!("name its run, {}, whose", shell::quoted(run.display()));
+        for found in [opened(&checkpoint), hint(recorded_text(&checkpoint).unwrap_err())] {
+            assert!(found.contains(&expected), "{found}");
+        }
     }
 }

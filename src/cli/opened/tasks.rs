@@ -1,8 +1,11 @@
-//! Tasks that the user named by their ids.
+//! Tasks that the user named by their ids or their file.
 
+use super::arena;
+use crate::arena::Arena;
 use crate::cli::said::CliError;
-use crate::config::nearest;
+use crate::config::{Config, nearest};
 use crate::environment::tasks::Tasks;
+use crate::metrics::Console;
 
 /// Names of tasks in a hint.
 const NAMES_SHOWN: usize = 8;
@@ -29,4 +32,14 @@ pub fn first_ids(tasks: &Tasks) -> String {
     let ids: Vec<&str> = tasks.tasks().iter().map(|task| task.id.as_str()).take(NAMES_SHOWN).collect();
     let more = if tasks.tasks().len() > NAMES_SHOWN { ", ..." } else { "" };
     format!("{}{more}", ids.join(", "))
+}
+
+/// The arena of the tasks that a command was given without a flag, which messages about `--env` name.
+pub fn opened(config: &Config, console: &Console) -> Result<Arena, CliError> {
+    arena::open(config, console).map_err(|error| match error {
+        CliError::User { message, hint } => {
+            CliError::User { message: message.strip_prefix("--env ").unwrap_or(&message).to_owned(), hint }
+        }
+        other => other,
+    })
 }

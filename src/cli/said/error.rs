@@ -143,6 +143,17 @@ impl From<ConfigError> for CliError {
     }
 }
 
+/// The user can mend the output directory, lengths and memory; every other error fails the run.
+impl From<TrainError> for CliError {
+    fn from(error: TrainError) -> Self {
+        match error {
+            TrainError::Memory(error) => CliError::user(format!("train.memory_mib = {}: {error}", error.limit >> 20)),
+            error if error.is_user() => CliError::user(error),
+            other => CliError::run(other),
+        }
+    }
+}
+
 /// The message without control characters, which file names or quoted text may hold. Line breaks are our own and stay.
 fn shown(message: &str) -> String {
     message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
@@ -190,15 +201,6 @@ fn chain(error: &(dyn Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Layers;
-
-    #[test]
-    fn a_misspelt_key_becomes_a_hint() {
-        let error = Layers::default().assignment("rollout.num_generation=4").unwrap_err();
-        let CliError::User { message, hint } = error.into() else { panic!("the user's mistake") };
-        assert!(message.contains("unknown key `rollout.num_generation`"), "{message}");
-        assert_eq!(hint.as_deref(), Some("did you mean `num_generations`?"));
-    }
 
     #[test]
     fn a_game_that_fails_is_the_users_to_mend_wherever_it_is_found_out() {

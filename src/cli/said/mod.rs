@@ -5,7 +5,6 @@ mod error;
 pub mod findings;
 pub mod near;
 pub mod output;
-pub mod table;
 
 pub use effective::effective;
 pub use error::{CliError, INTERRUPTED, SPECIAL_HINT};

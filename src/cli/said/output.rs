@@ -11,9 +11,12 @@ use textwrap::WordSplitter;
 
 use super::CliError;
 use crate::files::{self, WholeFile};
+use crate::metrics;
 
 /// What to do about a full disk.
 pub const MAKE_ROOM: &str = "make room there, or name a place on another disk";
+/// Stands in a table where a number would mean nothing.
+pub const NOTHING: &str = "-";
 
 pub fn print(text: &str) -> Result<(), CliError> {
     print_to_reader(text).map(|_| ())
@@ -83,6 +86,11 @@ pub fn full(named: impl Display, error: &io::Error) -> Option<CliError> {
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     let options = textwrap::Options::new(room).break_words(false).word_splitter(WordSplitter::NoHyphenation);
     textwrap::wrap(text, &options).into_iter().map(Cow::into_owned).collect()
+}
+
+/// The rows of a table, as wide as the terminal is; the first one is the head, the first column names.
+pub fn aligned(rows: &[Vec<String>]) -> String {
+    metrics::aligned(rows, 1, columns())
 }
 
 /// Columns of the terminal on standard output; `None` where it is a file or a pipe.

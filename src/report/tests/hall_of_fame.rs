@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{view, write_run};
+use super::{plain_run, view};
 
 fn member(program: &str, mean_score: f64, games: u64) -> Value {
     json!({"program": program, "source": "def strategy(board):\n    return 'W'", "step": 1, "style": "snake",
@@ -18,8 +18,7 @@ fn shown(run: &Path) -> Value {
 
 #[test]
 fn a_member_has_the_number_of_its_training_games_and_the_games_to_watch() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "run", ")");
+    let (_dir, run) = plain_run();
     fs::write(run.join("hall_of_fame.json"), json!([member("digest-1", 9.0, 5)]).to_string()).unwrap();
     // The text of the page has each key once, which a value of JSON would hide.
     let text = serde_json::to_string(&view(&run).hall_of_fame).unwrap();
@@ -29,8 +28,7 @@ fn a_member_has_the_number_of_its_training_games_and_the_games_to_watch() {
 
 #[test]
 fn a_run_that_goes_on_shows_what_it_has_found_since_it_ended() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "run", ")");
+    let (_dir, run) = plain_run();
     let mut settled = member("settled", 50.0, 5);
     settled["held_out_mean_score"] = json!(40.0);
     fs::write(run.join("hall_of_fame.json"), json!([settled, member("earlier", 30.0, 5)]).to_string()).unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::RunView;
 use super::super::tasks::{AskedTasks, TaskList};
-use super::{view, write_run};
+use super::{plain_run, view};
 
 /// A line of a run on tasks: a program that passes this number of five tests, or a completion without a program.
 fn attempt(task: &str, passed: Option<u32>) -> Value {
@@ -23,8 +23,7 @@ fn attempt(task: &str, passed: Option<u32>) -> Value {
 
 #[test]
 fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "tasks", ")");
+    let (_dir, run) = plain_run();
     fs::remove_file(run.join("completions/step_00002.jsonl")).unwrap();
     let lines = [attempt("add", Some(1)), attempt("add", None), attempt("twice", Some(4)), attempt("twice", Some(0))];
     fs::write(run.join("completions/step_00001.jsonl"), lines.map(|line| format!("{line}\n")).concat()).unwrap();
@@ -52,8 +51,7 @@ fn of_tasks_every_program_is_shown_with_its_tests_and_no_board() {
 
 #[test]
 fn tasks_that_were_never_or_always_solved_are_listed() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "tasks", ")");
+    let (_dir, run) = plain_run();
     let lines = |passed: &[(&str, u32)]| {
         passed.iter().map(|(task, passed)| format!("{}\n", attempt(task, Some(*passed)))).collect::<String>()
     };
@@ -64,9 +62,20 @@ fn tasks_that_were_never_or_always_solved_are_listed() {
 }
 
 #[test]
+fn held_out_programs_that_are_sampled_at_another_temperature_are_said_to_be() {
+    let (_dir, run) = plain_run();
+    let noted = |held_out: f64| {
+        let config = format!("[rollout]\ntemperature = 0.7\n[train]\neval_temperature = {held_out:?}\n");
+        fs::write(run.join("config.toml"), config).unwrap();
+        view(&run).notes.into_iter().find(|note| note.starts_with("Held-out programs"))
+    };
+    let cooler = "Held-out programs are sampled at a temperature of 0.3, those of training at 0.7.";
+    assert_eq!((noted(0.3).as_deref(), noted(0.0)), (Some(cooler), None));
+}
+
+#[test]
 fn evaluations_that_ask_what_is_trained_on_are_not_called_held_out() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "tasks", ")");
+    let (_dir, run) = plain_run();
     let is_noted = |counts: &str| {
         let metrics = format!("{{\"step\":0{counts},\"eval_tasks/frac_tests\":0.5}}\n{{\"step\":1}}\n");
         fs::write(run.join("metrics.jsonl"), metrics).unwrap();
@@ -78,8 +87,7 @@ fn evaluations_that_ask_what_is_trained_on_are_not_called_held_out() {
 
 #[test]
 fn a_step_counts_all_its_completions_and_is_shown_whole_or_not_at_all() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "tasks", ")");
+    let (_dir, run) = plain_run();
     // Two steps of such programs fit on the page, and three do not. The last half of the completions passes.
     let long = format!("\n    return 4{}\n", " ".repeat(7_900));
     for step in 1..=4 {
@@ -99,8 +107,7 @@ fn a_step_counts_all_its_completions_and_is_shown_whole_or_not_at_all() {
 
 #[test]
 fn honeypots_are_no_failures_and_no_unsolved_tasks() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = write_run(dir.path(), "tasks", ")");
+    let (_dir, run) = plain_run();
     fs::remove_file(run.join("completions/step_00002.jsonl")).unwrap();
     let mut tried = attempt("add (honeypot)", Some(0));
     tried["evaluation"]["games"][0]["tests"]["honeypot"] = json!(true);

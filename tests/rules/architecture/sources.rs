@@ -320,17 +320,6 @@ impl<'a> Named<'a> {
         self.found.insert(from_crate(self.module, path));
     }
 
-    fn use_tree(&mut self, before: &[String], tree: &syn::UseTree) {
-        let longer = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
-        match tree {
-            syn::UseTree::Path(path) => self.use_tree(&longer(&path.ident), &path.tree),
-            syn::UseTree::Name(name) => self.take(longer(&name.ident)),
-            syn::UseTree::Rename(rename) => self.take(longer(&rename.ident)),
-            syn::UseTree::Glob(_) => self.take(before.to_vec()),
-            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.use_tree(before, tree)),
-        }
-    }
-
     /// Paths in the arguments of a macro, which are not parsed: names separated by `::`.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut path, mut colons): (Vec<String>, usize) = (Vec::new(), 0);
@@ -358,7 +347,9 @@ impl<'a> Named<'a> {
 
 impl<'ast> Visit<'ast> for Named<'_> {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        self.use_tree(&[], &item.tree);
+        let mut imports = Vec::new();
+        add_imports(&mut imports, &[], &item.tree, false);
+        imports.into_iter().for_each(|import| self.take(import.path));
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

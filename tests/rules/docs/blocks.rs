@@ -1,7 +1,7 @@
 //! Every command and block of the documents is run by a test, or named here with what runs it, or with the reason why nothing does.
 
 use super::DOCUMENTS;
-use super::markdown::{Block, Document};
+use super::markdown::{Block, Document, Piece};
 use super::running::{TYPED, bare};
 use crate::{assert_none, read};
 
@@ -115,11 +115,11 @@ pub fn is_not_run(text: &str) -> bool {
 }
 
 /// The commands and blocks of a document, each with its line: of blocks with commands, each of these; of others, the text.
-fn shown(document: &Document) -> Vec<(usize, String)> {
+fn shown(document: &Document) -> Vec<Piece> {
     let has_commands = |block: &Block| block.language == "sh" || block.text.starts_with("$ ");
     let others = document.blocks.iter().filter(|block| !has_commands(block));
-    let others = others.map(|block| (block.line, block.text.clone()));
-    document.commands().into_iter().chain(others).filter(|(_, text)| !text.trim_start().starts_with('#')).collect()
+    let others = others.map(|block| Piece { line: block.line, text: block.text.clone() });
+    document.commands().into_iter().chain(others).filter(|piece| !piece.text.trim_start().starts_with('#')).collect()
 }
 
 /// Whether a test of transcripts runs the command and compares what is shown below it.
@@ -130,7 +130,7 @@ fn is_transcript(document: &Document, line: usize) -> bool {
 
 /// What of a document is neither run nor listed.
 fn unread(document: &Document) -> Vec<String> {
-    let is_read = |(line, text): &(usize, String)| {
+    let is_read = |Piece { line, text }: &Piece| {
         let is_of_transcript =
             is_transcript(document, *line) && (text.starts_with("grpo-2048 ") || text.starts_with("cat "));
         TYPED.iter().any(|typed| typed.said == bare(text))
@@ -140,7 +140,7 @@ fn unread(document: &Document) -> Vec<String> {
     };
     let unread = shown(document).into_iter().filter(|shown| !is_read(shown));
     unread
-        .map(|(line, text)| format!("{}:{line}: {}", document.path, text.lines().next().unwrap_or_default()))
+        .map(|Piece { line, text }| format!("{}:{line}: {}", document.path, text.lines().next().unwrap_or_default()))
         .collect()
 }
 
@@ -152,7 +152,7 @@ fn spaced(text: &str) -> String {
 #[test]
 fn every_command_and_block_is_run_or_listed() {
     assert_none(DOCUMENTS.iter().flat_map(unread).collect());
-    let all: Vec<String> = DOCUMENTS.iter().flat_map(shown).map(|(_, text)| text).collect();
+    let all: Vec<String> = DOCUMENTS.iter().flat_map(shown).map(|piece| piece.text).collect();
     let is_shown = |start: &str| all.iter().any(|text| text.starts_with(start) || spaced(text).starts_with(start));
     let starts = RUN_BY.iter().map(|(start, ..)| start).chain(NOT_RUN.iter().map(|(start, _)| start));
     assert_none(

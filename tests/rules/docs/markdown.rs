@@ -9,6 +9,7 @@ pub struct Piece {
 }
 
 /// The parts of a document that can be checked.
+#[derive(Default)]
 pub struct Document {
     /// Its path relative to the root of the repository.
     pub path: String,
@@ -32,13 +33,7 @@ impl Document {
     }
 
     pub fn parse(path: &str, text: &str) -> Self {
-        let mut document = Document {
-            path: path.to_owned(),
-            spans: Vec::new(),
-            links: Vec::new(),
-            anchors: Vec::new(),
-            blocks: Vec::new(),
-        };
+        let mut document = Document { path: path.to_owned(), ..Document::default() };
         let (mut heading, mut block) = (None, None);
         for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
             let line = text[..range.start].matches('\n').count() + 1;
@@ -74,12 +69,12 @@ impl Document {
     }
 
     /// The commands of blocks: lines of `sh` blocks, and lines after a `$` in other blocks.
-    pub fn commands(&self) -> Vec<(usize, String)> {
+    pub fn commands(&self) -> Vec<Piece> {
         let mut commands = Vec::new();
         for block in &self.blocks {
             for (index, line) in block.text.lines().enumerate() {
                 let typed = if block.language == "sh" { Some(line) } else { line.strip_prefix("$ ") };
-                commands.extend(typed.map(|typed| (block.line + index, typed.to_owned())));
+                commands.extend(typed.map(|typed| Piece { line: block.line + index, text: typed.to_owned() }));
             }
         }
         commands

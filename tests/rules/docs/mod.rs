@@ -16,7 +16,7 @@ use grpo_2048::config::{self, DEFAULT_TOML};
 use toml::Table;
 
 use crate::{assert_none, read};
-use markdown::Document;
+use markdown::{Document, Piece};
 use names::NAMES;
 use tree::TREE;
 
@@ -30,30 +30,22 @@ static DOCUMENTS: LazyLock<Vec<Document>> = LazyLock::new(|| {
     ours.map(Document::read).collect()
 });
 
+/// What `check` finds wrong with pieces of a document.
+fn refused(document: &Document, pieces: &[Piece], check: impl Fn(&str) -> Result<(), String>) -> Vec<String> {
+    let wrong = pieces.iter().filter_map(|piece| Some((piece, check(&piece.text).err()?)));
+    wrong.map(|(piece, why)| format!("{}:{}: `{}`: {why}", document.path, piece.line, piece.text)).collect()
+}
+
 #[test]
 fn what_code_spans_name_exists() {
-    let mut wrong = Vec::new();
-    for document in &*DOCUMENTS {
-        for span in &document.spans {
-            if let Err(why) = NAMES.look_up(&span.text, &document.path) {
-                wrong.push(format!("{}:{}: `{}`: {why}", document.path, span.line, span.text));
-            }
-        }
-    }
-    assert_none(wrong);
+    let of = |document: &Document| refused(document, &document.spans, |span| NAMES.look_up(span, &document.path));
+    assert_none(DOCUMENTS.iter().flat_map(of).collect());
 }
 
 #[test]
 fn commands_in_blocks_are_taken() {
-    let mut wrong = Vec::new();
-    for document in &*DOCUMENTS {
-        for (line, command) in document.commands() {
-            if let Err(why) = NAMES.command_line(&command) {
-                wrong.push(format!("{}:{line}: {command}\n    {why}", document.path));
-            }
-        }
-    }
-    assert_none(wrong);
+    let of = |document: &Document| refused(document, &document.commands(), |line| NAMES.command(line, false));
+    assert_none(DOCUMENTS.iter().flat_map(of).collect());
 }
 
 /// Every `key = value` in docs/algorithm.md is a default, and all sections about the algorithm are documented.
@@ -98,16 +90,9 @@ fn every_invariant_has_a_test_with_its_number() {
 
 #[test]
 fn links_lead_somewhere() {
-    let mut wrong = Vec::new();
     let changelog = Document::read("CHANGELOG.md");
-    for document in DOCUMENTS.iter().chain([&changelog]) {
-        for link in &document.links {
-            if let Err(why) = follow(&link.text, document) {
-                wrong.push(format!("{}:{}: ({}): {why}", document.path, link.line, link.text));
-            }
-        }
-    }
-    assert_none(wrong);
+    let of = |document: &Document| refused(document, &document.links, |link| follow(link, document));
+    assert_none(DOCUMENTS.iter().chain([&changelog]).flat_map(of).collect());
 }
 
 /// A document that no page leads to is found by nobody, and `make site` refuses it.

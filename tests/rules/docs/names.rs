@@ -59,14 +59,8 @@ pub struct Names {
     settings: BTreeSet<String>,
     sections: BTreeSet<String>,
     flags: BTreeSet<String>,
-    metrics: BTreeSet<String>,
     targets: BTreeSet<String>,
-    /// The items, each with the files that define it.
-    items: BTreeMap<String, Vec<String>>,
-    /// All string literals of the program's sources.
-    literals: String,
-    /// Environment variables.
-    variables: BTreeSet<String>,
+    sources: Sources,
 }
 
 impl Names {
@@ -88,17 +82,14 @@ impl Names {
             program,
             settings,
             sections,
-            metrics: sources.metrics,
             targets: rules.filter_map(|line| Some(line.split_once(':')?.0.to_owned())).collect(),
-            items: sources.items,
-            literals: sources.literals,
-            variables: sources.variables,
+            sources,
         }
     }
 
     /// Names of all items: functions, tests, types.
     pub fn items(&self) -> impl Iterator<Item = &str> {
-        self.items.keys().map(String::as_str)
+        self.sources.items.keys().map(String::as_str)
     }
 
     /// Returns the name in a code span of `document` that does not exist. Text that does not look like a name of the
@@ -110,7 +101,7 @@ impl Names {
         }
         if span.starts_with("GRPO_2048_") || span.starts_with("GPU_EMULATOR_") {
             let variable = span.split('=').next().unwrap();
-            return if self.variables.contains(variable) { Ok(()) } else { Err("nothing reads it".into()) };
+            return if self.sources.variables.contains(variable) { Ok(()) } else { Err("nothing reads it".into()) };
         }
         if let Some(table) = span.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             return self.table(table);
@@ -145,13 +136,9 @@ impl Names {
         Ok(())
     }
 
-    /// Returns the reason why a command would be refused.
-    pub fn command_line(&self, line: &str) -> Result<(), String> {
-        self.command(line, false)
-    }
-
-    /// The same for a line that may be an outline: without required arguments, and with `S` for a value.
-    fn command(&self, line: &str, outline: bool) -> Result<(), String> {
+    /// Returns the reason why a command would be refused. The line may be an `outline`: without required arguments, and with
+    /// `S` for a value.
+    pub fn command(&self, line: &str, outline: bool) -> Result<(), String> {
         let typed = shlex::split(line.split(" #").next().unwrap()).ok_or("quotes do not match")?;
         let ends = |word: &String| ["|", "<", ">", "&&"].contains(&word.as_str());
         let words: Vec<String> = typed.into_iter().take_while(|word| !ends(word)).collect();
@@ -222,7 +209,7 @@ impl Names {
             return Ok(());
         }
         let (module, item) = path.rsplit_once("::").unwrap();
-        let files = self.items.get(item).ok_or_else(|| format!("nothing is called {item}"))?;
+        let files = self.sources.items.get(item).ok_or_else(|| format!("nothing is called {item}"))?;
         let home = module.split("::").next().unwrap();
         let of_crate = HOMES.iter().find(|(name, _)| *name == home).map(|(_, folder)| (*folder).to_owned());
         let of_module = || {
@@ -239,7 +226,7 @@ impl Names {
     }
 
     fn defined(&self, item: &str) -> Result<(), String> {
-        if self.items.contains_key(item) { Ok(()) } else { Err(format!("nothing is called {item}")) }
+        if self.sources.items.contains_key(item) { Ok(()) } else { Err(format!("nothing is called {item}")) }
     }
 
     fn metric(&self, name: &str) -> Result<(), String> {
@@ -247,7 +234,7 @@ impl Names {
         // Families of keys end with a slash; their members depend on what is counted.
         let family = |known: &String| known.ends_with('/') && name.starts_with(known.as_str());
         let known = |known: &String| known == name || is_family && known.starts_with(start) || family(known);
-        if self.metrics.iter().any(known) { Ok(()) } else { Err("no such metric".into()) }
+        if self.sources.metrics.iter().any(known) { Ok(()) } else { Err("no such metric".into()) }
     }
 
     /// A file of the repository, a file that the sources name, or a file of the examples.
@@ -257,8 +244,7 @@ impl Names {
         }
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap();
         let written = name.trim_start_matches("*.");
-        let is_named =
-            self.literals.contains(&format!("{written}\n")) || self.literals.contains(&format!("/{written}\n"));
+        let is_named = self.sources.literals.contains(&format!("{written}\n"));
         let at_root = path.contains('/') && self.tree.has(path.split('/').next().unwrap());
         if BROUGHT.contains(&path) || is_named && !at_root { Ok(()) } else { Err("no such file".into()) }
     }
@@ -325,10 +311,14 @@ fn flags_of(command: &Command) -> BTreeSet<String> {
 /// Collects the definitions of sources.
 #[derive(Default)]
 struct Sources {
+    /// The file that is being read.
     file: String,
+    /// The items, each with the files that define it.
     items: BTreeMap<String, Vec<String>>,
     metrics: BTreeSet<String>,
+    /// All string literals of the program's sources.
     literals: String,
+    /// Environment variables.
     variables: BTreeSet<String>,
 }
 

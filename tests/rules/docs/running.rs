@@ -140,7 +140,7 @@ pub fn bare(line: &str) -> String {
 
 #[test]
 fn commands_of_the_documents_do_what_they_should() {
-    let said: Vec<String> = DOCUMENTS.iter().flat_map(Document::commands).map(|(_, line)| bare(&line)).collect();
+    let said: Vec<String> = DOCUMENTS.iter().flat_map(Document::commands).map(|piece| bare(&piece.text)).collect();
     let place = tempfile::tempdir().unwrap();
     furnish(place.path());
     let (mut session, mut wrong) = (String::new(), Vec::new());

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use glob::Pattern;
 use walkdir::WalkDir;
 
-use crate::root;
+use crate::{lexical, root};
 
 /// Folders of git, of builds and of runs.
 const NOT_OURS: &[&str] = &[
@@ -68,14 +68,5 @@ impl Tree {
 
 /// `file` relative to the directory of `document`.
 pub fn join(document: &str, file: &str) -> String {
-    let mut parts: Vec<&str> = document.split('/').collect();
-    parts.pop();
-    for part in file.trim_end_matches('/').split('/') {
-        match part {
-            ".." => drop(parts.pop()),
-            "." => {}
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
+    lexical(&Path::new(document).with_file_name(file)).to_string_lossy().into_owned()
 }

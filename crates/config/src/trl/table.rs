@@ -114,17 +114,12 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
         "max_tool_calling_iterations",
         Only(&[], "programs call no tools; leave it away, or set rollout.turns to have them tried and written again"),
     ),
-    ("cache_implementation pad_to_multiple_of ds3_gather_for_generation use_cache", Idle(OWN_DECODER)),
     (
-        "use_transformers_paged use_transformers_continuous_batching \
-         transformers_continuous_batching_config",
-        Idle(OWN_DECODER),
-    ),
-    (
-        "use_vllm vllm_mode vllm_model_impl vllm_enable_sleep_mode vllm_server_base_url vllm_server_host \
-         vllm_server_port vllm_server_timeout vllm_group_port vllm_gpu_memory_utilization \
-         vllm_max_model_length vllm_max_model_len vllm_tensor_parallel_size vllm_device vllm_dtype \
-         vllm_enable_prefix_caching",
+        "cache_implementation pad_to_multiple_of ds3_gather_for_generation use_cache use_transformers_paged \
+         use_transformers_continuous_batching transformers_continuous_batching_config use_vllm vllm_mode \
+         vllm_model_impl vllm_enable_sleep_mode vllm_server_base_url vllm_server_host vllm_server_port \
+         vllm_server_timeout vllm_group_port vllm_gpu_memory_utilization vllm_max_model_length vllm_max_model_len \
+         vllm_tensor_parallel_size vllm_device vllm_dtype vllm_enable_prefix_caching",
         Idle(OWN_DECODER),
     ),
     (
@@ -248,12 +243,8 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     // The machine.
     (
         "local_rank accelerator_config parallelism_config deepspeed fsdp fsdp_config \
-         average_tokens_across_devices",
-        Idle(ONE_PROCESS),
-    ),
-    (
-        "ddp_find_unused_parameters ddp_bucket_cap_mb ddp_broadcast_buffers ddp_static_graph ddp_backend \
-         ddp_timeout",
+         average_tokens_across_devices ddp_find_unused_parameters ddp_bucket_cap_mb ddp_broadcast_buffers \
+         ddp_static_graph ddp_backend ddp_timeout",
         Idle(ONE_PROCESS),
     ),
     (

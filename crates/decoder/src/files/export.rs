@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::adapters::set;
 use crate::adapters::set::AdapterSet;
 use crate::decoder::Decoder;
+use crate::files::hub::HubSettings;
 use crate::files::loaded::Loaded;
 use crate::files::{hub, loading};
 use crate::weights::LoadTarget;
@@ -129,7 +130,7 @@ pub(crate) fn described(mut own: Value, shape: &DecoderConfig, format: WeightFor
 }
 
 /// Writes the adapter that `config` names as a PEFT directory, into an existing directory. The model is not needed; if
-/// it is on this machine, the adapter is checked against it and its tokenizer is written too.
+/// it is a file of this machine, the adapter is checked against it and its tokenizer is written too.
 pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, PolicyError> {
     let (from, is_here) = (Path::new(&config.adapter), config.model == "builtin" || Path::new(&config.model).exists());
     let base = is_here.then(|| loading::load(config, EXACT)).transpose()?;
@@ -144,7 +145,10 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
     match base.as_ref().map(|base| (&base.dir, &base.tokenizer)) {
         Some((Some(source), _)) => copy_companions(source, dir)?,
         Some((None, tokenizer)) => tokenizer.save(dir)?,
-        None => copy_companions(from, dir)?,
+        None => {
+            let hub = HubSettings::from_env(&|name| std::env::var(name).ok());
+            copy_companions(&with_tokenizer(from, config, &hub), dir)?;
+        }
     }
     Ok(Exported {
         parameters: set.tensors.values().map(Tensor::elem_count).sum(),
@@ -152,6 +156,17 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
         adapted: set.tensors.len() / 2,
         chat_template: base.is_some_and(|base| base.tokenizer.chat_template().is_some()),
     })
+}
+
+/// Where the tokenizer of an adapter is whose model is one of the Hub: beside the adapter, or among what was fetched of the
+/// model, because PEFT itself writes none. Nothing is fetched for it.
+pub(crate) fn with_tokenizer(adapter: &Path, config: &ModelConfig, hub: &HubSettings) -> PathBuf {
+    let has_tokenizer = |dir: &Path| dir.join("tokenizer.json").is_file();
+    let fetched = || hub::cached(&config.model, &config.revision, hub).filter(|dir| has_tokenizer(dir));
+    match has_tokenizer(adapter) {
+        true => adapter.to_owned(),
+        false => fetched().unwrap_or_else(|| adapter.to_owned()),
+    }
 }
 
 /// The name of an adapter's model that holds elsewhere too: the adapter's own name for it if that is an id of the Hub, of

@@ -2,6 +2,8 @@
 
 use super::peft::{CASES, copied, expected, golden_adapter, tiny, tiny_with};
 use super::*;
+use crate::files::export::with_tokenizer;
+use crate::files::hub::HubSettings;
 
 #[test]
 fn a_merged_model_gives_the_logits_of_model_and_adapter() {
@@ -128,4 +130,20 @@ fn the_relative_path_by_which_an_adapter_names_its_model_is_no_id_of_the_hub() {
         export_adapter(&settings, out.path()).unwrap();
         assert_eq!(read_json(&out.path().join("adapter_config.json"))["base_model_name_or_path"], *path, "{own}");
     }
+}
+
+#[test]
+fn an_adapter_without_a_tokenizer_has_that_of_the_model_which_was_fetched() {
+    let (cache, adapter) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let snapshot = cache.path().join("models--someone--tiny/snapshots/main");
+    std::fs::create_dir_all(&snapshot).unwrap();
+    let hub = HubSettings { endpoint: String::new(), cache: cache.path().into(), token: None, offline: true };
+    let (model, revision) = ("someone/tiny".to_owned(), "main".to_owned());
+    let settings = ModelConfig { model, revision, ..Config::preset("llm").unwrap().model };
+    let place = || with_tokenizer(adapter.path(), &settings, &hub);
+    assert_eq!(place(), adapter.path(), "no tokenizer was fetched");
+    std::fs::write(snapshot.join("tokenizer.json"), "{}").unwrap();
+    assert_eq!(place(), snapshot);
+    std::fs::write(adapter.path().join("tokenizer.json"), "{}").unwrap();
+    assert_eq!(place(), adapter.path(), "its own");
 }

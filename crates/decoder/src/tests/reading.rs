@@ -49,6 +49,17 @@ fn the_older_name_of_the_rotation_wins_over_the_newer_as_in_transformers() {
 }
 
 #[test]
+fn a_key_that_a_configuration_lacks_is_named_with_what_to_write() {
+    let lacking = |key: &'static str| rotation(config(), &[(key, Value::Null)]).unwrap_err();
+    assert_eq!(
+        lacking("max_position_embeddings"),
+        "config.json: `max_position_embeddings` is missing; write the longest context there that the model was trained for, in tokens"
+    );
+    let weights = lacking("hidden_size");
+    assert_eq!(weights, "config.json: `hidden_size` is missing; fetch the file from where the model came from");
+}
+
+#[test]
 fn weights_in_one_file_are_read_before_those_that_an_index_names() {
     let index = r#"{"weight_map": {"model.norm.weight": "model-1.safetensors"}}"#;
     let beside = |dir: &Path| std::fs::write(dir.join("model.safetensors.index.json"), index).unwrap();

@@ -25,13 +25,7 @@ impl Move {
 
     /// The move of a single upper-case letter; `None` for any other text.
     pub fn from_text(text: &str) -> Option<Move> {
-        match text {
-            "W" => Some(Move::W),
-            "A" => Some(Move::A),
-            "S" => Some(Move::S),
-            "D" => Some(Move::D),
-            _ => None,
-        }
+        Move::ALL.into_iter().find(|direction| text.len() == 1 && text.starts_with(direction.letter()))
     }
 
     pub fn letter(self) -> char {

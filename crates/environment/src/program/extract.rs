@@ -50,7 +50,9 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
         return Ok(whole);
     }
     let (mut rejection, mut example, mut used) = (None, None, None);
-    let pieces: Vec<String> = fences::pieces(text).into_iter().map(fences::dedent).collect();
+    // A model may copy a file with its mark into a fence.
+    let unmarked = |piece: &str| fences::dedent(piece.trim_start_matches(BYTE_ORDER_MARK));
+    let pieces: Vec<String> = fences::pieces(text).into_iter().map(unmarked).collect();
     let with_uses = |found: Found, place: usize| {
         let uses = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
         found.after(&uses)

@@ -56,7 +56,7 @@ fn parsed(block: &str) -> Option<ModModule> {
 }
 
 /// The module whose imports must come first.
-pub(super) const FUTURE: &str = "__future__";
+const FUTURE: &str = "__future__";
 
 fn is_future(one: &Stmt) -> bool {
     matches!(one, Stmt::ImportFrom(import) if import.module.as_deref() == Some(FUTURE))
@@ -121,7 +121,7 @@ impl<'a> Notebook<'a> {
                 self.values.insert(name);
             }
         }
-        touched.extend(names.called().intersection(&self.values));
+        touched.extend(names.called.intersection(&self.values));
         touched.extend(names.has_star.then_some(STAR));
         touched.extend(names.reads_input().then_some(INPUT));
         let place = self.statements.len();

@@ -193,10 +193,7 @@ pub(super) fn positive(constant: &Constant) -> Result<f64, ScriptError> {
 
 fn moves_max(module: &Module) -> Result<u32, ScriptError> {
     let Some(constant) = module.constant("MOVES")? else { return Ok(MOVES) };
-    let number = match &constant.value {
-        Value::Int(int) => int.as_i64().and_then(|int| u32::try_from(int).ok()),
-        _ => None,
-    };
+    let number = constant.value.as_i64().and_then(|int| u32::try_from(int).ok());
     number.filter(|moves| (1..=MOVES_MAX).contains(moves)).ok_or_else(|| {
         constant.wrong(&format!(
             "expected the moves of the longest game, from 1 to {MOVES_MAX}; call anything else by another name"
@@ -210,10 +207,7 @@ fn references(module: &Module, entry: &Entry) -> Result<Vec<Reference>, ScriptEr
     let Value::Dict(ranks) = &constant.value else { return Err(constant.wrong(expected)) };
     let mut references = Vec::new();
     for (key, players) in ranks.pairs() {
-        let rank = match key {
-            Value::Int(int) => int.as_i64().and_then(|int| u8::try_from(int).ok()).filter(|&rank| rank > 0),
-            _ => None,
-        };
+        let rank = key.as_i64().and_then(|int| u8::try_from(int).ok()).filter(|&rank| rank > 0);
         let rank = rank.ok_or_else(|| constant.error(&format!("found rank {key}; expected 1 to {}", u8::MAX)))?;
         let players = match players {
             Value::List(players) | Value::Tuple(players) => players.as_slice(),

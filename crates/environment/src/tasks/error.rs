@@ -1,7 +1,7 @@
 //! Errors of a file of tasks, reported together with their lines.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Most problems that are reported in full.
 pub(super) const TOLD_MAX: usize = 20;
@@ -19,6 +19,18 @@ pub enum TasksError {
     Lines { path: PathBuf, problems: Vec<Problem>, more: usize },
 }
 
+impl TasksError {
+    /// The file, if the first line that is refused seems to be a row of another table: it has keys that no task has, and lacks
+    /// one that every task has.
+    pub fn of_other_columns(&self) -> Option<&Path> {
+        let TasksError::Lines { path, problems, .. } = self else { return None };
+        let first = || problems.iter().take_while(|problem| problem.line == problems[0].line);
+        let says = |beginning: &str| first().any(|problem| problem.message.starts_with(beginning));
+        let is_row = says("unknown key `") && ["id: missing", "prompt: missing"].into_iter().any(says);
+        is_row.then_some(path.as_path())
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Line of the file, from 1.
@@ -27,7 +39,7 @@ pub struct Problem {
     pub message: String,
 }
 
-fn told(path: &std::path::Path, problems: &[Problem], more: usize) -> String {
+fn told(path: &Path, problems: &[Problem], more: usize) -> String {
     let lines = problems.iter().map(|problem| format!("{}:{}: {}", path.display(), problem.line, problem.message));
     let mut text = lines.collect::<Vec<_>>().join("\n");
     if more > 0 {
@@ -41,7 +53,6 @@ fn told(path: &std::path::Path, problems: &[Problem], more: usize) -> String {
 pub(super) struct RowFault(pub String);
 
 impl RowFault {
-    /// A problem of `field`.
     pub fn at(field: &str, message: impl fmt::Display) -> RowFault {
         RowFault(format!("{field}: {message}"))
     }

@@ -41,10 +41,30 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, TasksError> 
             Err(faults) => faults.into_iter().for_each(|fault| found.refuse(number, fault)),
         }
     }
+    if !found.problems.is_empty()
+        && let Some(message) = in_one_piece(text)
+    {
+        let problems = vec![Problem { line: 1, message: message.to_owned() }];
+        return Err(TasksError::Lines { path: path.to_owned(), problems, more: 0 });
+    }
     match (found.problems.is_empty(), found.tasks.is_empty()) {
         (false, _) => Err(TasksError::Lines { path: path.to_owned(), problems: found.problems, more: found.more }),
         (true, true) => Err(TasksError::Empty { path: path.to_owned() }),
         (true, false) => Ok(found.tasks),
+    }
+}
+
+/// The message for a file that is JSON as a whole, of which single lines say nothing.
+fn in_one_piece(text: &[u8]) -> Option<&'static str> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    match Value::from_plain_json(text).ok()? {
+        Value::List(rows) if matches!(rows.first(), Some(Value::Dict(_))) => {
+            Some("a JSON list; expected one JSON object a line, as of `jq -c '.[]' FILE`")
+        }
+        Value::Dict(_) if text.contains('\n') => {
+            Some("a JSON object over several lines; expected one JSON object a line, as of `jq -c . FILE`")
+        }
+        _ => None,
     }
 }
 

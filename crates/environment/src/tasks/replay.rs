@@ -4,9 +4,11 @@
 //! returns that call, in a list, and at its end the verdict. In a fresh instance each time it does what the generator
 //! does, since a checker sees nothing but answers.
 
+use std::ops::Range;
+
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprYield, Stmt};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::Ranged;
 
 use super::source;
 
@@ -29,10 +31,10 @@ pub(super) fn replayed(source: &str) -> Option<String> {
         if named.0 > 0 || !is_plain {
             return None;
         }
-        let mut rewriting =
-            Rewriting { source, edits: vec![(check.parameters.range(), format!("({ANSWERS})"))], is_possible: true };
+        let edits = vec![(check.parameters.range().to_std_range(), format!("({ANSWERS})"))];
+        let mut rewriting = Rewriting { source, edits, is_possible: true };
         rewriting.visit_body(&check.body);
-        rewriting.is_possible.then(|| rewriting.text())
+        rewriting.is_possible.then(|| source::edited(source, 0..source.len(), rewriting.edits))
     })
     .ok()?
 }
@@ -49,14 +51,15 @@ impl Visitor<'_> for Named {
 
 struct Rewriting<'a> {
     source: &'a str,
-    edits: Vec<(TextRange, String)>,
+    edits: Vec<(Range<usize>, String)>,
     is_possible: bool,
 }
 
 impl Rewriting<'_> {
     /// Puts the way out before a statement that takes the answer to a call.
     fn ask(&mut self, statement: &Stmt, call: Option<&ExprYield>) {
-        let before = &self.source[..statement.start().to_usize()];
+        let at = statement.start().to_usize();
+        let before = &self.source[..at];
         let indentation = &before[before.rfind('\n').map_or(0, |end| end + 1)..];
         let Some((call, value)) = call.and_then(|call| Some((call, call.value.as_deref()?))) else {
             self.is_possible = false;
@@ -66,19 +69,8 @@ impl Rewriting<'_> {
         self.visit_expr(value);
         let asked = &self.source[value.range()];
         let way_out = format!("if not {ANSWERS}: return [({asked})]\n{indentation}");
-        self.edits.push((TextRange::empty(statement.start()), way_out));
-        self.edits.push((call.range(), format!("{ANSWERS}.pop(0)")));
-    }
-
-    fn text(mut self) -> String {
-        self.edits.sort_by_key(|(range, _)| (range.start(), range.end()));
-        let (mut text, mut from) = (String::new(), 0);
-        for (range, new) in &self.edits {
-            text.push_str(&self.source[from..range.start().to_usize()]);
-            text.push_str(new);
-            from = range.end().to_usize();
-        }
-        text + &self.source[from..]
+        self.edits.push((at..at, way_out));
+        self.edits.push((call.range().to_std_range(), format!("{ANSWERS}.pop(0)")));
     }
 }
 
@@ -93,7 +85,8 @@ impl Visitor<'_> for Rewriting<'_> {
             Stmt::Return(end) => {
                 if let Some(value) = &end.value {
                     self.visit_expr(value);
-                    self.edits.push((value.range(), format!("not not ({})", &self.source[value.range()])));
+                    let verdict = format!("not not ({})", &self.source[value.range()]);
+                    self.edits.push((value.range().to_std_range(), verdict));
                 }
             }
             // What these yield and return is their own.

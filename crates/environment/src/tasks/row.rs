@@ -127,7 +127,10 @@ impl Row<'_> {
                 self.fault("id", "missing; expected a name that no other task has");
                 return String::new();
             }
-            Some(_) => self.text("id").unwrap_or_default(),
+            Some(_) => match self.text("id") {
+                Some(id) => id,
+                None => return String::new(),
+            },
         };
         if id.is_empty() || id.chars().count() > ID_MAX || id.chars().any(char::is_control) {
             self.fault("id", format!("found {id:?}; expected 1 to {ID_MAX} characters on one line"));

@@ -1,5 +1,7 @@
 //! Parses a task's own Python: the function of a reference, the generator of a checker.
 
+use std::ops::Range;
+
 use ruff_python_ast::{AnyParameterRef, ModModule, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
@@ -69,18 +71,25 @@ pub(super) fn header_of(source: &str, name: &str) -> Option<String> {
 
 fn without_annotations(source: &str, parameters: &Parameters) -> String {
     let all = parameters.iter().map(AnyParameterRef::as_parameter);
-    let mut annotated: Vec<_> =
-        all.filter_map(|one| Some((one.name.end().to_usize(), one.annotation.as_ref()?.end().to_usize()))).collect();
-    annotated.sort_unstable();
-    let range = parameters.range().to_std_range();
-    let (mut text, mut from) = (String::new(), range.start);
-    for (start, end) in annotated {
-        text.push_str(&source[from..start]);
-        from = end;
-    }
-    text.push_str(&source[from..range.end]);
+    let annotations = all.filter_map(|one| {
+        let annotation = one.name.end().to_usize()..one.annotation.as_ref()?.end().to_usize();
+        Some((annotation, String::new()))
+    });
+    let text = edited(source, parameters.range().to_std_range(), annotations.collect());
     let inside = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(&text);
     inside.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A range of a source with other text in place of some pieces, none of which overlap.
+pub(super) fn edited(source: &str, range: Range<usize>, mut edits: Vec<(Range<usize>, String)>) -> String {
+    edits.sort_by_key(|(piece, _)| (piece.start, piece.end));
+    let (mut text, mut from) = (String::new(), range.start);
+    for (piece, new) in edits {
+        text.push_str(&source[from..piece.start]);
+        text.push_str(&new);
+        from = piece.end;
+    }
+    text + &source[from..range.end]
 }
 
 /// Refuses source that does not compile.

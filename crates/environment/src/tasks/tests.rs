@@ -453,6 +453,13 @@ fn files_that_are_no_tasks_at_all_are_refused_in_words() {
     for empty in ["", "\n\r\n  \n", "\u{feff}"] {
         assert!(refused(empty).contains("no tasks; expected one JSON object a line"), "{empty:?}");
     }
+    let list = refused(format!("[{ADD},\n {ADD}]"));
+    assert_eq!(list, "tasks.jsonl:1: a JSON list; expected one JSON object a line, as of `jq -c '.[]' FILE`");
+    let object = refused(ADD.replacen('{', "{\n", 1));
+    let expected = "a JSON object over several lines; expected one JSON object a line, as of `jq -c . FILE`";
+    assert_eq!(object, format!("tasks.jsonl:1: {expected}"));
+    let number = refused(ADD.replacen("\"add\"", "1.5", 1));
+    assert_eq!(number, "tasks.jsonl:1: id: found float 1.5; expected text");
     let latin = [ADD.as_bytes(), b"\n{\"id\":\"caf\xe9\"}"].concat();
     assert_eq!(refused(latin), "tasks.jsonl:2: byte 11 of the line is not UTF-8; save the file as UTF-8");
     assert!(refused([0x1f, 0x8b, 8, 0]).contains("not UTF-8"));

@@ -126,11 +126,8 @@ fn floor_division(a: &BigInt, b: &BigInt) -> BigInt {
 
 /// A number as a float, where there is one for it.
 pub(super) fn real(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(int) => Some(int.to_f64()).filter(|float| float.is_finite()),
-        Value::Float(float) => Some(*float),
-        _ => None,
-    }
+    let is_float = matches!(value, Value::Float(_));
+    value.real().filter(|real| is_float || real.is_finite())
 }
 
 fn floats(operator: Operator, a: f64, b: f64) -> Option<f64> {

@@ -119,11 +119,8 @@ impl Reader<'_> {
 
     /// What `range` runs through.
     fn range(&mut self, bounds: &[Value]) -> Result<Option<Vec<Value>>, ValueError> {
-        let whole = |value: &Value| match value {
-            Value::Int(int) => int.as_i64().map(i128::from),
-            _ => None,
-        };
-        let Some(bounds) = bounds.iter().map(whole).collect::<Option<Vec<i128>>>() else { return Ok(None) };
+        let bounds = bounds.iter().map(|bound| bound.as_i64().map(i128::from));
+        let Some(bounds) = bounds.collect::<Option<Vec<i128>>>() else { return Ok(None) };
         let (start, end, step) = match bounds[..] {
             [end] => (0, end, 1),
             [start, end] => (start, end, 1),
@@ -208,18 +205,11 @@ fn converted(kind: &str, values: &[Value]) -> Result<Option<Value>, ValueError> 
             let bytes = match values {
                 [] => Some(Vec::new()),
                 [Value::Bytes(bytes) | Value::ByteArray(bytes)] => Some(bytes.clone()),
-                [Value::List(items)] => items.iter().map(byte).collect(),
+                [Value::List(items)] => items.iter().map(|item| u8::try_from(item.as_i64()?).ok()).collect(),
                 _ => None,
             };
             bytes.map(if kind == "bytes" { Value::Bytes } else { Value::ByteArray })
         }
         _ => None,
     })
-}
-
-fn byte(value: &Value) -> Option<u8> {
-    match value {
-        Value::Int(int) => int.as_i64().and_then(|byte| u8::try_from(byte).ok()),
-        _ => None,
-    }
 }

@@ -101,6 +101,14 @@ impl Value {
         }
     }
 
+    /// An int of 64 bits.
+    pub(crate) fn as_i64(&self) -> Option<i64> {
+        match self {
+            Value::Int(int) => int.as_i64(),
+            _ => None,
+        }
+    }
+
     /// Lists, tuples, sets and dicts within one another, at most.
     pub fn depth(&self) -> usize {
         let deepest = |depths: &mut dyn Iterator<Item = usize>| 1 + depths.max().unwrap_or(0);

@@ -109,7 +109,7 @@ impl Database {
         members
     }
 
-    /// All programs, best first: by reward, then by fuel, then the earlier.
+    /// All programs, best first: by reward, then by score, then by fuel, then the earlier.
     pub fn ranked(&self) -> Vec<&Candidate> {
         let mut ranked: Vec<&Candidate> = self.candidates.iter().collect();
         ranked.sort_by(|a, b| better(a, b));
@@ -246,9 +246,11 @@ impl Database {
     }
 }
 
-/// The better one first: by reward, then by fuel, then by age.
+/// The better one first: by reward, then by score, then by fuel, then by age. A reward has the digits of 32 bits, so that scores
+/// which differ behind the seventh earn the same.
 fn better(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
-    b.reward.total_cmp(&a.reward).then(a.fuel.cmp(&b.fuel)).then(a.id.cmp(&b.id))
+    let by_worth = b.reward.total_cmp(&a.reward).then(b.score.total_cmp(&a.score));
+    by_worth.then(a.fuel.cmp(&b.fuel)).then(a.id.cmp(&b.id))
 }
 
 #[cfg(test)]
@@ -275,6 +277,10 @@ mod tests {
         JudgedProgram { digest: name.into(), source, reward, score: reward, fuel }
     }
 
+    fn ids(candidates: &[&Candidate]) -> Vec<usize> {
+        candidates.iter().map(|candidate| candidate.id).collect()
+    }
+
     fn on(island: usize, parent: Option<usize>) -> Lineage {
         Lineage { island, parent, inspirations: Vec::new() }
     }
@@ -286,9 +292,18 @@ mod tests {
         database.take_in(judged("b", 0.3, 1001), &on(0, None), 1);
         database.take_in(judged("b", 0.3, 1001), &on(1, None), 1);
         database.take_in(judged("c", 0.1, 9000), &on(0, None), 1);
-        let members: Vec<usize> = database.island(0).iter().map(|member| member.id).collect();
-        assert_eq!((members, database.repeated), (vec![1, 2], 1));
+        assert_eq!((ids(&database.island(0)), database.repeated), (vec![1, 2], 1));
         assert!(database.island(1).is_empty());
+    }
+
+    #[test]
+    fn of_scores_that_earn_the_same_reward_the_larger_is_better_whatever_its_fuel() {
+        let mut database = Database::new(1);
+        for (name, score, fuel) in [("a", 2.640_000_02, 2000), ("b", 2.640_000_01, 1999), ("c", 2.640_000_02, 1998)] {
+            database.take_in(JudgedProgram { score, ..judged(name, 2.64, fuel) }, &on(0, None), 1);
+        }
+        assert_eq!(ids(&database.ranked()), [2, 0, 1]);
+        assert_eq!(ids(&database.island(0)), [2], "they share a cell");
     }
 
     #[test]
@@ -304,8 +319,7 @@ mod tests {
         database.take_in(judged("c", 0.9, 1 << 10), &on(0, Some(0)), 2);
         // It takes the cell of its parent, whose best descendant counts for it.
         assert_eq!(database.candidates()[0].reached, 0.9);
-        let members: Vec<usize> = database.island(0).iter().map(|member| member.id).collect();
-        assert_eq!(members, [2, 1]);
+        assert_eq!(ids(&database.island(0)), [2, 1]);
         assert_eq!(asked(&database, 0).parent, Some(2));
     }
 

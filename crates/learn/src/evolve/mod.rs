@@ -175,7 +175,8 @@ impl Search<'_> {
         let reward = Rule::new(&self.config.reward, self.arena.environment()).score(evaluation);
         let found = judged(&program, evaluation, &reward);
         if found.is_none() {
-            let why = evaluation.start.reason().unwrap_or_else(|| format!("its reward is {}", reward.value));
+            let scores = || format!("its score is {}, and its reward {}", evaluation.mean_score(), reward.value);
+            let why = evaluation.start.reason().unwrap_or_else(scores);
             let words = format!("warning: the search begins without initial_program.py, which earns nothing: {why}");
             observer(Event::Message(&words));
         }

@@ -57,11 +57,14 @@ pub(super) fn read(dir: &Path, settings: &Fingerprint) -> Result<Option<State>, 
     }
 }
 
-/// Writes the state of the search and the best program so far.
+/// Writes the state of the search and the best program so far. Without one, that of a search with other settings, which was stopped
+/// in its first round, is removed: it would pass for this one's.
 pub(super) fn write(dir: &Path, state: &State) -> Result<(), EvolveError> {
     write_json(&dir.join(STATE), &json!(state))?;
+    let path = dir.join(BEST);
     match state.database.ranked().first() {
-        Some(best) => write_text(&dir.join(BEST), &best.source),
+        Some(best) => write_text(&path, &best.source),
+        None if path.exists() => fs::remove_file(&path).map_err(EvolveError::file(&path)),
         None => Ok(()),
     }
 }
@@ -133,4 +136,21 @@ fn write_json(path: &Path, value: &Value) -> Result<(), EvolveError> {
 
 fn write_text(path: &Path, text: &str) -> Result<(), EvolveError> {
     files::write_whole(path, text.as_bytes()).map_err(EvolveError::file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_program_of_a_search_with_other_settings_is_not_left_for_one_without_a_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let best = dir.path().join(BEST);
+        fs::write(&best, "def strategy(board):\n    return 'W'\n").unwrap();
+        let state = State { settings: json!({}), database: Database::new(2), division: None, entropy: None };
+        write(dir.path(), &state).unwrap();
+        assert!(!best.exists() && dir.path().join(STATE).exists());
+        // There is nothing to remove any more.
+        write(dir.path(), &state).unwrap();
+    }
 }

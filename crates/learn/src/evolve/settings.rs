@@ -79,11 +79,13 @@ fn contents(judge: &Environment, requests: &[Request]) -> Option<String> {
     Some(blake3::hash(texts.as_bytes()).to_hex()[..16].to_owned())
 }
 
-/// The tasks of these requests, but for what has no part in verdicts: other tasks may come into the file.
+/// The tasks of these requests, but for what has no part in requests and verdicts: other tasks may come into the file.
 fn asked(tasks: &Tasks, requests: &[Request]) -> String {
     let tasks = requests.iter().filter_map(|request| tasks.tasks().get(request.task? as usize));
     let parts = tasks.map(|task| {
-        format!("{:?}", (&task.prompt, &task.kind, &task.prelude, &task.tests, &task.equality, task.seconds))
+        let request = (&task.prompt, &task.kind, &task.opening, task.shown);
+        let verdict = (&task.prelude, &task.tests, &task.equality, task.array_types, task.numpy, task.seconds);
+        format!("{:?}", (request, verdict))
     });
     parts.collect()
 }
@@ -131,5 +133,25 @@ mod tests {
         std::fs::write(folder.path().join("initial_program.py"), "pass\n").unwrap();
         assert_ne!(of(1), first);
         assert_eq!(contents(&Environment::Game2048, &[]), None);
+    }
+
+    #[test]
+    fn a_task_that_is_asked_or_judged_otherwise_is_another_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("add.jsonl");
+        let of = |more: &str| {
+            let tests = r#"[{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}]"#;
+            let row = format!(r#"{{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": {tests}{more}}}"#);
+            std::fs::write(&path, row).unwrap();
+            let environment = Environment::open(path.to_str().unwrap()).unwrap();
+            contents(&environment, &environment.briefing().requests)
+        };
+        let first = of("");
+        assert!(first.is_some() && of("") == first);
+        let opening = r#", "opening": "def add(a, b):""#;
+        for more in [r#", "array_types": true"#, r#", "modules": ["numpy"]"#, r#", "shown": 0"#, opening] {
+            assert_ne!(of(more), first, "{more}");
+        }
+        assert_eq!(of(r#", "group": "sums""#), first, "no part of what is asked or judged");
     }
 }

@@ -60,14 +60,20 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_program_to_improve_comes_last_and_the_best_of_the_others_before_it() {
+    /// Programs with these scores and costs, in the order of the search.
+    fn found(programs: &[(&str, f64, u64)]) -> Database {
         let mut database = Database::new(1);
-        for (name, reward) in [("x", 0.1), ("y", 0.2), ("z", 0.3)] {
-            let (digest, source) = (name.to_owned(), format!("def strategy(board):\n    return '{name}'\n"));
-            let judged = JudgedProgram { digest, source, reward, score: 1000.0 * reward, fuel: 2_400_000 };
+        for &(name, score, fuel) in programs {
+            let source = format!("def strategy(board):\n    return '{name}'\n");
+            let judged = JudgedProgram { digest: name.into(), source, reward: score, score, fuel };
             database.take_in(judged, &Lineage::default(), 1);
         }
+        database
+    }
+
+    #[test]
+    fn the_program_to_improve_comes_last_and_the_best_of_the_others_before_it() {
+        let database = found(&[("x", 100.0, 2_400_000), ("y", 200.0, 2_400_000), ("z", 300.0, 2_400_000)]);
         let lineage = Lineage { island: 0, parent: Some(0), inspirations: vec![2, 1] };
         let words = request(&asked(), &database, &lineage, 2, Labels::Board).words;
         let place = |text: &str| words.find(text).unwrap_or_else(|| panic!("{text} in {words}"));
@@ -82,12 +88,7 @@ mod tests {
     #[test]
     fn programs_that_differ_a_little_are_told_apart() {
         assert_eq!([0.0, 0.29, 299.0 / 300.0, 1.0].map(whole_percent), [0.0, 29.0, 99.0, 100.0]);
-        let mut database = Database::new(1);
-        for (name, fuel) in [("x", 1_619_465), ("y", 1_602_000)] {
-            let (digest, source) = (name.to_owned(), format!("def f(n):\n    return '{name}'\n"));
-            let judged = JudgedProgram { digest, source, reward: 1.0, score: 1.0, fuel };
-            database.take_in(judged, &Lineage::default(), 1);
-        }
+        let database = found(&[("x", 1.0, 1_619_465), ("y", 1.0, 1_602_000)]);
         let lineage = Lineage { island: 0, parent: Some(0), inspirations: vec![1] };
         let words = request(&asked(), &database, &lineage, 1, Labels::Tests).words;
         for expected in ["It passes 100% of the tests, with 1.619 million", "100% of the tests, with 1.602 million"] {

@@ -250,7 +250,9 @@ impl Optimizer {
 
     /// Reads a state that [`Optimizer::save`] wrote for the same variables.
     pub fn restore(&mut self, path: &Path) -> Result<(), LearnError> {
-        let tensors = candle_core::safetensors::load(path, &Device::Cpu).map_err(file_error(path))?;
+        let unreadable =
+            |error: candle_core::Error| LearnError::File { path: path.to_owned(), message: error.to_string() };
+        let tensors = candle_core::safetensors::load(path, &Device::Cpu).map_err(unreadable)?;
         let state = tensors.into_iter().collect();
         check_finite(&state)?;
         self.load_state(&state)
@@ -270,10 +272,6 @@ fn check_finite(state: &BTreeMap<String, Tensor>) -> Result<(), LearnError> {
         }
     }
     Ok(())
-}
-
-fn file_error<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> LearnError {
-    move |error| LearnError::File { path: path.to_owned(), message: error.to_string() }
 }
 
 /// Sum of the squares of a gradient. In f64 on the CPU for f32 gradients.

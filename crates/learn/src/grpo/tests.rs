@@ -314,19 +314,21 @@ fn i11_a_step_without_signal_moves_nothing_bonus_and_penalty_or_not() {
     let config = GrpoConfig { entropy_coef: 0.5, beta: 0.5, ..config() };
     let mut optimizer = Optimizer::new(policy.trainable(), &config).unwrap();
     let before = weights(&policy);
-    let stats = update(&policy, &mut optimizer, &sampled.batch(&config), 0.1, &mut |_, _| ()).unwrap();
-    assert_eq!(stats, None);
-    assert_eq!(before, weights(&policy));
+    let demonstration = Demonstration { prompt: &sampled.prompts[1].ids, completion: &[5, 6, 1] };
+    for demonstrations in [&[][..], &[demonstration]] {
+        let batch = sampled.batch(&config).with_demonstrations(demonstrations, 0.3);
+        assert_eq!(update(&policy, &mut optimizer, &batch, 0.1, &mut |_, _| ()).unwrap(), None);
+        assert_eq!(before, weights(&policy));
+    }
 }
 
 #[test]
 fn i6_a_variable_without_a_gradient_is_refused_by_name() {
     let policy = tiny_policy();
-    let sampled = Sampled::new(&policy, rollout_config(4, 12));
     let mut trainable = policy.trainable().clone();
     let stray = Var::from_tensor(&Tensor::new(&[1f32], &Device::Cpu).unwrap()).unwrap();
     trainable.insert("model.layers.9.stray.weight".into(), stray);
-    let logp = score(&policy, &sampled.prompts[0].ids, &[5, 6, 1]);
+    let logp = score(&policy, &prompts()[0].ids, &[5, 6, 1]);
     let error = gradients(&logp.sum_all().unwrap(), &trainable).unwrap_err().to_string();
     assert!(error.starts_with("no gradient for `model.layers.9.stray.weight`;"), "{error}");
 }
@@ -424,16 +426,6 @@ fn tokens_of_demonstrations_that_are_likely_enough_are_not_imitated() {
     let (added, without) = loss_of(&GrpoConfig { elite_free_nats: nats[3] + 1.0, ..config() });
     assert_eq!(added, 0.0);
     assert!(with.iter().any(|(name, with)| with != &without[name]));
-}
-
-#[test]
-fn demonstrations_alone_move_nothing() {
-    let policy = tiny_policy();
-    let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
-    sampled.advantages = sampled.advantages.map(|_| 0.0);
-    let prompt = &sampled.prompts[1].ids;
-    let demonstration = Demonstration { prompt, completion: &[5, 6, 1] };
-    assert!(!sampled.batch(&config()).with_demonstrations(&[demonstration], 0.3).has_signal());
 }
 
 #[test]

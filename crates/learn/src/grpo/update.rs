@@ -258,9 +258,7 @@ fn part_loss(
         tokens.bonus = Some(vector(&values, decoder.device())?);
     }
     let (loss, cut) = loss(&tokens, &batch.config)?;
-    let mut sums = observe(part, &now, &cut.to_vec1::<f32>()?);
-    compare(&mut sums, part, scored);
-    count(&mut sums, part, weights.as_deref().unwrap_or_default());
+    let mut sums = observe(part, &now, &cut.to_vec1::<f32>()?, scored, weights.as_deref());
     sums.loss = f64::from(loss.detach().to_scalar::<f32>()?);
     let entropies = tokens.entropy.detach().to_vec1::<f32>()?;
     let counts = entropies.iter().zip(&part.weight).filter(|(_, weight)| **weight != 0.0);
@@ -288,8 +286,9 @@ fn tokens(part: &Part, logp: Tensor, entropy: Tensor, has_ratio: bool) -> Result
 }
 
 /// Sums over the tokens of a part. `now`: log-probabilities in nats, `(N,)`; `cut`: see
-/// [`Surrogate::cut`](super::Surrogate).
-fn observe(part: &Part, now: &[f32], cut: &[f32]) -> Sums {
+/// [`Surrogate::cut`](super::Surrogate); `scored`: log-probabilities without dropout, which are compared with those of sampling;
+/// `weights`: those that correct for servers, if there are any.
+fn observe(part: &Part, now: &[f32], cut: &[f32], scored: &[f32], weights: Option<&[Weight]>) -> Sums {
     let mut sums = Sums::default();
     for (token, (now, cut)) in now.iter().zip(cut).enumerate() {
         if part.weight[token] == 0.0 {
@@ -301,26 +300,17 @@ fn observe(part: &Part, now: &[f32], cut: &[f32]) -> Sums {
         sums.low += f64::from(u8::from(*cut > 0.0));
         sums.high += f64::from(u8::from(*cut < 0.0));
         sums.kl += part.reference.as_ref().map_or(0.0, |reference| k3_of(reference[token] - now));
-    }
-    sums
-}
-
-/// Adds the differences between the log-probabilities of sampling and of scoring.
-fn compare(sums: &mut Sums, part: &Part, scored: &[f32]) {
-    for (token, scored) in scored.iter().enumerate().filter(|(token, _)| part.weight[*token] != 0.0) {
-        let difference = f64::from((scored - part.sampled[token]).abs());
+        let apart = scored[token] - part.sampled[token];
+        let difference = f64::from(apart.abs());
         sums.difference += difference;
         sums.difference_max = sums.difference_max.max(difference);
-        sums.sampling_kl += k3_of(scored - part.sampled[token]);
+        sums.sampling_kl += k3_of(apart);
+        if let Some(weights) = weights {
+            sums.correction += f64::from(weights[token].value);
+            sums.corrected += f64::from(u8::from(weights[token].is_bounded));
+        }
     }
-}
-
-/// Adds the weights that correct for servers, if there are any.
-fn count(sums: &mut Sums, part: &Part, weights: &[Weight]) {
-    for (weight, _) in weights.iter().zip(&part.weight).filter(|(_, in_loss)| **in_loss != 0.0) {
-        sums.correction += f64::from(weight.value);
-        sums.corrected += f64::from(u8::from(weight.is_bounded));
-    }
+    sums
 }
 
 /// Loss and gradients of the first update of a batch.

@@ -12,7 +12,6 @@ mod lessons;
 mod memory;
 mod options;
 mod saving;
-mod summary;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -33,9 +32,8 @@ pub use error::SftError;
 pub use lessons::{LessonSource, Lessons};
 pub use memory::parts_at_once;
 pub use options::{Learner, SftOptions};
-pub use saving::check_dir;
 use saving::{Saved, State};
-pub use summary::SftSummary;
+pub use saving::{SftSummary, check_dir};
 
 /// How often a run measures its loss and saves, and the format of its result.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +56,6 @@ const MODEL_PACE: Pace = Pace { held_out_tokens: 8_000, save_steps: 20, format: 
 pub struct SftProgress {
     /// Number of steps done.
     pub step: usize,
-    /// Number of all steps.
     pub steps: usize,
     /// Number of tokens so far, including prompts.
     pub tokens: usize,
@@ -163,7 +160,6 @@ impl<'a> Training<'a> {
         let optimizer = Optimizer::new(policy.trainable(), optimizer_settings(&options.config))?
             .in_precision(policy.decoder().precision());
         let steps = options.config.total_tokens.div_ceil(options.config.batch_tokens);
-        let (step, tokens) = (0, 0);
         let mut training = Training {
             options,
             policy,
@@ -174,9 +170,9 @@ impl<'a> Training<'a> {
             mix,
             held_out,
             optimizer,
-            step,
+            step: 0,
             steps,
-            tokens,
+            tokens: 0,
             first_loss: f64::NAN,
         };
         training.first_loss = training.held_out_loss()?;

@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{SftError, SftSummary};
+use super::SftError;
 use crate::files;
 use crate::policy::Policy;
 use crate::train::run_dir::{self, Fingerprint, step_of};
@@ -55,6 +55,20 @@ impl State {
     fn read(dir: &Path) -> Option<State> {
         serde_json::from_str(&fs::read_to_string(dir.join(STATE)).ok()?).ok()
     }
+}
+
+/// What came of a supervised run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SftSummary {
+    pub steps: usize,
+    /// Number of tokens, including prompts.
+    pub tokens: usize,
+    /// `held_out_loss` before the first step. Both are NaN of a run that an earlier version ended.
+    pub first_loss: f64,
+    /// Mean negative log-probability of the target tokens of held-out programs, in nats per token.
+    pub held_out_loss: f64,
+    /// Whether the observer stopped it. There is a checkpoint to continue from.
+    pub interrupted: bool,
 }
 
 impl Saved {

@@ -1,10 +1,12 @@
 //! Advice on what to change when few completions succeed.
 
-use crate::config::Config;
+use crate::config::{Config, Layers};
 use crate::environment::{Labels, Verdict, game2048};
 use crate::evaluation::VerdictCounts;
 use crate::plural::counted;
 use crate::shell;
+
+use super::run_dir;
 
 /// Advice is given below this share of completions that succeed.
 const FEW: f64 = 0.5;
@@ -30,10 +32,10 @@ pub fn told(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<Stri
 /// The same in one line for a run with these recorded settings (the text of its `config.toml`), or none if nothing is
 /// advised. `count` returns how many completions had the verdict of a name; `has_tests` says whether the run was of tasks.
 pub fn of_recorded(settings: &str, count: impl Fn(&str) -> usize, has_tests: bool) -> Option<String> {
-    let mut settings: toml::Table = settings.parse().ok()?;
-    // The table of versions and the machine is not part of the settings.
-    settings.remove("run");
-    let config: Config = settings.try_into().ok()?;
+    // A run of an earlier version lacks the settings that are newer, which have their defaults then.
+    let mut layers = Layers::default();
+    layers.text(run_dir::CONFIG, settings).ok()?;
+    let config = layers.resolve().ok()?;
     let labels = match (has_tests, config.environment.env == game2048::NAME) {
         (true, _) => Labels::Tests,
         (false, true) => Labels::Board,
@@ -107,5 +109,17 @@ mod tests {
         config.model.adapter = "runs/warm".into();
         assert!(!told_of(&counts(1, 4, 27), &config, Labels::Board).contains("sft"));
         assert!(told_of(&counts(0, 8, 0), &config, Labels::Tests).contains("reward.tests=share"));
+    }
+
+    #[test]
+    fn a_run_of_an_earlier_version_without_a_newer_setting_is_advised_too() {
+        let mut config = Config::preset("llm").unwrap();
+        config.rollout.max_completion_length = 128;
+        let mut settings = toml::Table::try_from(&config).unwrap();
+        settings["guard"].as_table_mut().unwrap().remove("warn_succeeded");
+        let cut = |verdict: &str| if verdict == "cut" { 8 } else { 0 };
+        let found = of_recorded(&format!("[run]\nversion = \"0.1.0\"\n\n{settings}"), cut, false).unwrap();
+        assert!(found.contains("rollout.max_completion_length=256"), "{found}");
+        assert_eq!(of_recorded("[rollout]\nunknown = 1\n", cut, false), None);
     }
 }

@@ -143,14 +143,21 @@ mod tests {
     use crate::fixture::{prompts, rollout_config, tiny_policy};
     use crate::metrics::Event;
     use crate::parallel::Peers;
+    use crate::policy::Policy;
     use crate::reward::Rule;
     use crate::rollout::generate;
     use crate::seed::Purpose;
 
+    /// A policy, its completions in groups of `size`, and a directory for them.
+    fn sampled(size: usize, longest: usize) -> (Policy, Groups<Completion>, tempfile::TempDir) {
+        let (policy, rollout) = (tiny_policy(), rollout_config(size, longest));
+        let completions = generate(&policy, &prompts(), &rollout, Seed::root(9), &mut |_| ()).unwrap();
+        (policy, completions, tempfile::tempdir().unwrap())
+    }
+
     #[test]
     fn what_was_sampled_ahead_comes_back_to_the_last_bit() {
-        let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
-        let completions = generate(&policy, &prompts(), &rollout_config(8, 12), Seed::root(9), &mut |_| ()).unwrap();
+        let (policy, completions, dir) = sampled(8, 12);
         let finishes = |finish| completions.items().iter().any(|completion| completion.finish == finish);
         assert!(finishes(FinishReason::Stop) && finishes(FinishReason::Length));
         let load = || load(dir.path(), policy.tokenizer(), 8, Seed::root(9)).unwrap();
@@ -162,8 +169,7 @@ mod tests {
     #[test]
     fn what_was_sampled_ahead_is_as_open_to_others_as_any_new_file() {
         use std::os::unix::fs::PermissionsExt;
-        let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
-        let completions = generate(&policy, &prompts(), &rollout_config(4, 6), Seed::root(9), &mut |_| ()).unwrap();
+        let (_, completions, dir) = sampled(4, 6);
         save(dir.path(), &completions).unwrap();
         std::fs::write(dir.path().join("plain"), "").unwrap();
         let mode = |name: &str| std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
@@ -190,8 +196,7 @@ mod tests {
 
     #[test]
     fn what_was_sampled_ahead_and_cannot_be_read_is_an_error_with_the_name_of_the_file() {
-        let (policy, dir) = (tiny_policy(), tempfile::tempdir().unwrap());
-        let completions = generate(&policy, &prompts(), &rollout_config(4, 6), Seed::root(9), &mut |_| ()).unwrap();
+        let (policy, completions, dir) = sampled(4, 6);
         save(dir.path(), &completions).unwrap();
         let load = |size| load(dir.path(), policy.tokenizer(), size, Seed::root(9));
         let refusal = |size| load(size).unwrap_err().to_string();
@@ -232,7 +237,7 @@ mod tests {
         };
         let mut begin = |step: usize, boards: &[Seed]| {
             let requests = GroupRequest::all(std::slice::from_ref(&prompt), 1, Seed::root(step as u64));
-            stage.begin(&requests, Draw { boards, step }, &mut tell).unwrap()
+            stage.begin(&requests, Draw { boards, step }, None, &mut tell).unwrap()
         };
         let now = begin(1, &[slow]);
         let ahead = begin(2, &[first, second]);

@@ -38,7 +38,7 @@ impl Run<'_> {
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<StepInPlay, TrainError> {
         let requests = inputs.requests(self.config.rollout.num_generations);
-        let in_play = self.stage().begin(&requests, inputs.draw(), observer)?;
+        let in_play = self.stage().begin(&requests, inputs.draw(), None, observer)?;
         Ok(StepInPlay { in_play, policy_step: inputs.step - 1 })
     }
 
@@ -57,9 +57,9 @@ impl Run<'_> {
         // No pools: the configuration refuses them here.
         let inputs = self.step_inputs(step + 1, &Curriculum::default());
         let requests = inputs.requests(self.config.rollout.num_generations);
-        let in_play = self.stage().begin(&requests, inputs.draw(), &mut |event| {
+        let in_play = self.stage().begin(&requests, inputs.draw(), None, &mut |event| {
             // Games of the current step that end meanwhile are reported in between.
-            now.in_play.emit(observer);
+            now.in_play.games.emit(observer);
             observer(event);
         })?;
         Ok(Some(StepInPlay { in_play, policy_step: step - 1 }))

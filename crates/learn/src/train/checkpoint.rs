@@ -24,7 +24,6 @@ use super::run_dir::{Retention, RunDir, RunDirError, step_of};
 
 const STATE: &str = "trainer_state.json";
 const CHANCE: &str = "rng_state.json";
-/// The file with the moments of the optimiser.
 pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
 
 /// The state of the loop besides weights and moments. Keys are named as in Hugging Face's `trainer_state.json`.

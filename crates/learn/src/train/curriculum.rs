@@ -66,7 +66,6 @@ impl Pool {
 struct Standing {
     /// Mean reward of the newest group.
     mean_reward: f64,
-    /// Number of groups.
     groups: usize,
     /// Step of the newest group.
     step: usize,

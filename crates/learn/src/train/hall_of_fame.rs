@@ -198,7 +198,6 @@ impl HallOfFame {
         }
     }
 
-    /// The programs, best first.
     pub fn members(&self) -> &[Member] {
         &self.members
     }

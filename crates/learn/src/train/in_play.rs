@@ -40,11 +40,6 @@ pub(super) struct Kept {
 }
 
 impl InPlay {
-    /// Emits events for the evaluations that have ended since the last call, without waiting for others.
-    pub fn emit(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
-        self.games.emit(observer);
-    }
-
     /// Waits for all games.
     pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Turn>, Timing), TrainError> {
         let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate, .. } = self;
@@ -146,7 +141,7 @@ impl Games {
         Ok(())
     }
 
-    /// See [`InPlay::emit`].
+    /// Emits events for the evaluations that have ended since the last call, without waiting for others.
     pub fn emit(&mut self, observer: &mut dyn FnMut(Event<'_>)) {
         let Games { scoring, ledger, .. } = self;
         scoring.tell(&mut |index, evaluation| ledger.emit(index, evaluation, observer));

@@ -25,7 +25,6 @@ mod record;
 pub(crate) mod reference;
 mod resample;
 pub mod run_dir;
-mod sampling;
 pub mod scoring;
 pub(crate) mod serving;
 mod settling;
@@ -290,7 +289,9 @@ impl Run<'_> {
             return Ok(());
         }
         let step = progress.state.global_step;
-        let stage = Stage { arena: &progress.held_out, servers: None, ..self.stage() };
+        let mut config = self.config.clone();
+        config.rollout.temperature = config.held_out_temperature();
+        let stage = Stage { arena: &progress.held_out, servers: None, config: &config, ..self.stage() };
         let record = evaluation::evaluate(&stage, self.prompts, protocol, step, observer)?;
         observer(Event::Evaluated(&record));
         progress.state.evaluations.push(record);
@@ -299,7 +300,7 @@ impl Run<'_> {
 
     fn save(&self, progress: &Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<PathBuf, TrainError> {
         let settings = &self.config.train;
-        let retention = Retention { limit: settings.save_total_limit, before: progress.guard.trouble_began() };
+        let retention = Retention { limit: settings.save_total_limit, before: progress.guard.troubles_began() };
         let contents = Contents {
             policy: self.policy,
             optimizer: &progress.optimizer,

@@ -3,8 +3,9 @@
 //! A file that must be complete is written under a temporary name, synced and renamed. A lock file prevents two
 //! processes from writing to the same directory. This module does not know models or games.
 
+mod checkpoints;
 mod error;
-mod sums;
+mod recorded;
 
 use std::fs::{self, File};
 use std::io;
@@ -15,15 +16,10 @@ use crate::config::Config;
 use crate::files::{self, PARTIAL};
 use crate::metrics::METRICS_FILE;
 
-mod checkpoints;
-mod fingerprint;
-mod recorded;
-
 pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps_done};
-use checkpoints::{checkpoints, numbered};
+use checkpoints::{checkpoints, has_no_sums, numbered, write_sums};
 pub use error::RunDirError;
-pub use fingerprint::Fingerprint;
-pub use recorded::{CONFIG, recorded_text};
+pub use recorded::{CONFIG, Fingerprint, recorded_text};
 use recorded::{FREE_KEYS, WRITTEN, config_text, config_text_over, differences, recorded};
 
 /// The directory for runs without `--output-dir`, each in its own numbered directory.
@@ -46,16 +42,18 @@ pub const REPLAYS: &str = "elites";
 pub const DIFFERENCES: &str = "tier_differences";
 /// The lock file, which a process holds while it writes to the directory.
 pub const LOCK: &str = ".lock";
+/// The error of a lock on an NFS without a lock daemon: ENOLCK.
+const NO_LOCKS: i32 = 37;
 /// A file with the name of the newest complete checkpoint, for people and scripts.
 const LATEST: &str = "checkpoint-latest";
 
 /// Which checkpoints are kept.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Retention {
     /// Number of newest checkpoints that are kept.
     pub limit: usize,
-    /// The newest checkpoint before this step is kept as well, because the run may have collapsed since.
-    pub before: Option<usize>,
+    /// The newest checkpoint before each of these steps is kept as well, because the run may have collapsed since.
+    pub before: Vec<usize>,
 }
 
 /// A directory that exactly one process writes to: this one, or another that trains with it.
@@ -69,7 +67,6 @@ pub struct RunDir {
 /// A run that is to be continued.
 #[derive(Debug)]
 pub struct Reopened {
-    /// The directory of the run.
     pub dir: RunDir,
     /// The checkpoint to continue from.
     pub newest: PathBuf,
@@ -155,7 +152,7 @@ impl RunDir {
         for notice in &mut notices {
             *notice = format!("warning: {notice}; set aside, going on from {}", good.display());
         }
-        if sums::are_missing(&good) {
+        if has_no_sums(&good) {
             notices.push(format!("warning: {}: has no digests; whether it is whole was not checked", good.display()));
         }
         Ok(Reopened { dir, newest: good, notices })
@@ -215,7 +212,7 @@ impl RunDir {
         let partial =
             tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
-        sums::write(partial.path()).map_err(RunDirError::io(partial.path()))?;
+        write_sums(partial.path()).map_err(RunDirError::io(partial.path()))?;
         files::replace_dir(partial.path(), &target).map_err(RunDirError::io(&target))?;
         Ok(target)
     }
@@ -232,9 +229,10 @@ impl RunDir {
         }
         self.write_whole(LATEST, checkpoint.as_bytes())?;
         let mut found = self.checkpoints();
-        let good = retention.before.and_then(|before| found.iter().rev().find(|(step, _)| *step < before).cloned());
+        let newest_before = |before: &usize| found.iter().map(|(step, _)| *step).filter(|step| step < before).max();
+        let good: Vec<usize> = retention.before.iter().filter_map(newest_before).collect();
         found.truncate(found.len().saturating_sub(retention.limit));
-        for (_, path) in found.into_iter().filter(|old| Some(old) != good.as_ref()) {
+        for (_, path) in found.into_iter().filter(|(step, _)| !good.contains(step)) {
             fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
         }
         Ok(())
@@ -255,6 +253,12 @@ impl RunDir {
             if of_step(&path).is_some_and(|of| of > step) {
                 fs::remove_file(&path).map_err(RunDirError::io(&path))?;
             }
+        }
+        // The run is not at its end any more if it goes on from an earlier step.
+        let ended = self.path.join(ENDED);
+        let is_later = |text: String| text.trim().parse().is_ok_and(|of: usize| of > step);
+        if fs::read_to_string(&ended).is_ok_and(is_later) {
+            fs::remove_file(&ended).map_err(RunDirError::io(&ended))?;
         }
         Ok(())
     }
@@ -291,7 +295,16 @@ pub fn lock(dir: &Path) -> Result<File, RunDirError> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Locked { path: dir.to_owned() }),
-        Err(fs::TryLockError::Error(source)) => Err(RunDirError::Io { path, source }),
+        Err(fs::TryLockError::Error(source)) => Err(unlocked(dir, source)),
+    }
+}
+
+/// What is said of a directory whose lock failed for another reason than that somebody holds it.
+fn unlocked(dir: &Path, source: io::Error) -> RunDirError {
+    let path = dir.to_owned();
+    match source.kind() == io::ErrorKind::Unsupported || source.raw_os_error() == Some(NO_LOCKS) {
+        true => RunDirError::NoLocks { path, source },
+        false => RunDirError::Io { path: path.join(LOCK), source },
     }
 }
 

@@ -13,13 +13,19 @@ use crate::parallel::Peers;
 use crate::policy::Policy;
 use crate::prompt::{Prompt, TurnFormat};
 use crate::reward::Rule;
-use crate::rollout::{Completion, FinishReason, GroupRequest, RolloutEvent, Servers};
+use crate::rollout::{
+    self, Assignment, Caches, Completion, CompletionId, FinishReason, GroupRequest, LoadedAdapter, RolloutEvent,
+    Servers,
+};
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
 use super::divided::OwnRequests;
 use super::episode::{Episode, Timing};
 use super::in_play::{EndedCompletion, Games, InPlay, Kept};
+
+/// A completion as it is sent to other processes: its index, its tokens, and why it ended. The text follows from these.
+type SentCompletion = (usize, (Vec<u32>, Vec<f32>, FinishReason));
 
 /// What samples completions and what plays their programs.
 pub struct Stage<'a> {
@@ -58,18 +64,8 @@ pub fn step_boards(config: &Config, step: usize) -> (Seed, Vec<Seed>) {
 
 impl Stage<'_> {
     /// Samples completions, in groups of one size, and starts the games of each completion when it ends. Returns when all
-    /// are sampled; games may still be running.
-    pub fn begin(
-        &self,
-        requests: &[GroupRequest<'_>],
-        draw: Draw<'_>,
-        observer: &mut dyn FnMut(Event<'_>),
-    ) -> Result<InPlay, TrainError> {
-        self.begin_turn(requests, draw, None, observer)
-    }
-
-    /// The same for a turn that goes on from the one before, `earlier`.
-    pub(super) fn begin_turn(
+    /// are sampled; games may still be running. A later turn goes on from the one before, `earlier`.
+    pub(super) fn begin(
         &self,
         requests: &[GroupRequest<'_>],
         draw: Draw<'_>,
@@ -102,7 +98,11 @@ impl Stage<'_> {
                 let (activity, period) = (Activity::DecodingPart(part), Period { begin, end });
                 observer(Event::ActivityDone { step, activity, period });
             }
-            RolloutEvent::Trouble(text) => observer(Event::Message(&format!("warning, --rollouts {text}"))),
+            RolloutEvent::Trouble(text) => {
+                // Without servers it is the GPU that has no memory.
+                let whose = if self.servers.is_some() { "--rollouts " } else { "" };
+                observer(Event::Message(&format!("warning, {whose}{text}")));
+            }
         };
         let completions = self.sample_own(&own, requests, &mut caches, &mut hear)?;
         let end = Instant::now();
@@ -116,6 +116,53 @@ impl Stage<'_> {
         let caches = caches.filter(|_| self.config.train.steps_ahead == StepsAhead::None);
         let kept = (rollout.turns > 1).then(|| Kept { own: own.indices.clone(), caches });
         Ok(InPlay { completions, games, generate: end - begin, kept })
+    }
+
+    /// Samples this process's completions of a batch, by the policy or by servers, and returns those of all processes, in the
+    /// order of `requests`. Events are about its own completions. `caches` are those of the turn before; what becomes of them
+    /// takes their place.
+    fn sample_own(
+        &self,
+        own: &OwnRequests<'_>,
+        requests: &[GroupRequest<'_>],
+        caches: &mut Option<Caches>,
+        observer: &mut dyn FnMut(RolloutEvent<'_>),
+    ) -> Result<Vec<Completion>, TrainError> {
+        let Stage { policy, servers, peers, .. } = *self;
+        let (config, asked) = (&self.config.rollout, &own.requests[..]);
+        let loaded = self.loaded_adapter(observer)?;
+        let before = caches.take();
+        let written = match (servers, &loaded) {
+            _ if asked.is_empty() => Vec::new(),
+            (Some(servers), Some(loaded)) => {
+                servers.sample(loaded, Assignment { policy, config, requests: asked }, observer)?
+            }
+            _ => {
+                let (written, after) =
+                    rollout::converse(Assignment { policy, config, requests: asked }, before, observer)?;
+                *caches = after;
+                written
+            }
+        };
+        if peers.size() == 1 {
+            return Ok(written);
+        }
+        let to_send = |one: Completion| (one.id.index, (one.ids, one.logprobs, one.finish));
+        let sent: Vec<SentCompletion> = peers.gather_lists(written.into_iter().map(to_send).collect())?;
+        let mut sent: BTreeMap<usize, _> = sent.into_iter().collect();
+        let ids = requests.iter().flat_map(|request| &request.ids);
+        let received = |id: &CompletionId| {
+            let (ids, logprobs, finish) = sent.remove(&id.index).expect("every completion is some process's own");
+            Completion::new(*id, ids, logprobs, finish, policy.tokenizer())
+        };
+        Ok(ids.map(received).collect())
+    }
+
+    /// Has the first process load the current adapter on the servers, if there are servers, while the others wait.
+    fn loaded_adapter(&self, observer: &mut dyn FnMut(RolloutEvent<'_>)) -> Result<Option<LoadedAdapter>, TrainError> {
+        let Stage { policy, servers: Some(servers), peers, .. } = *self else { return Ok(None) };
+        let loaded = if peers.leads() { Some(servers.load_adapter(policy, observer)?) } else { None };
+        Ok(peers.gather_values(loaded)?.into_iter().next().flatten())
     }
 
     /// Starts the games of completions that were sampled earlier.
@@ -134,14 +181,14 @@ impl Stage<'_> {
         Ok(InPlay { completions, games, generate: Duration::ZERO, kept: None })
     }
 
-    /// Like [`begin`](Stage::begin), but waits for the games, and for those of all later turns.
+    /// Like `begin`, but waits for the games, and for those of all later turns.
     pub fn episodes(
         &self,
         requests: &[GroupRequest<'_>],
         draw: Draw<'_>,
         observer: &mut dyn FnMut(Event<'_>),
     ) -> Result<(Groups<Episode>, Timing), TrainError> {
-        let begun = self.begin(requests, draw, observer)?;
+        let begun = self.begin(requests, draw, None, observer)?;
         self.finish(begun, requests, draw, observer)
     }
 

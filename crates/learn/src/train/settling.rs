@@ -14,19 +14,6 @@ use super::{Run, TrainError};
 /// Held-out games that the score of the best program is estimated from.
 const REPORT_GAMES: usize = 32;
 
-/// Why programs are not settled.
-enum Unsettled {
-    /// A process was asked to stop.
-    Stopped,
-    Failed(TrainError),
-}
-
-impl From<TrainError> for Unsettled {
-    fn from(error: TrainError) -> Self {
-        Unsettled::Failed(error)
-    }
-}
-
 impl Run<'_> {
     /// Ranks the best programs of the run on some held-out boards and measures the first of them on others. Returns
     /// whether it did: where a process is asked to stop, the candidates stay as they were, for a run that goes on.
@@ -45,24 +32,25 @@ impl Run<'_> {
         observer(Event::Message(&format!("settling the best of {programs}: up to {SELECTION} held-out games each")));
         let held_out = HeldOut::salted(&self.config.train.board_salt);
         let candidates = hall.clone();
-        let settled: Result<(), Unsettled> = hall.settle(&held_out, &mut |members, boards| {
-            if self.stopping()? {
-                return Err(Unsettled::Stopped);
+        // `Err(None)`: a process was asked to stop.
+        let settled: Result<(), Option<TrainError>> = hall.settle(&held_out, &mut |members, boards| {
+            if self.stopping().map_err(Some)? {
+                return Err(None);
             }
             let (mut done, total) = (0, own_indices(self.peers, members.len()).count());
             let mut played = || {
                 done += 1;
                 observer(Event::Settling { done, total });
             };
-            Ok(self.play_members(arena, members, boards, &mut played)?)
+            self.play_members(arena, members, boards, &mut played).map_err(Some)
         });
         match settled {
             Ok(()) => {}
-            Err(Unsettled::Stopped) => {
+            Err(None) => {
                 *hall = candidates;
                 return Ok(false);
             }
-            Err(Unsettled::Failed(error)) => return Err(error),
+            Err(Some(error)) => return Err(error),
         }
         let best = &hall.members()[..hall.members().len().min(1)];
         let best = self.play_members(arena, best, held_out.report(REPORT_GAMES), &mut || ())?;

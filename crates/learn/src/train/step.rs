@@ -14,7 +14,6 @@ use crate::metrics::{Activity, Event, Period, Player, StepRecord, UpdateRecord};
 use crate::seed::{Purpose, Seed};
 
 use super::ahead::StepInputs;
-use super::curriculum::Curriculum;
 use super::elites::{Elite, Elites, Race, Replay, Replayed, StepEpisodes};
 use super::episode::{Episode, Turn, emit_games};
 use super::guard::Collapse;
@@ -42,7 +41,6 @@ impl Run<'_> {
         let replay = self.replay(&progress.state.elites, &inputs);
         let (sampled, generate) = self.sampled(&inputs, progress, observer)?;
         let (replays, waited) = self.replayed(step, replay, observer)?;
-        let time_adapter = self.servers.as_ref().map(|servers| servers.take_loading().as_secs_f64());
 
         let lesson = self.lesson(&inputs, &sampled, &progress.state.elites);
         let update = self.update(progress, &lesson, observer)?;
@@ -58,13 +56,14 @@ impl Run<'_> {
             num_tokens: progress.state.num_input_tokens_seen + sampled.prompt_tokens + sampled.completion_tokens,
             policy_lag: self.samples_ahead().then(|| sampled.policy_lag()),
             time_generate: generate.as_secs_f64(),
-            time_adapter,
+            time_adapter: self.servers.as_ref().map(|servers| servers.take_loading().as_secs_f64()),
             time_reward_wait: played.time_reward_wait + waited.as_secs_f64(),
             ..played
         };
         record::of_control(&mut record, lesson.control_correlation, &lesson.advantages);
-        let curriculum = self.curriculum(&progress.state.curriculum, &lesson);
+        let mut curriculum = progress.state.curriculum.clone();
         if self.config.rollout.draw == PromptDraw::Pools {
+            curriculum.take_in(step, prompts, episodes);
             record.curriculum(curriculum.counts(self.prompts.prompts()));
         }
         let waits = self.compare(&record)?;
@@ -77,7 +76,7 @@ impl Run<'_> {
         record.families.extend(measured);
         // Games of the next step that have ended by now are reported before the end of this one.
         if let Some(ahead) = &mut progress.ahead {
-            ahead.in_play.emit(observer);
+            ahead.in_play.games.emit(observer);
         }
         observer(Event::StepDone(&record));
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
@@ -118,15 +117,6 @@ impl Run<'_> {
             seed: *seed,
             off_policy: sampled.is_off_policy(),
         }
-    }
-
-    /// What is known of prompts after a step, if they are drawn by that.
-    fn curriculum(&self, known: &Curriculum, lesson: &Lesson<'_>) -> Curriculum {
-        let mut curriculum = known.clone();
-        if self.config.rollout.draw == PromptDraw::Pools {
-            curriculum.take_in(lesson.step, lesson.prompts, lesson.episodes);
-        }
-        curriculum
     }
 
     /// Enters the programs of a step into the hall of fame. Solutions of different tasks cannot be ranked against each other.

@@ -65,7 +65,7 @@ impl Stage<'_> {
                 break;
             }
             let requests: Vec<GroupRequest<'_>> = going.iter().map(|(one, _)| one.request(number)).collect();
-            let mut begun = self.begin_turn(&requests, draw, kept.take(), observer)?;
+            let mut begun = self.begin(&requests, draw, kept.take(), observer)?;
             // Nothing goes on from the last turn.
             kept = begun.kept.take().filter(|_| number + 1 < most);
             let (turns, more) = begun.finish(observer)?;

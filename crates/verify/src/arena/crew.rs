@@ -52,7 +52,6 @@ impl Queue {
         waiting.batches
     }
 
-    /// Adds a job of a batch.
     pub fn push(&self, turn: usize, batch: u64, job: Job) {
         let mut waiting = self.waiting.lock();
         let lines = waiting.turns.entry(turn).or_default();

@@ -10,12 +10,10 @@ use crate::program::Program;
 /// What calls a function so that arrays and scalars of numpy come out with their types and shapes.
 const TYPED: &str = include_str!("typed.py");
 
-/// A program as it is loaded.
 pub(super) struct Loaded<'a> {
     pub source: Cow<'a, str>,
     /// Lines of the program that stand before the prelude of its task.
     before: u32,
-    /// Lines of the prelude.
     prelude: u32,
 }
 

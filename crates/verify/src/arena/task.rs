@@ -15,11 +15,12 @@ use super::solver::{Answered, Solver};
 use super::{FUEL_PER_SECOND, Rules};
 use crate::environment::tasks::{Answer, Kind, Task, Tasks};
 use crate::environment::{Case, Ending, Equality, FailedTest, Outcome, TestsTrace, Trace, Value};
+use crate::plural::cut;
 use crate::program::Program;
 
 /// Characters of a value that a reason shows.
 const SHOWN: usize = 80;
-/// What stands for what is cut.
+/// What stands for what is [`cut`].
 const CUT: &str = "...";
 
 /// Tries a program on task number `number`. What passes compiled is tried in the interpreter where `rules` ask for it.
@@ -166,23 +167,18 @@ fn asked(task: &Task, test: usize) -> String {
     match (&task.kind, Value::from_json(input)) {
         (Kind::Function(function), Ok(Value::List(arguments))) => {
             let arguments: Vec<String> = arguments.iter().map(Value::to_string).collect();
-            cut(&format!("{}({})", function.entry_point, arguments.join(", ")))
+            cut(&format!("{}({})", function.entry_point, arguments.join(", ")), SHOWN)
         }
-        _ => format!("input {}", cut(&format!("{:?}", input.trim_end()))),
+        _ => format!("input {}", cut(&format!("{:?}", input.trim_end()), SHOWN)),
     }
 }
 
 fn shown(answer: &Answer) -> String {
     match answer {
-        Answer::Value(value) => cut(&value.to_string()),
+        Answer::Value(value) => cut(&value.to_string(), SHOWN),
         Answer::Raised(kind) => format!("a {kind}"),
-        Answer::Printed(text) => cut(&format!("{:?}", text.trim_end())),
+        Answer::Printed(text) => cut(&format!("{:?}", text.trim_end()), SHOWN),
     }
-}
-
-fn cut(text: &str) -> String {
-    let end = text.char_indices().nth(SHOWN).map_or(text.len(), |(at, _)| at);
-    if end < text.len() { format!("{}{CUT}", &text[..end]) } else { text.to_owned() }
 }
 
 impl Rules {

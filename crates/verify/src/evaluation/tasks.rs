@@ -72,6 +72,8 @@ pub struct TaskSummary {
     passed_by_turn: Vec<usize>,
     /// Number of programs by ending; for completions without a program, by the reason.
     pub endings: BTreeMap<&'static str, usize>,
+    /// Number of completions by verdict.
+    pub verdicts: BTreeMap<&'static str, usize>,
 }
 
 impl TasksSummary {
@@ -135,8 +137,11 @@ fn tried(tasks: &Tasks, samples: &[Sample], turns: usize) -> Vec<TaskSummary> {
         let samples = by_name.remove(task.id.as_str())?;
         // Adding 0.0 removes the sign of a negative zero, which is the mean of no values.
         let share = |of: fn(&Sample) -> f64| mean(samples.iter().map(|sample| of(sample))) + 0.0;
-        let mut endings = BTreeMap::new();
-        samples.iter().for_each(|sample| *endings.entry(ending(sample)).or_default() += 1);
+        let count = |of: fn(&Sample) -> &'static str| {
+            let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+            samples.iter().for_each(|sample| *counts.entry(of(sample)).or_default() += 1);
+            counts
+        };
         Some(TaskSummary {
             task: task.id.clone(),
             group: task.group.clone(),
@@ -145,7 +150,8 @@ fn tried(tasks: &Tasks, samples: &[Sample], turns: usize) -> Vec<TaskSummary> {
             tests: share(Sample::score),
             parses: share(|sample| f64::from(u8::from(sample.parses()))),
             passed_by_turn: (1..=turns).map(|turn| passed_within(&samples, turn)).collect(),
-            endings,
+            endings: count(ending),
+            verdicts: count(|sample| sample.selection.verdict(sample.cut).name()),
         })
     };
     tasks.tasks().iter().filter_map(summary).collect()

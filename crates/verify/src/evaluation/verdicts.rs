@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::arena::Evaluation;
 use crate::environment::{Labels, Verdict};
+use crate::plural::percent;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerdictCounts {
@@ -56,7 +57,7 @@ impl VerdictCounts {
         rest.sort_by_key(|verdict| Reverse(self.counts[verdict]));
         let all = [Verdict::Succeeded].into_iter().chain(rest);
         let words =
-            all.map(|verdict| format!("{:.0}% {}", 100.0 * self.share(verdict), verdict.in_words(labels, longest)));
+            all.map(|verdict| format!("{} {}", percent(self.share(verdict)), verdict.in_words(labels, longest)));
         words.collect::<Vec<_>>().join(", ")
     }
 
@@ -111,7 +112,7 @@ mod tests {
         let rows = [(&well, false, 1), (&refused, false, 4), (&refused, true, 27)];
         let rows = rows.into_iter().flat_map(|(row, cut, count)| std::iter::repeat_n((row, cut), count));
         let counts = VerdictCounts::of(rows);
-        assert_eq!(counts.in_words(Labels::Board, 128), "3% play, 84% are cut at 128 tokens, 12% do not compile");
+        assert_eq!(counts.in_words(Labels::Board, 128), "3% play, 84% are cut at 128 tokens, 13% do not compile");
         assert_eq!(counts.example(), Some("line 3 of 9: '(' was never closed"));
         let again = VerdictCounts::counted(|name| counts.by_name().get(name).copied().unwrap_or(0));
         assert_eq!((again.by_name(), again.total()), (counts.by_name(), 32));

@@ -143,6 +143,8 @@ fn an_evaluation_is_told_with_its_metrics_and_is_no_game() {
     let again = "Write the whole program again, so that it scores more.";
     let alone = format!("The evaluation gives 8 points. Its metrics: {{\"bins\": 3}}\n{again}");
     assert_eq!(text(vec![scored_well.clone()]), alone);
+    let verdict = feedback(&environment, &[], &played(vec![scored_well.clone()]), Feedback::Verdict);
+    assert_eq!(verdict, format!("The program was evaluated.\n{again}"));
     let failed = [Ending::Raised, Ending::BadMove].map(|ending| outcome(0, ending, ""));
     assert_eq!(
         text([vec![scored_well], failed.to_vec()].concat()),

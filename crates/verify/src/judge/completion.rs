@@ -6,7 +6,7 @@
 use std::fmt;
 
 use serde::Deserializer;
-use serde::de::{Deserialize, DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 struct Completion;
 
@@ -23,38 +23,38 @@ impl<'de> Visitor<'de> for Completion {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<String, A::Error> {
         let mut written = Vec::new();
-        while let Some(Message(text)) = messages.next_element()? {
+        while let Some(text) = messages.next_element_seed(Message)? {
             written.extend(text);
         }
         Ok(written.join("\n"))
     }
 }
 
-/// What the policy wrote in a message: `None` if it only calls tools, or if the message is another's.
-struct Message(Option<String>);
+/// Reads what the policy wrote in a message: `None` if it only calls tools, or if the message is another's.
+struct Message;
 
-impl<'de> Deserialize<'de> for Message {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
-        deserializer.deserialize_map(MessageVisitor)
+impl<'de> DeserializeSeed<'de> for Message {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<String>, D::Error> {
+        deserializer.deserialize_map(self)
     }
 }
 
-struct MessageVisitor;
-
-impl<'de> Visitor<'de> for MessageVisitor {
-    type Value = Message;
+impl<'de> Visitor<'de> for Message {
+    type Value = Option<String>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a message with `content`")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, message: A) -> Result<Message, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, message: A) -> Result<Option<String>, A::Error> {
         let [role, content] = two(message, [("role", Place::Word), ("content", Place::Content)])?;
         match (role, content) {
             (Some(Said::Other), _) => Err(Error::custom("a message whose `role` is no text")),
-            (Some(Said::Text(role)), _) if role != "assistant" => Ok(Message(None)),
-            (_, Some(Said::Text(text))) => Ok(Message(Some(text))),
-            (_, Some(Said::Nothing)) => Ok(Message(None)),
+            (Some(Said::Text(role)), _) if role != "assistant" => Ok(None),
+            (_, Some(Said::Text(text))) => Ok(Some(text)),
+            (_, Some(Said::Nothing)) => Ok(None),
             (_, None | Some(Said::Other)) => {
                 Err(Error::custom("a message without `content`, which is text, a list of parts with `text`, or null"))
             }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::arena::Rules;
 use crate::cli::opened::arena;
-use crate::cli::said::{CliError, findings, output, table};
+use crate::cli::said::{CliError, findings, output};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::metrics::{Console, Stream};
@@ -75,7 +75,7 @@ fn text(env: &str, grader: &str, audit: &Audit, seconds: f64) -> String {
     if !paid.is_empty() {
         let head = ["earns more than doing nothing", "reward", "nothing", "tasks"].map(str::to_owned).to_vec();
         let rows: Vec<Vec<String>> = std::iter::once(head).chain(paid.into_iter().map(row)).collect();
-        text.push_str(&format!("\n{}", table::aligned(&rows)));
+        text.push_str(&format!("\n{}", output::aligned(&rows)));
     }
     let verdict = match audit.report.of_level(Level::Problem).count() {
         0 => Stream::Stdout.style().green().apply_to("nothing earns more than it should".to_owned()),
@@ -86,7 +86,7 @@ fn text(env: &str, grader: &str, audit: &Audit, seconds: f64) -> String {
 }
 
 fn row(earned: &Earned) -> Vec<String> {
-    let reward = |reward: Option<f64>| reward.map_or(table::NOTHING.to_owned(), |reward| format!("{reward:.2}"));
+    let reward = |reward: Option<f64>| reward.map_or(output::NOTHING.to_owned(), |reward| format!("{reward:.2}"));
     vec![
         earned.attempt.to_owned(),
         reward(earned.reward),

@@ -89,7 +89,9 @@ impl CheckArgs {
             let asked = grader::Auditing { grader, form, each, json: self.json };
             return grader::run(&asked, &config, environment, console).map(exit_code);
         }
-        let kept = self.keep.as_ref().map(|target| kept::Kept::at(target, &environment)).transpose()?;
+        if let Some(target) = &self.keep {
+            kept::check(target, &environment)?;
+        }
         // References that give no answers are among the findings of the check below.
         let opened = arena::open_unchecked(&config, environment, console)?;
         let arena = opened.arena.under(Rules::training(&config));
@@ -101,8 +103,8 @@ impl CheckArgs {
                 output::print(&text(env, arena.environment(), &report, started.elapsed().as_secs_f64()))?;
             }
         }
-        if let (Some(kept), Environment::Tasks(tasks)) = (kept, arena.environment()) {
-            console.print(&kept.write(tasks, &report)?);
+        if let (Some(target), Environment::Tasks(tasks)) = (&self.keep, arena.environment()) {
+            console.print(&kept::write(target, tasks, &report)?);
         }
         Ok(exit_code(level))
     }

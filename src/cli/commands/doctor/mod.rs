@@ -62,11 +62,6 @@ struct Examined<'a> {
     reward: Option<&'a Report>,
 }
 
-/// Names the findings that would stop a run, which have been printed.
-#[derive(Debug, thiserror::Error)]
-#[error("not ready to train: {0}")]
-struct NotReady(String);
-
 impl DoctorArgs {
     /// `commit` is what the program was built from.
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
@@ -87,7 +82,10 @@ impl DoctorArgs {
         }
         let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
         let problems: Vec<&str> = problems.map(|finding| &*finding.subject).collect();
-        if problems.is_empty() { Ok(()) } else { Err(CliError::run(NotReady(problems.join(", ")))) }
+        match problems.is_empty() {
+            true => Ok(()),
+            false => Err(CliError::Run(format!("not ready to train: {}", problems.join(", ")).into())),
+        }
     }
 }
 

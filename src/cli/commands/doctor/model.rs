@@ -12,7 +12,6 @@ use crate::policy::{self, Agreement, Device, Policy, PolicyError, Precision};
 /// What the logits of both implementations follow.
 const PROBE: &str = "def strategy(board):\n    return \"W\"\n";
 
-/// Device, precision and model of `config`.
 pub fn device_and_model(config: &Config) -> Vec<Finding> {
     let name = &config.model.device;
     let (device, fallback) = match policy::open_device(name) {
@@ -31,7 +30,7 @@ pub fn device_and_model(config: &Config) -> Vec<Finding> {
 
 fn model(config: &Config, device: &Device) -> Vec<Finding> {
     let started = Instant::now();
-    match model::policy(config, device) {
+    match model::policy_of("--model", config, device) {
         Ok(policy) => vec![loaded(config, &policy, started.elapsed().as_secs_f64()), logits(&policy)],
         Err(error) => {
             let advice = match &error {

@@ -36,7 +36,6 @@ pub struct Contender<'a> {
 }
 
 impl<'a> Contender<'a> {
-    /// Loads the model of `config`.
     pub fn load(config: &'a Config, testbed: Testbed<'a>, console: &'a Console) -> Result<Self, CliError> {
         let device = model::device(&config.model.device, console)?;
         let policy = model::policy_shown(config, &device, console)?;
@@ -97,20 +96,12 @@ impl<'a> Contender<'a> {
     }
 
     fn sample(&self, protocol: Protocol<'_>, stream: ChanceStream) -> Result<Vec<Sample>, CliError> {
-        let (policy, servers, peers) = (&self.policy, None, &Peers::alone());
-        let rule = &Rule::new(&self.config.reward, self.testbed.arena.environment());
-        let stage = Stage {
-            policy,
-            servers,
-            arena: self.testbed.arena,
-            rule,
-            config: self.config,
-            peers,
-            turns: self.prompts.turns(),
-        };
-        let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(self.config));
+        let (policy, arena, config, peers) = (&self.policy, self.testbed.arena, self.config, &Peers::alone());
+        let rule = &Rule::new(&config.reward, arena.environment());
+        let stage = Stage { policy, servers: None, arena, rule, config, peers, turns: self.prompts.turns() };
+        let message = format!("sampling {} from {}", counted(protocol.samples, "program"), named(config));
         let bar = self.progress(protocol.samples, "programs", &message);
-        let tried = self.testbed.arena.environment().labels().tried();
+        let tried = arena.environment().labels().tried();
         let (mut written, mut done, mut tokens_so_far) = (0, 0, 0);
         let mut observer = |event: Event<'_>| {
             match event {

@@ -97,6 +97,9 @@ pub struct EvalArgs {
     /// Turns: a model is told what came of its program and writes again; of tasks, pass@1 after each turn
     #[arg(long, value_name = "T", help_heading = "Programs")]
     turns: Option<u32>,
+    /// Softmax temperature of sampling
+    #[arg(long, value_name = "F", help_heading = "Programs")]
+    temperature: Option<f64>,
     /// Selection games each of them plays [default: 8]
     #[arg(id = "selection_games", long = "games", value_name = "K", help_heading = "Games", value_parser = clap::value_parser!(u32).range(1..=SELECTION as i64))]
     games: Option<u32>,

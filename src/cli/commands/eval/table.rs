@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::report::{EvalReport, Games};
 use super::verdicts;
-use crate::cli::said::table::{NOTHING, aligned};
+use crate::cli::said::output::{NOTHING, aligned};
 use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
 use crate::plural::{counted, percent};

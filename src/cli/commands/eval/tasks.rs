@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::report::summarised;
 use super::suite::SuiteFacts;
 use super::verdicts::{self, ToldVerdicts};
-use crate::cli::said::table::{NOTHING, aligned};
+use crate::cli::said::output::{NOTHING, aligned};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, SURE_TASKS, Sample, TaskSummary, TasksSummary};
 use crate::metrics::remarked;
@@ -128,7 +128,7 @@ impl TasksReport {
         format!("\n{}", aligned(&rows))
     }
 
-    /// The tasks that the first model is worst at; where it is the only one, with how its programs ended.
+    /// The tasks that the first model is worst at; where it is the only one, with what came of its completions.
     fn tasks(&self) -> String {
         let Some(first) = self.models.first() else { return String::new() };
         let only = self.models.len() == 1;
@@ -144,8 +144,8 @@ impl TasksReport {
                 Some(task) => both(format!("{} of {}", task.passed, task.samples), task.tests),
                 None => NOTHING.into(),
             });
-            let ended = only.then(|| endings(task));
-            rows.push(std::iter::once(cut(&task.task, NAME_WIDTH)).chain(cells).chain(ended).collect());
+            let came = only.then(|| verdicts_of(task));
+            rows.push(std::iter::once(cut(&task.task, NAME_WIDTH)).chain(cells).chain(came).collect());
         }
         let more = match first.summary.tasks.len().saturating_sub(TASKS_SHOWN) {
             0 => String::new(),
@@ -219,11 +219,11 @@ fn both(passed: String, tests: f64) -> String {
     format!("{passed}  {:>4}", percent(tests))
 }
 
-/// `wrong_answer 5, raised 1`, the commonest first.
-fn endings(task: &TaskSummary) -> String {
-    let mut endings: Vec<(&str, usize)> = task.endings.iter().map(|(ending, count)| (*ending, *count)).collect();
-    endings.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    endings.iter().map(|(ending, count)| format!("{ending} {count}")).collect::<Vec<_>>().join(", ")
+/// `wrong_answer 5, raised 1`, the commonest first, in the words of `judge` and `completions/`.
+fn verdicts_of(task: &TaskSummary) -> String {
+    let mut verdicts: Vec<(&str, usize)> = task.verdicts.iter().map(|(verdict, count)| (*verdict, *count)).collect();
+    verdicts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    verdicts.iter().map(|(verdict, count)| format!("{verdict} {count}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

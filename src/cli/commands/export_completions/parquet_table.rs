@@ -25,7 +25,6 @@ pub struct ParquetTable<'a, W: Write + Send> {
 }
 
 impl<'a, W: Write + Send> ParquetTable<'a, W> {
-    /// An empty table.
     pub fn new(writer: W, columns: &'a [TableColumn]) -> io::Result<Self> {
         Self::begin(writer, columns).map_err(io_error)
     }

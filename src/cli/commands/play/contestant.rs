@@ -9,7 +9,6 @@ use crate::plural::counted;
 
 /// A program and the game it played.
 pub(super) struct Contestant {
-    /// The path of the file.
     pub name: String,
     /// The game, or why there is none.
     pub played: Result<Outcome, String>,

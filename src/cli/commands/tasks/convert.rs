@@ -50,7 +50,7 @@ impl ConvertArgs {
         if sum.tasks == 0 {
             let refusal = rows::none(self.file.display(), sum.rows, &sum.dropped);
             return Err(match sum.known_sets {
-                Some(known) => CliError::user_hint(refusal, format!("known sets are: {known}")),
+                Some(known) => CliError::user_hint(refusal, columns(&known)),
                 None => refusal,
             });
         }
@@ -115,7 +115,14 @@ impl Sum {
             ));
         }
         report.push_str(&rows::reasons("dropped", &self.dropped));
-        report.extend(self.known_sets.iter().map(|known| format!("known sets are: {known}\n")));
+        report.extend(self.known_sets.iter().map(|known| format!("{}\n", columns(known))));
         report
     }
+}
+
+/// What to do about rows of no `known` set.
+fn columns(known: &str) -> String {
+    format!(
+        "known sets are: {known}; rename the columns of a table of your own to those of one, as docs/tasks.md does in Python"
+    )
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::opened::opened;
 use crate::cli::arguments::{Flags, SourceArgs, boards};
+use crate::cli::opened::tasks::opened;
 use crate::cli::said::{CliError, output};
 use crate::environment::tasks::{NoHoneypot, Split, Task, Tasks, honeypot};
 use crate::metrics::Console;

@@ -3,7 +3,6 @@
 mod convert;
 mod honeypot;
 mod new;
-mod opened;
 mod show;
 
 use clap::{Args, Subcommand};

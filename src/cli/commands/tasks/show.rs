@@ -2,10 +2,9 @@
 
 use clap::Args;
 
-use super::opened::opened;
 use crate::cli::arguments::{Flags, SourceArgs};
 use crate::cli::opened::model;
-use crate::cli::opened::tasks::numbered;
+use crate::cli::opened::tasks::{numbered, opened};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::tasks::{Split, Task, Tasks};

@@ -1,6 +1,5 @@
 //! `train --dry-run`: what a run would be, as a configuration file with comments.
 
-use super::train_error;
 use crate::cli::said::{CliError, effective, output};
 use crate::config::{Config, Layers};
 use crate::metrics::{Console, Event, duration};
@@ -21,7 +20,7 @@ pub fn report(run: Run<'_>, peers: &Peers, layers: &Layers, done: usize, console
         }
     });
     drop(wait);
-    let Rehearsal { plan, notice, forecast } = rehearsed.map_err(train_error)?;
+    let Rehearsal { plan, notice, forecast } = rehearsed?;
     let notice = notice.map(|notice| format!("# {notice}\n")).unwrap_or_default();
     let place = match config.train.output_dir.as_os_str().is_empty() {
         true => "the next of runs/train-001, -002, ...".into(),

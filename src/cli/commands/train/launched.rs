@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
+use super::summary;
 use super::trace::Traced;
-use super::{summary, train_error};
 use crate::cli::commands::NAME;
 use crate::cli::opened::gpu_watch::GpuWatch;
 use crate::cli::opened::machine::{MachineMemory, build_features, cores_and_model};
@@ -93,7 +93,7 @@ impl Launched<'_> {
             let (checkpoint, dir) = (checkpoint.display(), shell::quoted(dir.display()));
             console.print(&format!("{checkpoint} is kept; once what failed is mended, `train --resume {dir}` goes on"));
         }
-        let summary = ended.map_err(train_error)?;
+        let summary = ended?;
         noted.map_err(CliError::run)?;
         failure.map_or(Ok(()), |failure| Err(CliError::run(failure)))?;
         if !peers.leads() {

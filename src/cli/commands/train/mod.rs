@@ -2,7 +2,6 @@
 
 mod dry_run;
 mod launched;
-mod refused;
 mod summary;
 mod trace;
 
@@ -23,6 +22,7 @@ use crate::cli::opened::reward_check::RewardCheck;
 use crate::cli::opened::{arena, model, runs};
 use crate::cli::said::CliError;
 use crate::config::{Config, Layers};
+use crate::environment::Environment;
 use crate::metrics::Console;
 use crate::parallel::Peers;
 use crate::policy::Policy;
@@ -33,7 +33,6 @@ use crate::train::run_dir::{self, Reopened, RunDir};
 use crate::train::{Run, TrainError};
 
 use launched::Launched;
-use refused::train_error;
 use trace::TraceArgs;
 
 /// Train a model by GRPO on the results of the programs it writes
@@ -165,6 +164,17 @@ fn warn_of_slow_sampling(policy: &Policy, config: &Config, prompts: &PromptSet, 
     }
 }
 
+/// Refuses tasks that are all held out: no prompt would be left to train on.
+fn require_training_tasks(environment: &Environment, config: &Config) -> Result<(), CliError> {
+    if environment.tasks().is_none_or(|tasks| tasks.trained() > 0) {
+        return Ok(());
+    }
+    Err(CliError::user_hint(
+        format!("--env {}: every task is held out, expected some to train on", config.environment.env),
+        "leave \"split\" out of the tasks to train on; `grpo-2048 eval` asks those that are held out",
+    ))
+}
+
 impl TrainArgs {
     /// Trains with all processes that were started together. `commit` is what the program was built from, where the
     /// build knows.
@@ -188,7 +198,7 @@ impl TrainArgs {
         model::check_files("--model", &config)?;
         let done = match (&reopened, &resumed) {
             (Some(reopened), _) => run_dir::step_of(&reopened.newest).unwrap_or(0),
-            (None, Some(run)) => run_dir::steps_done(run).map_err(|error| train_error(TrainError::RunDir(error)))?,
+            (None, Some(run)) => run_dir::steps_done(run).map_err(TrainError::from)?,
             (None, None) => 0,
         };
         let is_done = |run: &&Path| done >= config.train.max_steps && run_dir::has_ended(run, done);
@@ -205,12 +215,13 @@ impl TrainArgs {
             return Ok(());
         }
         let arena = arena::open(&config, console)?;
+        require_training_tasks(arena.environment(), &config)?;
         // The reward is checked while the model is loaded: for a language model both take about as long.
         let check = if peers.leads() { Some(RewardCheck::start(&config, &arena, console)?) } else { None };
         let mut policy = model::policy_shown(&config, &device, console)?;
         let prompts = model::prompts(&config, &policy, arena.environment())?;
         let arena = check.map_or_else(|| Ok(arena.under(Rules::training(&config))), RewardCheck::finish)?;
-        let servers = Run::servers(&config, &prompts).map_err(train_error)?;
+        let servers = Run::servers(&config, &prompts)?;
         if peers.leads() && servers.is_none() {
             warn_of_slow_sampling(&policy, &config, &prompts, console);
         }
@@ -271,13 +282,13 @@ impl TrainArgs {
             _ if !peers.leads() => Ok(None),
             // Reopening locks the run and sets damaged checkpoints aside.
             Some(run) if self.run.dry_run => {
-                let open = |()| runs::Trained::open("--resume", run, console).map(|_| None);
-                return RunDir::check_settings(run, config).map_err(|error| train_error(error.into())).and_then(open);
+                RunDir::check_settings(run, config).map_err(TrainError::from)?;
+                return runs::Trained::open("--resume", run, console).map(|_| None);
             }
             Some(run) => RunDir::reopen(run, config).map(Some),
             None => RunDir::check(config).map(|()| None),
         };
-        let checked = checked.map_err(|error| train_error(TrainError::RunDir(error)))?;
+        let checked = checked.map_err(TrainError::from)?;
         checked.iter().flat_map(|reopened| &reopened.notices).for_each(|notice| console.print(notice));
         Ok(checked)
     }
@@ -315,10 +326,12 @@ impl TrainArgs {
 
     fn layers(&self, resumed: Option<&Path>, peers: &Peers, console: &Console) -> Result<Layers, CliError> {
         let mut flags = runs::with_trained_adapter(&self.flags, console)?;
+        // Exchanged by processes that draw no boards too: others may, and only the next exchange tells how they differ.
+        let drawn = first_of(peers, boards::board_salt()?)?;
         let Some(path) = resumed else {
             let mut layers = self.source.layers(&flags)?;
             if boards::BOARD_KEYS.iter().all(|key| layers.origin(key).is_none()) {
-                layers.value(boards::DRAWN, "train.board_salt", first_of(peers, boards::board_salt()?)?)?;
+                layers.value(boards::DRAWN, "train.board_salt", drawn)?;
             }
             return Ok(layers);
         };

@@ -204,7 +204,7 @@ fn best_text(best: &Member, labels: Labels) -> String {
         }
         (None, None) => (
             "not settled".to_owned(),
-            "few training games, which say little; held-out ones are played at the end of a run".into(),
+            "few training games, which say little; with train.settle a run plays held-out ones at its end".into(),
         ),
     };
     let source = numbered(&best.source, Stream::Stdout);
@@ -229,12 +229,16 @@ mod tests {
     use super::*;
     use crate::train::guard::Collapse;
 
+    fn evaluation(step: usize, score: f64) -> EvaluationRecord {
+        let [mean_score, mean_score_low, mean_score_high] = [score, score - 90.0, score + 110.0].map(Some);
+        EvaluationRecord { step, mean_score, mean_score_low, mean_score_high, ..EvaluationRecord::default() }
+    }
+
     #[test]
     fn a_summary_compares_the_ends_and_shows_the_best_program() {
         let step = |step: usize| StepRecord { step, mean_score: Some(100.0 * step as f64), ..StepRecord::default() };
-        let evaluation = |(step, mean_score): (usize, f64)| {
-            let mut record = EvaluationRecord { step, mean_score: Some(mean_score), ..EvaluationRecord::default() };
-            (record.mean_score_low, record.mean_score_high) = (Some(mean_score - 90.0), Some(mean_score + 110.0));
+        let in_styles = |(step, mean_score): (usize, f64)| {
+            let mut record = evaluation(step, mean_score);
             record.style("snake", 2.0 * mean_score);
             record
         };
@@ -253,13 +257,14 @@ mod tests {
             ..Member::default()
         };
         let lucky = Member { games: Some(1), mean_score: 39412.0, ..Member::default() };
-        assert!(!best_text(&lucky, Labels::Board).contains("39412"));
+        let unsettled = best_text(&lucky, Labels::Board);
+        assert!(!unsettled.contains("39412") && unsettled.contains("with train.settle"), "{unsettled}");
         let steady = best_text(&Member { games: Some(6), ..lucky }, Labels::Board);
         assert!(steady.contains("\nmean score 39412\n(6 training games;"), "{steady}");
         let summary = RunSummary {
             output_dir: "runs/train-001".into(),
             steps: (1..=12).map(step).collect(),
-            evaluations: [(0, 500.0), (12, 1250.0)].map(evaluation).to_vec(),
+            evaluations: [(0, 500.0), (12, 1250.0)].map(in_styles).to_vec(),
             hall_of_fame: vec![best],
             checkpoint: "runs/train-001/checkpoint-12".into(),
             interrupted: false,
@@ -293,13 +298,7 @@ mod tests {
     #[test]
     fn a_run_that_was_better_before_its_end_says_when() {
         let table = |scores: [f64; 4]| {
-            let evaluations = scores.into_iter().zip([0, 10, 20, 30]).map(|(score, step)| EvaluationRecord {
-                step,
-                mean_score: Some(score),
-                mean_score_low: Some(score - 90.0),
-                mean_score_high: Some(score + 110.0),
-                ..EvaluationRecord::default()
-            });
+            let evaluations = scores.into_iter().zip([0, 10, 20, 30]).map(|(score, step)| evaluation(step, score));
             held_out_table(&evaluations.collect::<Vec<_>>(), Labels::Board)
         };
         let fell = table([4286.0, 18277.0, 12000.0, 11619.0]);

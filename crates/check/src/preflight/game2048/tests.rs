@@ -8,14 +8,14 @@ use crate::config::RewardConfig;
 use crate::environment::game2048::{Board, Game, Move, unplayed};
 use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Trace};
 use crate::preflight::planted::SANDBOX;
-use crate::preflight::{Check, JudgedTrial, Level, Setting, TrainingPath, Trial};
+use crate::preflight::{Check, JudgedTrial, Level, TrainingPath, Trial};
 use crate::reward::{Reward, Rule};
 use crate::seed::Seed;
 
 /// The defaults, which give every player time to end its games.
 static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::preset("builtin").unwrap());
 /// What the real path makes of the trials under the defaults.
-static HONEST: LazyLock<Vec<JudgedTrial>> = LazyLock::new(|| play(&CONFIG, &trials::trials(&CONFIG)));
+static HONEST: LazyLock<Vec<JudgedTrial>> = LazyLock::new(|| play(&CONFIG, &trials(&CONFIG)));
 
 fn score(evaluation: &Evaluation, config: &RewardConfig) -> Reward {
     Rule::new(config, &Environment::Game2048).score(evaluation)
@@ -39,7 +39,7 @@ impl TrialJudge for Fixed {
 /// What is found under `config` where `bug` is done to each result of the real path.
 fn planted_in(config: &Config, bug: impl Fn(&Trial, &mut JudgedTrial)) -> Report {
     let mut judged = HONEST.clone();
-    trials::trials(config).iter().zip(&mut judged).for_each(|(trial, judged)| bug(trial, judged));
+    trials(config).iter().zip(&mut judged).for_each(|(trial, judged)| bug(trial, judged));
     examine(config, &Fixed(judged)).unwrap()
 }
 
@@ -93,7 +93,7 @@ fn every_exponent_that_makes_sense_passes() {
 fn a_tight_budget_is_a_warning_with_the_figure() {
     let mut config = CONFIG.clone();
     config.train.game_seconds = 0.2;
-    let mut judged = play(&config, &trials::trials(&config));
+    let mut judged = play(&config, &trials(&config));
     for exponent in [0.5, 1.0] {
         config.reward.exponent = exponent;
         // The exponent changes what games earn, and no game.
@@ -251,29 +251,21 @@ fn a_tile_that_a_program_wrote_itself_is_found_in_the_evidence_too() {
     assert!(problem(&report, Check::Cheats).contains("toggle earns -0.0"));
 }
 
-/// The setting that is blamed where the target is out of reach.
-fn blamed(config: &Config) -> Setting {
-    let report = examine(config, &Fixed(play(config, &trials::trials(config)))).unwrap();
-    let text = problem(&report, Check::Target);
-    assert!(text.contains("no reference player reaches 2048 in 10 games"), "{text}");
-    report.finding(Check::Target).unwrap().setting.clone().unwrap()
-}
-
 #[test]
-fn a_cap_on_moves_that_keeps_the_target_out_of_reach_is_found() {
+fn a_limit_that_keeps_the_target_out_of_reach_is_found() {
+    let (mut few_moves, mut short) = (CONFIG.clone(), CONFIG.clone());
     // As in the Python original: two tiles and 500 more, all of them fours, add up to 2008.
-    let mut config = CONFIG.clone();
-    config.arena.moves_max = 500;
-    let setting = blamed(&config);
-    assert_eq!((setting.key, &*setting.found, &*setting.default), ("arena.moves_max", "500", "100000"));
-}
-
-#[test]
-fn a_budget_that_keeps_the_target_out_of_reach_is_found() {
-    let mut config = CONFIG.clone();
-    config.train.game_seconds = 0.03;
-    let setting = blamed(&config);
-    assert_eq!((setting.key, &*setting.found), ("train.game_seconds", "0.03"));
+    few_moves.arena.moves_max = 500;
+    short.train.game_seconds = 0.03;
+    for (config, key, found, default) in
+        [(few_moves, "arena.moves_max", "500", "100000"), (short, "train.game_seconds", "0.03", "1.0")]
+    {
+        let report = examine(&config, &Fixed(play(&config, &trials(&config)))).unwrap();
+        let text = problem(&report, Check::Target);
+        assert!(text.contains("no reference player reaches 2048 in 10 games"), "{text}");
+        let setting = report.finding(Check::Target).unwrap().setting.as_ref().unwrap();
+        assert_eq!((setting.key, &*setting.found, &*setting.default), (key, found, default));
+    }
 }
 
 #[test]
@@ -305,9 +297,9 @@ fn a_reward_that_is_no_number_is_found() {
 
 #[test]
 fn boards_are_the_checks_own_and_the_same_in_every_run() {
-    assert_eq!(trials::trials(&CONFIG), trials::trials(&CONFIG));
+    assert_eq!(trials(&CONFIG), trials(&CONFIG));
     let training = Seed::root(CONFIG.train.seed);
-    let board = trials::trials(&CONFIG)[0].cases[0];
+    let board = trials(&CONFIG)[0].cases[0];
     for purpose in [crate::seed::Purpose::Game, crate::seed::Purpose::HeldOut] {
         assert!((0..1000).all(|index| Case::Seed(training.child(purpose, index)) != board));
     }

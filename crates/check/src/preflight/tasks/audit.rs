@@ -48,7 +48,6 @@ pub struct Earned {
     pub why: Option<String>,
 }
 
-/// The result of an audit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Audit {
     #[serde(flatten)]

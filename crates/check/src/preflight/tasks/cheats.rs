@@ -116,13 +116,6 @@ pub const SCRIPT_CHEATS: [Attempt; 17] = [
     costly("a huge output", file!("script/huge_output")),
 ];
 
-impl Attempt {
-    /// The program for this task.
-    pub fn program(&self, task: &Task) -> String {
-        program(task, self.source)
-    }
-}
-
 /// The program that always gives this answer; `None` if the source would be too long.
 pub fn constant(task: &Task, answer: &Answer) -> Option<String> {
     let source = match answer {
@@ -152,7 +145,7 @@ fn raising(task: &Task, kind: &str) -> String {
 }
 
 /// An attempt with the shown tests above it, and the requested function below it.
-fn program(task: &Task, source: &str) -> String {
+pub fn program(task: &Task, source: &str) -> String {
     let (shown, entry) = match &task.kind {
         Kind::Script => (dict(task), String::new()),
         Kind::Function(Function { entry_point, .. }) => (pairs(task), wrapped(entry_point)),

@@ -154,6 +154,7 @@ pub(super) fn attempts(task: &Task, with_costly: bool) -> Vec<(Role, &'static st
     let constant = commonest.and_then(|(answer, _)| cheats::constant(task, answer));
     let stubs = stubs.iter().map(|stub| (Role::Stub, stub));
     let cheats = cheats.iter().filter(|cheat| with_costly || !cheat.is_costly).map(|cheat| (Role::Cheat, cheat));
-    let attempts = stubs.chain(cheats).map(|(role, attempt)| (role, attempt.name, attempt.program(task)));
+    let program = |attempt: &Attempt| cheats::program(task, attempt.source);
+    let attempts = stubs.chain(cheats).map(|(role, attempt)| (role, attempt.name, program(attempt)));
     constant.map(|constant| (Role::Constant, CONSTANT, constant)).into_iter().chain(attempts).collect()
 }

@@ -50,6 +50,21 @@ struct Raw {
     original_max_position_embeddings: Option<usize>,
 }
 
+/// Keys that a file must have, or the family's defaults.
+const REQUIRED: [&str; 7] = [
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "rms_norm_eps",
+    "max_position_embeddings",
+];
+
+/// The refusal of a file without a required key. Only the context is no size of the weights, so that anyone may write it.
+fn absent(key: &str, path: &Path) -> PolicyError {
+    let advice = match key {
+        "max_position_embeddings" => "write the longest context there that the model was trained for, in tokens",
+        _ => "fetch the file from where the model came from",
+    };
+    PolicyError::Incomplete { path: path.to_owned(), missing: format!("`{key}` is missing"), advice: advice.into() }
+}
+
 impl DecoderConfig {
     /// Reads `text`, the content of the file at `path` (named in errors only).
     pub fn from_json(text: &str, path: &Path) -> Result<Self, PolicyError> {
@@ -67,6 +82,9 @@ impl DecoderConfig {
             for (key, value) in silent {
                 file.entry(key).or_insert(value);
             }
+        }
+        if let Some(key) = REQUIRED.into_iter().find(|key| file.get(*key).is_none_or(Value::is_null)) {
+            return Err(absent(key, path));
         }
         let raw: Raw = serde_json::from_value(Value::Object(file)).map_err(|error| corrupt(error.to_string()))?;
         raw.resolve(model_type)

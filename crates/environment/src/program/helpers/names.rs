@@ -23,7 +23,7 @@ pub(super) struct Names<'a> {
     /// Changed: `x += 1`, `table[0] = 1`, `random.seed(0)`.
     changed: Set<'a>,
     /// Of which a method is called for what it does: `names.append("a")`.
-    called: Set<'a>,
+    pub called: Set<'a>,
     /// Whether everything of a module is imported.
     pub has_star: bool,
     module: Scope<'a>,
@@ -84,11 +84,6 @@ impl<'a> Names<'a> {
 
     pub fn bound(&self) -> &Set<'a> {
         &self.module.bound
-    }
-
-    /// Those of which they call methods for what these do.
-    pub fn called(&self) -> &Set<'a> {
-        &self.called
     }
 
     /// Whether a name is bound, whatever was there.

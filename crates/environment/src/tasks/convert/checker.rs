@@ -2,9 +2,13 @@
 //! `yield` of that call. Nothing is caught: an assert that fails, or another exception that an answer leads to, is a wrong
 //! answer, and what a call raises is the program's failure.
 
+use std::ops::Range;
+
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
+
+use crate::tasks::source::edited;
 
 /// Why asserts in which no call is found are no checker.
 const NO_CALL: &str = "tests that do not call the function";
@@ -36,7 +40,7 @@ pub(super) struct Target<'a> {
 
 /// Makes a checker from the function that contains the asserts.
 pub(super) fn from_function(function: &StmtFunctionDef, source: &str, target: Target) -> Result<String, String> {
-    let header = (function.range().start().to_usize(), function.parameters.end().to_usize());
+    let header = function.start().to_usize()..function.parameters.end().to_usize();
     let mut all = vec![(header, format!("def {ASSERTS}()"))];
     let calls = edits(&function.body, source, target)?;
     if calls.is_empty() {
@@ -96,18 +100,7 @@ fn assemble(prelude: &str, asserts: &str) -> String {
     format!("{prelude}\n\n\n{}\n\n\n{check}", asserts.trim_end()).trim_start().to_owned()
 }
 
-type Edit = ((usize, usize), String);
-
-fn edited(source: &str, range: std::ops::Range<usize>, mut edits: Vec<Edit>) -> String {
-    edits.sort();
-    let (mut text, mut from) = (String::new(), range.start);
-    for ((start, end), new) in edits {
-        text.push_str(&source[from..start]);
-        text.push_str(&new);
-        from = end;
-    }
-    text + &source[from..range.end]
-}
+type Edit = (Range<usize>, String);
 
 /// What makes a `yield` of each call of the function.
 fn edits(statements: &[Stmt], source: &str, target: Target) -> Result<Vec<Edit>, String> {
@@ -141,8 +134,8 @@ impl Calls<'_> {
         }
         let (start, end) = (call.start().to_usize(), call.end().to_usize());
         let arguments = call.arguments.start().to_usize() + 1;
-        self.edits.push(((start, arguments), format!("(yield (\"{}\", ", self.target.entry_point)));
-        self.edits.push(((end - 1, end), "))".into()));
+        self.edits.push((start..arguments, format!("(yield (\"{}\", ", self.target.entry_point)));
+        self.edits.push((end - 1..end, "))".into()));
     }
 }
 

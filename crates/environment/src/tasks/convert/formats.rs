@@ -55,7 +55,12 @@ pub(super) fn named(name: &str) -> Option<&'static Format> {
 
 impl Format {
     pub fn has(&self, row: &Row) -> bool {
-        self.fields.iter().all(|field| row.get(field).is_some())
+        self.lacking(row).is_empty()
+    }
+
+    /// The fields of this format that a row has not.
+    fn lacking(&self, row: &Row) -> Vec<&'static str> {
+        self.fields.iter().copied().filter(|field| row.get(field).is_none()).collect()
     }
 
     /// The message for a row of another format.
@@ -64,13 +69,20 @@ impl Format {
     }
 }
 
-/// The message for a row of no supported format, with the names of its first fields.
+/// The message for a row of no supported format, with the names of its first fields, and the sets of which it lacks one field. A
+/// field with nothing in it is lacking.
 pub(super) fn unknown(row: &Row) -> String {
     let mut found: Vec<String> = row.0.pairs().iter().map(|(name, _)| name.to_string()).take(FOUND_MAX + 1).collect();
     if let Some(more) = found.get_mut(FOUND_MAX) {
         *more = "...".to_owned();
     }
-    format!("fields of no known set ({})", found.join(", "))
+    let nearly = |format: &Format| match format.lacking(row)[..] {
+        [field] if format.fields.len() > 1 => Some(format!("{} ({field})", format.name)),
+        _ => None,
+    };
+    let near: Vec<String> = FORMATS.iter().filter_map(nearly).collect();
+    let near = if near.is_empty() { String::new() } else { format!("; one field is missing for {}", near.join(", ")) };
+    format!("fields of no known set ({}){near}", found.join(", "))
 }
 
 /// The supported data sets, each with its fields.
@@ -231,15 +243,18 @@ fn pytest_functions(body: &[Stmt]) -> Vec<&StmtFunctionDef> {
 }
 
 fn apps(row: &Row) -> Result<Draft, String> {
-    let mut cases = Cases::read(&row.json("input_output")?)?;
+    // Problems that have no tests have an empty text.
+    let mut cases = Cases::read(&row.json_if_any("input_output")?.ok_or("no tests")?)?;
     cases.starter = row.text("starter_code");
     cases.solutions = solutions(row);
     cases.draft(row.need("question")?).map(|draft| draft.in_group(row, "difficulty"))
 }
 
 fn code_contests(row: &Row) -> Result<Draft, String> {
-    if row.text("input_file").is_some() {
-        return Err("reads a file".into());
+    for (key, does) in [("input_file", "reads"), ("output_file", "writes")] {
+        if row.text(key).is_some() {
+            return Err(format!("{does} a file"));
+        }
     }
     let mut cases = Cases { solutions: solutions(row), ..Cases::default() };
     for key in ["public_tests", "private_tests", "generated_tests"] {

@@ -15,7 +15,7 @@ mod live_code_bench;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::row;
 
@@ -33,13 +33,13 @@ pub struct Converter {
     rows: usize,
     /// Rows of no known set.
     unknown: usize,
-    ids: HashSet<String>,
+    /// Every id that is taken, with the number that the next row of this id is tried with: a table may give all rows one id.
+    ids: HashMap<String, usize>,
 }
 
 /// A line of a file of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The id of its task.
     pub id: String,
     /// The line, without its end.
     pub text: String,
@@ -67,19 +67,15 @@ pub(super) fn format_of(value: &Value) -> Option<&'static str> {
 impl Converter {
     /// Converts the next row.
     pub fn convert(&mut self, value: &Value) -> Result<Line, Dropped> {
-        self.rows += 1;
-        let number = format!("row {}", self.rows);
-        let Value::Dict(dict) = value else {
-            return Err(Dropped { id: number, why: format!("a {} and no object", value.kind()) });
-        };
-        let row = Row(dict);
-        let Some(format) = formats::of(&row) else {
-            let is_task = row::is_of_task(dict);
-            self.unknown += usize::from(!is_task);
-            let why = if is_task { A_TASK.to_owned() } else { formats::unknown(&row) };
-            return Err(Dropped { id: row.id().unwrap_or(number), why });
-        };
-        self.convert_by(format, row)
+        let mut is_unknown = false;
+        let converted = self.convert_by(value, |row| {
+            formats::of(row).ok_or_else(|| {
+                is_unknown = !row::is_of_task(row.0);
+                if is_unknown { formats::unknown(row) } else { A_TASK.to_owned() }
+            })
+        });
+        self.unknown += usize::from(is_unknown);
+        converted
     }
 
     /// The known sets with their fields, where rows of others were dropped. The reasons leave them out: there is one for every
@@ -94,19 +90,22 @@ impl Converter {
     /// When there is no such format.
     pub(super) fn convert_as(&mut self, name: &str, value: &Value) -> Result<Line, Dropped> {
         let format = formats::named(name).expect("the name of a format");
-        self.rows += 1;
-        let number = format!("row {}", self.rows);
-        let row = match value {
-            Value::Dict(dict) => Row(dict),
-            other => return Err(Dropped { id: number, why: format!("a {} and no object", other.kind()) }),
-        };
-        match format.has(&row) {
-            true => self.convert_by(format, row),
-            false => Err(Dropped { id: row.id().unwrap_or(number), why: format.wanted() }),
-        }
+        self.convert_by(value, |row| if format.has(row) { Ok(format) } else { Err(format.wanted()) })
     }
 
-    fn convert_by(&mut self, format: &formats::Format, row: Row) -> Result<Line, Dropped> {
+    /// Converts the next row by its format, or drops it for the reason that it has none.
+    fn convert_by(
+        &mut self,
+        value: &Value,
+        format: impl FnOnce(&Row) -> Result<&'static formats::Format, String>,
+    ) -> Result<Line, Dropped> {
+        self.rows += 1;
+        let number = format!("row {}", self.rows);
+        let Value::Dict(dict) = value else {
+            return Err(Dropped { id: number, why: format!("a {} and no object", value.kind()) });
+        };
+        let row = Row(dict);
+        let format = format(&row).map_err(|why| Dropped { id: row.id().unwrap_or(number), why })?;
         let id = self.free_id(row.id().unwrap_or_else(|| format!("{}-{}", format.name, self.rows)));
         let draft = (format.convert)(&row).map_err(|why| Dropped { id: id.clone(), why })?;
         let has_checker = draft.checker.is_some();
@@ -123,10 +122,19 @@ impl Converter {
     /// This id on one line, with a number if it is already taken.
     fn free_id(&mut self, id: String) -> String {
         let id: String = id.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ID_MAX).collect();
-        let numbered = (2..).map(|number| format!("{id}-{number}"));
-        let free = [id.clone()].into_iter().chain(numbered).find(|id| !self.ids.contains(id));
-        let free = free.expect("numbers do not end");
-        self.ids.insert(free.clone());
+        let mut free = id.clone();
+        if let Some(&next) = self.ids.get(&id) {
+            let mut number = next;
+            loop {
+                free = format!("{id}-{number}");
+                number += 1;
+                if !self.ids.contains_key(&free) {
+                    break;
+                }
+            }
+            self.ids.insert(id, number);
+        }
+        self.ids.insert(free.clone(), 2);
         free
     }
 }

@@ -230,6 +230,7 @@ fn apps_rows_have_texts_or_the_arguments_of_a_function() {
     assert_eq!(why(row(json!({"inputs": [], "outputs": []}), "", "")), "no tests");
     assert_eq!(why(row(json!({"inputs": ["1"], "outputs": []}), "", "")), "not as many inputs as outputs");
     assert_eq!(why(json!({"question": "q", "input_output": "{"})), "`input_output` holds text that is no JSON");
+    assert_eq!(why(json!({"question": "q", "input_output": ""})), "no tests");
 }
 
 #[test]
@@ -250,6 +251,9 @@ fn code_contests_rows_have_three_lists_of_texts() {
     assert_eq!(found.reference.as_deref(), Some("print(sum(map(int, input().split())))"));
     let reads = json!({"name": "x", "description": "d", "public_tests": none, "input_file": "input.txt"});
     assert_eq!(why(reads), "reads a file");
+    let writes =
+        json!({"name": "x", "description": "d", "public_tests": none, "input_file": "", "output_file": "out.txt"});
+    assert_eq!(why(writes), "writes a file");
     assert_eq!(why(json!({"name": "x", "description": "d", "public_tests": none})), "no tests");
     // Tests that cannot be read are not left out in silence.
     let with_private = |private: serde_json::Value| json!({"name": "x", "description": "d", "public_tests": {"input": ["1\n"], "output": ["1\n"]}, "private_tests": private});
@@ -394,4 +398,10 @@ fn a_row_of_no_known_set_is_told_which_there_are_and_ids_stay_apart() {
     assert!(texts[0].starts_with(r#"{"id":"a b","prompt""#) && texts[2].starts_with(r#"{"id":"a b-3""#), "{texts:?}");
     let dropped = converter.convert(&Value::None).unwrap_err();
     assert_eq!((dropped.id.as_str(), dropped.why.as_str()), ("row 4", "a NoneType and no object"));
+    // An id of its own that looks numbered stays, and no number is tried twice: a table may give thousands of rows one id.
+    let own = json!({"question": "q", "input_output": {"inputs": ["1"], "outputs": ["1"]}, "id": "a b-4"});
+    let own = Value::from_plain_json(&own.to_string()).unwrap();
+    let ids = [&own, &row, &row].map(|row| converter.convert(row).unwrap().id);
+    assert_eq!(ids, ["a b-4", "a b-5", "a b-6"]);
+    assert_eq!(converter.ids["a b"], 7);
 }

@@ -27,12 +27,12 @@ fn prompt(id: u32, style: &str) -> Prompt {
     Prompt { id, style: style.into(), ids: vec![2], ..Prompt::default() }
 }
 
-/// A step with two prompts, `snake` and `corner`, and two completions of each.
 /// Each style for itself, by the plain mean.
 const APART: Race = Race { one_pool: false, kept: 2, prior: 0.0, min_games: 0 };
 /// All styles together.
 const TOGETHER: Race = Race { one_pool: true, kept: 2, prior: 2.0, min_games: 4 };
 
+/// A step with two prompts, `snake` and `corner`, and two completions of each.
 fn take_in(elites: &mut Elites, step: usize, replays: &[(&str, u64)], words: [(&str, u64); 4]) {
     race(elites, step, replays, words, APART);
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::Checkpointing;
-use crate::policy::{Device, KNOWN_SHAPES};
+use crate::policy::{Activations, DecoderConfig, Device, KNOWN_SHAPES, Policy};
 use crate::seed::Seed;
 
 fn smollm2() -> DecoderConfig {

@@ -38,6 +38,10 @@ pub enum RunDirError {
     Damaged { path: PathBuf, damaged: Vec<String> },
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
     Gone { path: PathBuf },
+    #[error(
+        "--output-dir {path}: its file system has no locks ({source}), which keep two processes from writing one run; choose a directory on another one, or mount it with locks (Lustre: -o flock)"
+    )]
+    NoLocks { path: PathBuf, source: io::Error },
     #[error("{path}: another process is writing there")]
     Locked { path: PathBuf },
     #[error("{path}: the recorded configuration cannot be read: {source}")]

@@ -1,17 +1,19 @@
-//! The configuration that a run records: its settings, with absolute paths, and the versions of the program and its
-//! libraries.
+//! What a run records of its settings, and by which of them it is known when it goes on: of a run of `train` its whole
+//! configuration, with absolute paths, and the versions of the program and its libraries.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use super::error::RunDirError;
+use crate::config::{Config, Layers};
 
 /// The resolved configuration, with a table `[run]` of versions.
 pub const CONFIG: &str = "config.toml";
 /// What it begins with.
 pub(super) const WRITTEN: &str = "# Written by grpo-2048";
-use crate::config::{Config, Layers};
 
 /// Sections whose settings may change when a run continues, because no step depends on them.
 const FREE_SECTIONS: &[&str] = &["guard", "parallel", "sft"];
@@ -21,7 +23,8 @@ pub(super) const FREE_KEYS: &[&str] = &[
     "rollout.servers", "rollout.adapter_dir", "rollout.server_requests", "rollout.server_seconds", "train.max_steps",
     "train.steps_ahead", "train.output_dir", "sandbox.on_difference", "train.preflight", "train.memory_mib",
     "train.gpu_memory_fraction", "train.cuda_check", "train.tensorboard", "train.save_steps", "train.save_total_limit",
-    "train.eval_steps", "train.eval_samples", "train.eval_games", "train.settle", "arena.parallel_rewards",
+    "train.eval_steps", "train.eval_samples", "train.eval_games", "train.eval_temperature", "train.settle",
+    "arena.parallel_rewards",
 ];
 
 /// The text of the configuration that a run recorded. The flags of a resumed run override it.
@@ -87,4 +90,34 @@ pub(super) fn differences(recorded: &Config, wanted: &Config, free: &[&str]) -> 
         }
     }
     differing
+}
+
+/// Everything that a run of `sft` or a search follows from, as its files record it.
+pub struct Fingerprint {
+    /// Every setting by its key or flag.
+    pub named: Map<String, Value>,
+    /// The same as one text, as earlier versions wrote it.
+    pub unnamed: String,
+}
+
+impl Fingerprint {
+    /// `named`: what is no setting of the configuration; `sections`: the settings that are, each section an object or nothing.
+    pub fn new(mut named: Map<String, Value>, sections: &[(&str, Value)], unnamed: String) -> Fingerprint {
+        for (section, values) in sections {
+            let values = values.as_object().into_iter().flatten();
+            named.extend(values.map(|(key, value)| (format!("{section}.{key}"), value.clone())));
+        }
+        Fingerprint { named, unnamed }
+    }
+
+    /// The settings in which the recorded ones differ, as `section.key: recorded -> wanted`; nothing is named of those that an
+    /// earlier version recorded. None if they are the same.
+    pub fn differing(&self, recorded: &Value) -> Option<Vec<String>> {
+        let Value::Object(recorded) = recorded else { return (*recorded != self.unnamed).then(Vec::new) };
+        let differing = recorded.iter().filter_map(|(key, found)| {
+            let wanted = self.named.get(key).filter(|wanted| *wanted != found)?;
+            Some(format!("{key}: {found} -> {wanted}"))
+        });
+        Some(differing.collect()).filter(|differing: &Vec<String>| !differing.is_empty())
+    }
 }

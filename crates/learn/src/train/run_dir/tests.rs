@@ -13,7 +13,7 @@ fn created() -> (tempfile::TempDir, RunDir) {
     (root, dir)
 }
 
-const NEWEST: Retention = Retention { limit: 2, before: None };
+const NEWEST: Retention = Retention { limit: 2, before: Vec::new() };
 
 /// What every checkpoint has.
 fn state(path: &Path) -> Result<(), RunDirError> {
@@ -27,9 +27,11 @@ fn the_checkpoint_from_before_the_trouble_stays() {
     for step in [10, 20, 30, 40, 50] {
         dir.write_whole_dir::<RunDirError>(&format!("checkpoint-{step}"), |_| Ok(())).unwrap();
     }
-    dir.advance("checkpoint-50", Retention { limit: 2, before: Some(27) }).unwrap();
+    dir.advance("checkpoint-50", Retention { limit: 2, before: vec![27, 11] }).unwrap();
+    assert_eq!(steps(), [10, 20, 40, 50], "each trouble has its own");
+    dir.advance("checkpoint-50", Retention { limit: 2, before: vec![27] }).unwrap();
     assert_eq!(steps(), [20, 40, 50]);
-    dir.advance("checkpoint-50", Retention { limit: 2, before: Some(10) }).unwrap();
+    dir.advance("checkpoint-50", Retention { limit: 2, before: vec![10] }).unwrap();
     assert_eq!(steps(), [40, 50], "nothing is left from before");
 }
 
@@ -93,8 +95,6 @@ fn two_processes_do_not_share_a_run() {
     let (_root, first) = created();
     let config = config(first.path());
     first.write_whole_dir("checkpoint-1", state).unwrap();
-    first.advance("checkpoint-1", NEWEST).unwrap();
-    assert!(matches!(RunDir::reopen(first.path(), &config), Err(RunDirError::Locked { .. })));
     // As the first one leaves it for a moment when it removes an old checkpoint.
     fs::remove_file(first.path().join("checkpoint-1/trainer_state.json")).unwrap();
     let refused = RunDir::reopen(first.path(), &config);
@@ -143,10 +143,23 @@ fn what_is_kept_of_steps_that_are_made_again_goes() {
         fs::write(path.join(step_file(folder, step)), "{}").unwrap();
     }
     fs::write(path.join("completions/mine.txt"), "").unwrap();
-    RunDir::reopen(&path, &config).unwrap().dir.drop_steps_after(2).unwrap();
+    let dir = RunDir::reopen(&path, &config).unwrap().dir;
+    for (end, stays) in [(3, false), (2, true)] {
+        dir.record_end(end).unwrap();
+        dir.drop_steps_after(2).unwrap();
+        assert_eq!(has_ended(&path, end), stays, "{end}");
+    }
     let left = |folder: &str| fs::read_dir(path.join(folder)).unwrap().count();
     assert_eq!([COMPLETIONS, REPLAYS, DIFFERENCES].map(left), [2, 0, 0]);
     assert!(path.join(step_file(COMPLETIONS, 2)).exists());
+}
+
+#[test]
+fn a_file_system_without_locks_is_told_as_such() {
+    // ENOSYS and EOPNOTSUPP of Lustre, ENOLCK of NFS, and an error that says nothing of locks.
+    let is_told =
+        |code| matches!(unlocked(Path::new("run"), io::Error::from_raw_os_error(code)), RunDirError::NoLocks { .. });
+    assert_eq!([38, 95, 37, 5].map(is_told), [true, true, true, false]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::corpus::vocabulary;
 use crate::environment::game2048::prompts::briefing;
-use crate::fixture::CHATML;
+use crate::fixture::{CHATML, tiny_policy};
 use crate::prompt::tests::builtin;
 use crate::prompt::{PROGRAM, PromptSet};
 
@@ -152,12 +152,9 @@ fn what_cannot_go_on_is_refused_with_the_way_out() {
 
 #[test]
 fn a_vocabulary_without_letters_is_refused() {
-    let words = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
-        "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": null, "decoder": null,
-        "model": {"type": "WordLevel", "vocab": {"w0": 0, "w1": 1}, "unk_token": "w0"}}"#;
-    let tokenizer = Tokenizer::from_json(words, None, None).unwrap();
+    let of_words = tiny_policy();
     for kind in [PromptKind::Raw, PromptKind::Builtin, PromptKind::Chat] {
-        let error = TurnFormat::new(kind, &tokenizer).unwrap_err().to_string();
+        let error = TurnFormat::new(kind, of_words.tokenizer()).unwrap_err().to_string();
         assert!(error.contains("vocabulary cannot write plain text") && error.contains("rollout.turns = 1"), "{error}");
     }
 }

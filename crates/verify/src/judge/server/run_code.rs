@@ -14,6 +14,9 @@ pub(super) const SECONDS_MAX: f64 = 60.0;
 /// Seed of a program's `random`, so that runs repeat.
 pub(super) const SEED: u64 = 0;
 
+/// What may stand before a program in a file: SandboxFusion writes one, of which CPython skips it.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The end of the guest's words for more output than it keeps (`Output` in `sandbox/guest/streams.py`).
 const TOO_MUCH_OUTPUT: &str = " bytes of output";
 
@@ -84,8 +87,12 @@ impl RunCode {
         if self.run_timeout <= 0.0 {
             return Err(format!("run_timeout = {}; expected more than 0 seconds", self.run_timeout));
         }
+        let mut source = self.code;
+        if source.starts_with(BYTE_ORDER_MARK) {
+            source.remove(0);
+        }
         Ok(Job {
-            source: self.code,
+            source,
             stdin: self.stdin.unwrap_or_default(),
             fuel: (self.run_timeout.min(SECONDS_MAX) * FUEL_PER_SECOND as f64) as u64,
             memory_bytes: memory_bytes(self.memory_limit_mb),
@@ -136,9 +143,9 @@ impl RunResult {
 }
 
 impl Answer {
-    /// The answer for a run. The output of a program that failed is empty, and so is the error output of one that did not:
+    /// The answer for a run of `source`. The output of a program that failed is empty, and so is the error output of one that did not:
     /// the sandbox keeps none.
-    pub fn new(run: Result<ScriptRun, HostError>) -> Answer {
+    pub fn new(run: Result<ScriptRun, HostError>, source: &str) -> Answer {
         let run = match run {
             Ok(run) => run,
             Err(error) => return Answer::sandbox_error(error.to_string()),
@@ -148,7 +155,10 @@ impl Answer {
             Err(fault) => (String::new(), Some(fault)),
         };
         let message = end.as_ref().and_then(own_limit).unwrap_or_default();
-        let result = RunResult::new(stdout, end.as_ref(), run.fuel);
+        let mut result = RunResult::new(stdout, end.as_ref(), run.fuel);
+        if let Some(words) = end.as_ref().and_then(|fault| digits_as_words(fault, source)) {
+            (result.return_code, result.stderr) = (Some(1), words);
+        }
         let status = if result.return_code == Some(0) { "Success" } else { "Failed" };
         Answer { status, message, run_result: Some(result), ..Answer::default() }
     }
@@ -169,6 +179,18 @@ fn own_limit(fault: &Fault) -> Option<String> {
     let (_, limit) = words.split_once("more than ")?;
     let bytes = limit.strip_suffix(TOO_MUCH_OUTPUT)?;
     Some(format!("this sandbox keeps {bytes} bytes of standard output at most; a program that prints more fails"))
+}
+
+/// The error output of `sys.exit("3")`, whose status is 1. The guest tells a text of digits and a number alike, so that the line
+/// which left has to say what it was.
+fn digits_as_words(fault: &Fault, source: &str) -> Option<String> {
+    let Fault::Raised { kind, message, line: Some(line) } = fault else { return None };
+    if kind != "SystemExit" || message.parse::<i32>().is_err() {
+        return None;
+    }
+    let left = source.lines().nth((*line as usize).checked_sub(1)?)?;
+    let is_text = ['"', '\''].iter().any(|quote| left.contains(&format!("xit({quote}{message}{quote})")));
+    is_text.then(|| format!("{message}\n"))
 }
 
 /// The exit status and the error output that Python would give.

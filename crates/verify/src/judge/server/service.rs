@@ -92,7 +92,7 @@ impl Service {
     fn run_code(&self, body: &[u8]) -> Result<Response, Response> {
         let answer = match fusion_request::<RunCode>(body)?.job() {
             Err(reason) => run_code::Answer::sandbox_error(reason),
-            Ok(job) => run_code::Answer::new(self.run(&*self.runner.script, &job)),
+            Ok(job) => run_code::Answer::new(self.run(&*self.runner.script, &job), &job.source),
         };
         Ok(Response::json(200, &answer))
     }

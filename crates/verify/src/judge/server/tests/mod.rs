@@ -119,6 +119,9 @@ fn run(job: &Job) -> Result<ScriptRun, HostError> {
         "exit -1" => Err(raised("SystemExit", "-1")),
         "assert" => Err(Fault::Raised { kind: "AssertionError".into(), message: String::new(), line: Some(2) }),
         "exit words" => Err(raised("SystemExit", "no input")),
+        "x = 3\nsys.exit('3')" | "x = 3\nsys.exit(3)" => {
+            Err(Fault::Raised { kind: "SystemExit".into(), message: "3".into(), line: Some(2) })
+        }
         "memory" => Err(Fault::OutOfMemory),
         "deep" => Err(Fault::StackOverflow),
         "broken" => return Err(HostError::Memory("mmap: no".into())),
@@ -245,6 +248,11 @@ fn a_program_is_run_as_sandbox_fusion_answers() {
         ("exit -1", "Failed", result("Finished", json!(255), "", "")),
         ("assert", "Failed", result("Finished", json!(1), "", traceback)),
         ("exit words", "Failed", result("Finished", json!(1), "", "no input\n")),
+        ("x = 3\nsys.exit(3)", "Failed", result("Finished", json!(3), "", "")),
+        // A text, which Python writes, also where it is all digits.
+        ("x = 3\nsys.exit('3')", "Failed", result("Finished", json!(1), "", "3\n")),
+        // As in a file that an editor has marked as UTF-8.
+        ("\u{feff}echo", "Success", result("Finished", json!(0), "1 2\n", "")),
         ("memory", "Failed", result("Finished", json!(1), "", "MemoryError\n")),
         ("deep", "Failed", result("Finished", json!(1), "", "RecursionError\n")),
         ("refused", "Failed", result("Finished", json!(1), "", refused)),
