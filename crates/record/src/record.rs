@@ -237,6 +237,12 @@ impl StepRecord {
         self.families.insert(format!("verdict/{verdict}"), count as f64);
     }
 
+    /// Number of completions, each of which has one verdict.
+    pub fn completions(&self) -> f64 {
+        let counts = self.families.iter().filter(|(name, _)| name.starts_with("verdict/"));
+        counts.map(|(_, count)| count).sum()
+    }
+
     /// Sets `guard/{symptom}`: 1 is a warning, 2 ends the run.
     pub fn symptom(&mut self, name: &str, level: u8) {
         self.families.insert(format!("guard/{name}"), f64::from(level));
@@ -281,6 +287,8 @@ mod tests {
         assert!(object.values().all(|value| value.is_number()), "{line}");
         assert_eq!(object["verdict/succeeded"], 2.0);
         assert_eq!(serde_json::from_str::<StepRecord>(&line).unwrap(), record);
+        record.count_verdict("program_error", 3);
+        assert_eq!(record.completions(), 5.0);
     }
 
     #[test]

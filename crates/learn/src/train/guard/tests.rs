@@ -14,8 +14,12 @@ fn difference(nats: f64) -> UpdateRecord {
     UpdateRecord { logp_difference_mean: Some(nats), ..entropy(0.29) }
 }
 
+/// A step of 64 completions.
 fn healthy(step: usize) -> StepRecord {
-    StepRecord { step, frac_parsed: 0.95, frac_unique: 0.98, update: entropy(0.29), ..StepRecord::default() }
+    let mut record =
+        StepRecord { step, frac_parsed: 0.95, frac_unique: 0.98, update: entropy(0.29), ..StepRecord::default() };
+    record.count_verdict("succeeded", 64);
+    record
 }
 
 /// `from` until step 20, `to` from step 50, linear in between.
@@ -190,6 +194,33 @@ fn few_that_play_are_no_symptom_where_no_more_ever_did_or_chance_explains_it() {
     quiet(&|step| if step % 4 > 0 { 0.0 } else { falling(step, 0.125, 0.031) });
     // A single bad step.
     quiet(&|step| if step == 50 { 0.0 } else { 0.8 + scatter(step) });
+}
+
+#[test]
+fn steps_of_few_completions_are_no_symptom_and_a_fall_of_theirs_is_one() {
+    // Each of 16 succeeds with a chance of one in 16.
+    let lucky = |run: u64, step: usize| {
+        let number = ((run << 32) + step as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let number = number ^ (number >> 31);
+        (0..64_u32).step_by(4).filter(|place| (number >> *place) & 15 == 0).count() as f64
+    };
+    let of_16 = |succeeded: f64, step: usize| {
+        let mut record = StepRecord { frac_played: Some(succeeded / 16.0), ..healthy(step) };
+        record.count_verdict("succeeded", 16);
+        record
+    };
+    for run in 0..40 {
+        let watches = watch(&config(), 300, |step| of_16(lucky(run, step), step));
+        assert!(watches.iter().all(|watch| watch.level == AlarmLevel::Ok), "run {run}: {:?}", news(&watches));
+    }
+    let falls = watch(&config(), 80, |step| of_16(if step <= 40 { 12.0 } else { 1.0 }, step));
+    assert_eq!(stopped(&falls), Some(47));
+    // One step is compared with another where the window is one.
+    let config = GuardConfig { window: 1, ..config() };
+    let watches = watch(&config, 40, |step| of_16(if step % 9 == 0 { 6.0 } else { 2.0 }, step));
+    assert!(watches.iter().all(|watch| watch.level == AlarmLevel::Ok), "{:?}", news(&watches));
 }
 
 #[test]
