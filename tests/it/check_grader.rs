@@ -106,6 +106,20 @@ fn paid(object: &Value) -> Vec<&str> {
     paid.map(|earned| earned["attempt"].as_str().unwrap()).collect()
 }
 
+/// A reward of which nothing runs until it is awaited.
+const ASYNC: &str = "import asyncio\n\n\nasync def reward(completions, **columns):\n    await asyncio.sleep(0)\n    \
+                     return [float('return 2 * x' in text) for text in completions]\n";
+
+#[test]
+fn a_reward_that_is_an_async_function_is_awaited_as_in_trl() {
+    let directory = tasks();
+    fs::write(directory.path().join("tasks.jsonl"), TASKS.lines().next().unwrap()).unwrap();
+    fs::write(directory.path().join("later.py"), ASYNC).unwrap();
+    let (object, code) = audited(directory.path(), &["later.py:reward"]);
+    assert_eq!(code, Some(0), "{object}");
+    assert_eq!(finding(&object, "references"), [("ok", "1 reference, each of which earns 1.00")]);
+}
+
 #[test]
 fn a_reward_that_trusts_programs_in_its_own_process_is_caught() {
     let directory = tasks();

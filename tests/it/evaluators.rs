@@ -207,6 +207,12 @@ fn the_check_finds_what_is_wrong_with_an_evaluator_or_its_first_program() {
         ),
         (&scored, Some("def answer():\n    return 0\n"), 0, "ok        order"),
         (
+            &returning("{'combined_score': -program.answer()}"),
+            Some(answers),
+            0,
+            "warning   order       initial_program.py scores -1.00, and all scores below 0 earn the same",
+        ),
+        (
             &with_body("\n    return {'combined_score': 1}\n"),
             Some(answers),
             2,

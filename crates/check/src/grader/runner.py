@@ -32,7 +32,17 @@ def function(module, name):
 def rewards(reward, items):
     columns = {key: [item[key] for item in items] for key in items[0]}
     prompts, completions = columns.pop("prompt"), columns.pop("completion")
-    return reward(prompts=prompts, completions=completions, **columns)
+    given = reward(prompts=prompts, completions=completions, **columns)
+    if not hasattr(given, "__await__"):
+        return given
+    # As in TRL, a reward may be an `async def`, of which nothing has run yet.
+    import asyncio
+
+    return asyncio.run(awaited(given))
+
+
+async def awaited(given):
+    return await given
 
 
 def child(reward, items, pipe, float=float, repr=repr, write=os.write, text=json.dumps):

@@ -57,6 +57,12 @@ fn works(first: &JudgedTrial) -> CheckFinding {
 fn order(nothing: &JudgedTrial, first: &JudgedTrial) -> CheckFinding {
     let text = format!("no program earns {:.3}, initial_program.py {:.3}", nothing.reward.value, first.reward.value);
     match nothing.reward.value < first.reward.value {
+        // It earns more than what fails, and as much as whatever else is below 0.
+        true if first.evaluation.mean_score() < 0.0 => {
+            let text = format!("initial_program.py scores {}, and all scores below 0 earn the same", written(first));
+            CheckFinding::warning(Check::Order, text)
+                .mend("a combined_score above 0 for programs that work: of an error, 1 / (1 + error) and not -error")
+        }
         true => CheckFinding::ok(Check::Order, text),
         false => CheckFinding::problem(Check::Order, text)
             .mend("a combined_score above 0 for programs that work, and SCALE as what a good one reaches"),

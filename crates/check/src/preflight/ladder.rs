@@ -14,7 +14,7 @@ use crate::stats;
 /// Expected share of the range of rewards above the simplest player. Below it, climbing is hardly worth the risk of
 /// failing. Chosen between shapes of 2048's reward: the share is 85 % for an exponent of 1, 56 % for 0.5, 30 % for 0.25 and
 /// 13 % for 0.1. The games of `examples/` have 84 to 96 %.
-const CLIMB_EXPECTED: f32 = 0.2;
+pub const CLIMB_EXPECTED: f32 = 0.2;
 /// Share of the range below which the reward counts as flat. Chosen: a quarter of what is expected.
 const CLIMB_LEAST: f32 = 0.05;
 /// Standard errors within which scores count as equal: with 2, equal players seem to differ in about one check of twenty.

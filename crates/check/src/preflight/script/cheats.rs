@@ -25,23 +25,24 @@ pub struct Wrapper {
     /// Python with a function `cheat` of an observation and the honest player.
     pub source: &'static str,
     pub is_no_action: bool,
+    /// Whether it says what the player says many times over, in one text.
+    pub is_long_text: bool,
 }
 
 const fn cheat(name: &'static str, source: &'static str) -> Wrapper {
-    Wrapper { name, source, is_no_action: false }
+    Wrapper { name, source, is_no_action: false, is_long_text: false }
 }
 
 pub const CHEATS: [Wrapper; 7] = [
     cheat("changing its observation", include_str!("cheats/changes_its_observation.py")),
     cheat("a list of many actions", include_str!("cheats/list_of_actions.py")),
-    cheat("a text of many actions", include_str!("cheats/text_of_actions.py")),
+    Wrapper { is_long_text: true, ..cheat("a text of many actions", include_str!("cheats/text_of_actions.py")) },
     cheat("a number that is none", include_str!("cheats/no_number.py")),
     cheat("an action that equals everything", include_str!("cheats/action_that_equals_everything.py")),
     cheat("replacing the rules in its own instance", include_str!("cheats/replaces_the_rules.py")),
     Wrapper {
-        name: "an object that equals everything",
-        source: include_str!("cheats/equals_everything.py"),
         is_no_action: true,
+        ..cheat("an object that equals everything", include_str!("cheats/equals_everything.py"))
     },
 ];
 

@@ -6,13 +6,13 @@ mod tests;
 
 use self::cheats::{BROKEN_PLAYERS, CHEATS, HONEST, NO_ACTION, STRAY};
 use super::finding::{Check, CheckFinding, Level};
-use super::ladder::{JudgedCheat, Ladder, ReferencePlayer, limit};
+use super::ladder::{CLIMB_EXPECTED, JudgedCheat, Ladder, ReferencePlayer, limit};
 use super::report::{Report, Standing, percent};
 use super::trial::{BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
-use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
+use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules, Start};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
-use crate::environment::{Ending, Labels, Reference, ScriptGame};
+use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame, Trace};
 use crate::plural::counted;
 
 /// Games of each reference player; its cheats play the same games.
@@ -92,7 +92,10 @@ impl Evidence<'_> {
         };
         let others = &self.judged[players.len()..];
         let twin = ReferencePlayer { judged: &others[CHEATS.len()], ..players[simplest] };
-        let cheats = CHEATS.iter().zip(others).map(|(cheat, judged)| {
+        // A game may ask for one text of many moves, which may be of any length.
+        let is_one_text = self.is_one_text();
+        let cheats = CHEATS.iter().zip(others).filter(|(cheat, _)| !(cheat.is_long_text && is_one_text));
+        let cheats = cheats.map(|(cheat, judged)| {
             // A cheat whose answer is no action must earn no more than a player without actions.
             let honest = if cheat.is_no_action { players[NO_ACTION] } else { twin };
             JudgedCheat { name: cheat.name, honest, judged }
@@ -107,9 +110,37 @@ impl Evidence<'_> {
             }
             false => findings.extend([ladder.order(*weakest), ladder.spread(simplest)]),
         }
+        findings.extend(self.broken_off(*strongest));
         findings.extend([self.repeats(), self.budget(), ladder.cheats()]);
         findings.extend(self.stray());
-        findings.into_iter().map(with_remedy).collect()
+        findings.into_iter().map(|finding| self.with_remedy(finding)).collect()
+    }
+
+    /// Whether all that a player does in a game is to give one text.
+    fn is_one_text(&self) -> bool {
+        self.references().all(|(_, judged)| judged.evaluation.games.iter().all(ends_with_one_text))
+    }
+
+    /// Whether a player of the highest rank breaks games off, by a mistake of its own or by a ValueError of `step` that is not
+    /// meant for its move.
+    fn broken_off(&self, strongest: u8) -> Option<CheckFinding> {
+        let is_broken = |game: &&Outcome| !game.ending.is_well() && limit(game).is_none();
+        self.references().filter(|(reference, _)| reference.rank == strongest).find_map(|(reference, judged)| {
+            let JudgedTrial { evaluation, .. } = judged;
+            let first = evaluation.games.iter().find(is_broken).filter(|_| matches!(evaluation.start, Start::Played))?;
+            let broken = evaluation.games.iter().filter(is_broken).count();
+            let text = format!(
+                "{} breaks off {broken} of {}: {} after {}{}",
+                reference.name,
+                counted(evaluation.games.len(), "game"),
+                first.ending,
+                counted(first.moves() as usize, "move"),
+                first.seed().map(|seed| format!(" of the game with seed {seed}")).unwrap_or_default(),
+            );
+            let remedy = "correct the player, or `step` where it raises a ValueError that its move is not to blame for, as \
+                          max([]) does";
+            Some(CheckFinding::warning(Check::References, text).mend(remedy))
+        })
     }
 
     /// Whether `step` takes a value for an action that is surely none.
@@ -134,6 +165,12 @@ impl Evidence<'_> {
             .zip(again)
             .find(|(a, b)| limit(a).is_none() && limit(b).is_none() && (a.score, &a.trace) != (b.score, &b.trace));
         match differ {
+            None if self.is_one_game() => {
+                let text = format!("the {GAMES} games of every reference player are the same, whatever the seed");
+                let remedy =
+                    "have only the host seed `random`: after random.seed(1), as in Random(1), all games are one";
+                CheckFinding::warning(Check::Repeats, text).mend(remedy)
+            }
             None => CheckFinding::ok(Check::Repeats, "the same player on the same seed does the same again"),
             Some((a, b)) => {
                 let text = format!("the same player on the same seed scores {} and then {}", a.score, b.score);
@@ -141,6 +178,16 @@ impl Evidence<'_> {
                     .mend("draw chance from `random` alone, which is seeded; no time, no `id()`, no order of a set")
             }
         }
+    }
+
+    /// Whether a game that asks for chance is the same one whatever its seed: a program could know it by heart.
+    fn is_one_game(&self) -> bool {
+        let is_one = |judged: &JudgedTrial| {
+            let games = &judged.evaluation.games;
+            games.len() == GAMES && games.windows(2).all(|two| are_alike(&two[0], &two[1]))
+        };
+        let draws = ["random.", "from random"].iter().any(|words| self.game.source().contains(words));
+        draws && self.references().all(|(_, judged)| is_one(judged))
     }
 
     /// Checks that the players have enough time.
@@ -167,19 +214,51 @@ impl Evidence<'_> {
             false => CheckFinding::ok(Check::Budget, text),
         }
     }
+
+    /// Adds what the author of the game can do, if no setting explains a problem.
+    fn with_remedy(&self, finding: CheckFinding) -> CheckFinding {
+        if finding.level < Level::Problem || finding.setting.is_some() || finding.remedy.is_some() {
+            return finding;
+        }
+        let remedy = match finding.check {
+            Check::Order | Check::Spread if self.is_below_zero() => {
+                "scores above 0 for whoever plays better than the simplest: all scores below 0 earn the same"
+            }
+            Check::Spread if self.is_small() => {
+                "SCALE as what a good player scores: beside it these scores are nothing"
+            }
+            Check::Failures => "correct the player in REFERENCES, or raise the scores of those who play",
+            Check::Order => "correct the ranks in REFERENCES, or what the game pays for",
+            Check::Spread => "a score that grows with how well a player plays",
+            Check::Cheats => "have `step` raise a ValueError for whatever is not exactly one action of the game",
+            _ => return finding,
+        };
+        finding.mend(remedy)
+    }
+
+    /// Whether players that are not the weakest have scores below 0.
+    fn is_below_zero(&self) -> bool {
+        let weakest = self.game.references().first().map(|reference| reference.rank);
+        let mut others = self.references().filter(|(reference, _)| Some(reference.rank) != weakest);
+        others.any(|(_, JudgedTrial { evaluation, .. })| evaluation.plays() && evaluation.mean_score() < 0.0)
+    }
+
+    /// Whether rewards grow with how well players play, and are all small beside what failing costs.
+    fn is_small(&self) -> bool {
+        let rewards = || self.references().map(|(_, judged)| judged.reward.value);
+        let (weakest, best) = (rewards().next().unwrap_or(0.0), rewards().fold(0.0, f32::max));
+        best > 0.0 && best - weakest >= CLIMB_EXPECTED * best
+    }
 }
 
-/// Adds what the author of the game can do, if no setting explains a problem.
-fn with_remedy(finding: CheckFinding) -> CheckFinding {
-    if finding.level < Level::Problem || finding.setting.is_some() || finding.remedy.is_some() {
-        return finding;
-    }
-    let remedy = match finding.check {
-        Check::Failures => "correct the player in REFERENCES, or raise the scores of those who play",
-        Check::Order => "correct the ranks in REFERENCES, or what the game pays for",
-        Check::Spread => "a score that grows with how well a player plays",
-        Check::Cheats => "have `step` raise a ValueError for whatever is not exactly one action of the game",
-        _ => return finding,
-    };
-    finding.mend(remedy)
+/// Whether two games went the same way, whatever their seeds.
+fn are_alike(one: &Outcome, other: &Outcome) -> bool {
+    let (Trace::Transcript(a), Trace::Transcript(b)) = (&one.trace, &other.trace) else { return false };
+    one.score == other.score && (a.moves, &a.actions, &a.last_observation) == (b.moves, &b.actions, &b.last_observation)
+}
+
+/// Whether a game was over with one action, which was a text.
+fn ends_with_one_text(game: &Outcome) -> bool {
+    let Trace::Transcript(transcript) = &game.trace else { return false };
+    game.moves() <= 1 && transcript.actions.iter().all(|action| action.starts_with('"'))
 }

@@ -193,3 +193,79 @@ fn a_game_that_does_not_repeat_is_found() {
     assert_eq!(level, Level::Problem);
     assert!(text.contains("scores 100 and then 101"), "{text}");
 }
+
+#[test]
+fn a_best_player_that_breaks_games_off_is_named_as_the_rules_may_be_to_blame() {
+    // No move is to blame for a ValueError behind the last one.
+    let ends = GUESS.replace("return number, reward,", "return max([number] * (10 - turn)), reward,");
+    let (level, text) = found(&checked(&ends), Check::References);
+    assert_eq!(level, Level::Warning);
+    let expected = "rank 3 breaks off 12 of 12 games: bad_move after 9 moves of the game with seed ";
+    assert!(text.starts_with(expected) && text.contains("-> correct the player, or `step`"), "{text}");
+    // A weaker player may make bad moves.
+    let weak = GUESS.replace("return 0\"", "return 0 if number else None\"");
+    assert!(checked(&weak).finding(Check::References).is_none());
+}
+
+#[test]
+fn players_with_names_of_the_rules_and_players_that_keep_what_they_see_are_no_cheats() {
+    let farthest = "def score(number, action): return abs(number - action)\\n\
+                    def strategy(number): return max(range(11), key=lambda action: score(number, action))\"";
+    let named = GUESS.replace("def strategy(number): return 0\"", farthest);
+    assert_eq!(checked(&named).level(), Level::Ok);
+    let nested = GUESS
+        .replace("return number\n\ndef step", "return [[number]]\n\ndef step")
+        .replace("return number, reward,", "return [[number]], reward,")
+        .replace("return number\"", "return number[0][0]\"");
+    let keeping = "seen = []\\ndef strategy(number):\\n    seen.append(number)\\n    \
+                   return number[0][0] if seen[0][0][0] > 10 else 0\"";
+    let kept = nested.replace("def strategy(number): return 0\"", keeping);
+    assert_eq!(checked(&kept).level(), Level::Ok);
+}
+
+/// One text of as many moves as a program likes.
+const ROAD: &str = r#""""Collect the coins beside a road: answer once, with a text of L and R."""
+import random
+ENTRY, SCALE, MOVES = "strategy(coins)", 10, 1
+REFERENCES = {1: "def strategy(coins): return 'R'", 2: "def strategy(coins): return 'R' * 30"}
+
+def reset():
+    global coins
+    coins = random.sample(range(1, 31), 10)
+    return coins
+
+def step(action):
+    if type(action) is not str or set(action) - set("LR"):
+        raise ValueError("expected a text of L and R")
+    at, seen = 0, set()
+    for move in action:
+        at += 1 if move == "R" else -1
+        seen.add(at)
+    return None, len(seen & set(coins)), True
+"#;
+
+#[test]
+fn a_longer_answer_to_a_game_that_asks_for_one_text_is_no_cheat() {
+    let report = checked(ROAD);
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
+    // Where a player moves again and again, a text of many moves is more than one.
+    let again = ROAD.replace("MOVES = \"strategy(coins)\", 10, 1", "MOVES = \"strategy(coins)\", 10, 2");
+    let again = again.replace("set(coins)), True", "set(coins)), False");
+    assert_problem(&again, Check::Cheats, &["a text of many actions earns "]);
+}
+
+#[test]
+fn a_game_that_seeds_itself_is_the_same_one_each_time() {
+    let seeded = GUESS.replace("turn\n    number, turn", "turn\n    random.seed(7)\n    number, turn");
+    let (level, text) = found(&checked(&seeded), Check::Repeats);
+    assert_eq!(level, Level::Warning);
+    assert!(text.contains("the 12 games of every reference player are the same") && text.contains("random.seed(1)"));
+}
+
+#[test]
+fn scores_below_zero_and_a_scale_that_is_too_large_are_told_as_such() {
+    let below = GUESS.replace("reward = 10 - abs", "reward = -abs");
+    assert_problem(&below, Check::Order, &["out of order", "-> scores above 0", "below 0 earn the same"]);
+    let large = GUESS.replace("SCALE = \"strategy(number)\", 100", "SCALE = \"strategy(number)\", 1000000000");
+    assert_problem(&large, Check::Spread, &["flat", "-> SCALE as what a good player scores"]);
+}
