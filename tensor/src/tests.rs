@@ -223,18 +223,33 @@ fn a_frozen_bias_is_added_and_gets_no_gradient() {
 
 #[test]
 fn log_probs_stay_finite_for_extreme_logits() {
-    assert_eq!(log_probs::score(&[1e4, -1e4, 0.0], 0).0, 0.0);
-    let (logp, entropy) = log_probs::score(&[-1e4; 3], 2);
-    assert!((logp + 3.0_f32.ln()).abs() < 1e-3 && (entropy - 3.0_f32.ln()).abs() < 1e-3, "{logp} {entropy}");
+    let rows = [[1e4_f32, -1e4, 0.0], [-1e4; 3]];
+    let targets = Tensor::new(&[0_u32, 2], &Device::Cpu).unwrap();
+    let (logp, entropy) = log_probs::token_log_probs(&Tensor::new(&rows, &Device::Cpu).unwrap(), &targets).unwrap();
+    let [logp, entropy] = [logp, entropy].map(|of| of.to_vec1::<f32>().unwrap());
+    let by_tensors = [(logp[0], entropy[0]), (logp[1], entropy[1])];
+    for [sure, even] in [[log_probs::score(&rows[0], 0), log_probs::score(&rows[1], 2)], by_tensors] {
+        assert!(sure.0 == 0.0 && sure.1.is_finite(), "{sure:?}");
+        assert!((even.0 + 3.0_f32.ln()).abs() < 1e-3 && (even.1 - 3.0_f32.ln()).abs() < 1e-3, "{even:?}");
+    }
 }
 
 #[test]
-fn targets_outside_the_vocabulary_are_refused() {
-    let (hidden, weight) = (random(&[1, 2], 1), random(&[3, 2], 2));
-    let targets = Tensor::new(&[3_u32], &Device::Cpu).unwrap();
+fn targets_outside_the_vocabulary_and_too_few_or_many_are_refused() {
+    let (hidden, weight, logits) = (random(&[2, 2], 1), random(&[3, 2], 2), random(&[2, 3], 3));
     let how = head::ScoreSettings { temperature: 1.0, logit_bytes: 0 };
-    assert!(head::score_tokens(&hidden, &dense(&weight), &targets, how).is_err());
-    assert!(log_probs::token_log_probs(&hidden, &targets).is_err());
+    let taken = |targets: &[u32]| {
+        // A column of a table, whose numbers do not lie one after another.
+        let table: Vec<u32> = targets.iter().flat_map(|target| [*target; 2]).collect();
+        let table = Tensor::from_vec(table, (targets.len(), 2), &Device::Cpu).unwrap();
+        let targets = table.narrow(1, 0, 1).unwrap().squeeze(1).unwrap();
+        let scored = head::score_tokens(&hidden, &dense(&weight), &targets, how).is_ok();
+        [scored, log_probs::token_log_probs(&logits, &targets).is_ok()]
+    };
+    assert_eq!(taken(&[2, 0]), [true, true]);
+    for targets in [&[0_u32, 3][..], &[0, u32::MAX], &[0], &[0, 0, 0]] {
+        assert_eq!(taken(targets), [false, false], "{targets:?}");
+    }
 }
 
 #[test]

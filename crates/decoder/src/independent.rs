@@ -75,9 +75,18 @@ fn is_covered(config: &DecoderConfig, tokens: usize) -> bool {
     let is_divided_alike = config.query_pre_attn_scalar.is_none_or(|scalar| scalar == config.head_dim);
     let derives_heads = matches!(family, ModelType::Llama | ModelType::Qwen2 | ModelType::Phi3);
     let has_heads_alike = !derives_heads || config.head_dim * heads == config.hidden_size;
+    // Their Mistral always has a head of its own, and their Gemma 2 never has.
+    let ends_alike = match family {
+        ModelType::Mistral => !config.tie_word_embeddings,
+        ModelType::Gemma2 => config.tie_word_embeddings,
+        _ => true,
+    };
+    // Theirs does not read which layers have no experts all the same.
+    let has_experts_alike = config.experts.as_ref().is_none_or(|experts| experts.mlp_only_layers.is_empty());
     // The caches of their Gemma 3 refuse its values, which do not lie one after the other.
-    let runs = family != ModelType::Gemma3;
-    runs && is_scaled_alike && is_seen_alike && is_divided_alike && has_heads_alike && config.long_rope.is_none()
+    let runs = family != ModelType::Gemma3 && config.long_rope.is_none();
+    let is_built_alike = has_heads_alike && ends_alike && has_experts_alike;
+    runs && is_built_alike && is_scaled_alike && is_seen_alike && is_divided_alike
 }
 
 /// Logits (1, 1, vocabulary) after `ids` (1, tokens).

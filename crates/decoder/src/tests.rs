@@ -194,7 +194,10 @@ fn logits_agree_with_candle_transformers() {
 fn what_candle_transformers_lacks_is_not_compared() {
     let linear = DecoderConfig { rope_scaling: Some(RopeScaling::linear(2.0)), ..config() };
     let wide = DecoderConfig { head_dim: 10, ..config() };
-    for lacking in [gemma3(), linear, wide] {
+    let tied = DecoderConfig { model_type: ModelType::Mistral, ..config() };
+    let untied = DecoderConfig { tie_word_embeddings: false, ..gemma2() };
+    let experts = qwen3_moe().experts.map(|experts| Experts { mlp_only_layers: vec![1], ..experts });
+    for lacking in [gemma3(), linear, wide, tied, untied, DecoderConfig { experts, ..qwen3_moe() }] {
         assert_eq!(policy(lacking, 1).compared(&ids(1, 23, 5)[0]).unwrap(), None);
     }
 }

@@ -111,7 +111,10 @@ impl Tokenizer {
 
     /// The same without added tokens for which a model with so many embeddings has none: Gemma 3 without images comes with
     /// the token of an image. Spelt in a text they are letters. Those that the model itself writes stay.
-    pub(super) fn within(self, embeddings: usize) -> Result<Self, PolicyError> {
+    pub(super) fn within(mut self, embeddings: usize) -> Result<Self, PolicyError> {
+        // An id without a token and without an embedding is never sampled, and nothing that is learnt can end with it.
+        let inner = &self.inner;
+        self.stop_ids.retain(|id| (*id as usize) < embeddings || inner.id_to_token(*id).is_some());
         if self.vocab_size() <= embeddings {
             return Ok(self);
         }

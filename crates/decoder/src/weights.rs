@@ -8,7 +8,7 @@ use candle_core::quantized::GgmlDType;
 use candle_core::{DType, Device, Tensor};
 use rand::Rng;
 use rayon::prelude::*;
-use safetensors::SafeTensors;
+use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
 use super::{DecoderConfig, PolicyError, Precision};
@@ -25,6 +25,9 @@ pub(super) const INDEX: &str = "model.safetensors.index.json";
 
 /// Beginning of the pointer that Git LFS leaves in place of a large file.
 const GIT_LFS: &[u8] = b"version https://git-lfs";
+
+/// What the names of scales have in common that stand beside quantised weights: `weight_scale`, `weight_scale_inv`.
+const SCALE: &str = ".weight_scale";
 
 /// Standard deviation of fresh embeddings and projections, that of GPT-2.
 const INITIAL_STD: f64 = 0.02;
@@ -72,15 +75,11 @@ pub(super) fn read_bytes(
 /// The tensors of a safetensors file, in the file's formats.
 fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String, Tensor>, PolicyError> {
     refuse_pointer(bytes, path)?;
+    refuse_quantised(bytes)?;
     let corrupt = |message: String| PolicyError::Corrupt { path: path.into(), format: "safetensors", message };
     let tensors = candle_core::safetensors::load_buffer(bytes, device).map(BTreeMap::from_iter).map_err(|error| {
         corrupt(shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()))
     })?;
-    // Files of some families also hold masks and positions, which are not read.
-    let is_weight = |name: &str| name.ends_with("weight") || name.ends_with("bias");
-    if let Some((name, _)) = tensors.iter().find(|(name, tensor)| is_weight(name) && !tensor.dtype().is_float()) {
-        return Err(corrupt(format!("`{name}` holds whole numbers, and weights are none")));
-    }
     let views = SafeTensors::deserialize(bytes).map_err(|error| corrupt(error.to_string()))?;
     // A mask may be infinite.
     for name in tensors.keys().filter(|name| name.ends_with(".weight") || name.ends_with(".bias")) {
@@ -90,6 +89,27 @@ fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String,
         }
     }
     Ok(tensors)
+}
+
+/// Refuses the tensors of a quantised model, which are other numbers without their scales. Its `config.json` may not say
+/// that it is one.
+fn refuse_quantised(bytes: &[u8]) -> Result<(), PolicyError> {
+    // A file that cannot be read is refused where its tensors are.
+    let Ok(views) = SafeTensors::deserialize(bytes) else { return Ok(()) };
+    let found = views.names().into_iter().filter_map(|name| {
+        if name.contains(SCALE) {
+            return Some(format!("that of quantised weights, with `{name}`"));
+        }
+        // Files of some families also hold masks and positions, which are not read.
+        let is_weight = name.ends_with("weight") || name.ends_with("bias");
+        match views.tensor(name).ok()?.dtype() {
+            Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F8_E4M3 => None,
+            other => is_weight.then(|| format!("{other:?} of `{name}`")),
+        }
+    });
+    let Some(found) = found.min() else { return Ok(()) };
+    let expected = "F32, F16, BF16 or F64; load the model before it was quantised, or its .gguf file";
+    Err(PolicyError::setting("format of tensors", found, expected))
 }
 
 /// Refuses to write tensors with an infinite number or a NaN.

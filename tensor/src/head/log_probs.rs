@@ -1,6 +1,6 @@
 //! Log-probability of the chosen token.
 
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{D, DType, Result, Tensor, bail};
 
 use crate::rows::{dot, exp, max, sum, wide};
 
@@ -10,8 +10,16 @@ use crate::rows::{dot, exp, max, sum, wide};
 /// * `logits`: `(N, V)`; `targets`: `(N,)` u32, each below `V`.
 /// * Returns `(N,)` and `(N,)`, in f32.
 pub fn token_log_probs(logits: &Tensor, targets: &Tensor) -> Result<(Tensor, Tensor)> {
+    let (count, vocabulary) = logits.dims2()?;
+    // To candle's gather, fewer targets than rows are enough, and the largest u32 is a target that gives 0. Those on a GPU
+    // are not looked at: that would wait for it.
+    let is_outside = |target: &u32| *target as usize >= vocabulary;
+    if targets.dims() != [count] || targets.device().is_cpu() && targets.to_vec1::<u32>()?.iter().any(is_outside) {
+        let (found, shape) = (targets.shape(), logits.shape());
+        bail!("token_log_probs: targets of shape {found:?}, or beyond the vocabulary, for logits of shape {shape:?}");
+    }
     let log_probs = candle_nn::ops::log_softmax(&logits.to_dtype(DType::F32)?, D::Minus1)?;
-    let chosen = log_probs.gather(&targets.unsqueeze(1)?, 1)?.squeeze(1)?;
+    let chosen = log_probs.gather(&targets.contiguous()?.unsqueeze(1)?, 1)?.squeeze(1)?;
     let entropy = (log_probs.exp()? * &log_probs)?.sum(D::Minus1)?.neg()?;
     Ok((chosen, entropy))
 }

@@ -125,6 +125,8 @@ pub(crate) fn described(mut own: Value, shape: &DecoderConfig, format: WeightFor
         keys.insert("dtype".into(), format.name().into());
         keys.insert("torch_dtype".into(), format.name().into());
         keys.insert("tie_word_embeddings".into(), shape.tie_word_embeddings.into());
+        // It names code of the makers beside the file. That is not written, and a reader who trusts it would look for it.
+        keys.remove("auto_map");
     }
     own
 }
@@ -161,9 +163,10 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
 /// Where the tokenizer of an adapter is whose model is one of the Hub: beside the adapter, or among what was fetched of the
 /// model, because PEFT itself writes none. Nothing is fetched for it.
 pub(crate) fn with_tokenizer(adapter: &Path, config: &ModelConfig, hub: &HubSettings) -> PathBuf {
-    let has_tokenizer = |dir: &Path| dir.join("tokenizer.json").is_file();
-    let fetched = || hub::cached(&config.model, &config.revision, hub).filter(|dir| has_tokenizer(dir));
-    match has_tokenizer(adapter) {
+    let has = |dir: &Path, name: &str| dir.join(name).is_file();
+    let fetched = || hub::cached(&config.model, &config.revision, hub).filter(|dir| has(dir, "tokenizer.json"));
+    // Its own may be of another form, with tokens that the model's has not.
+    match ["tokenizer.json", "tokenizer.model", "vocab.json"].iter().any(|name| has(adapter, name)) {
         true => adapter.to_owned(),
         false => fetched().unwrap_or_else(|| adapter.to_owned()),
     }

@@ -144,6 +144,9 @@ fn an_adapter_without_a_tokenizer_has_that_of_the_model_which_was_fetched() {
     assert_eq!(place(), adapter.path(), "no tokenizer was fetched");
     std::fs::write(snapshot.join("tokenizer.json"), "{}").unwrap();
     assert_eq!(place(), snapshot);
-    std::fs::write(adapter.path().join("tokenizer.json"), "{}").unwrap();
-    assert_eq!(place(), adapter.path(), "its own");
+    for own in ["tokenizer.json", "tokenizer.model", "vocab.json"] {
+        std::fs::write(adapter.path().join(own), "{}").unwrap();
+        assert_eq!(place(), adapter.path(), "{own}");
+        std::fs::remove_file(adapter.path().join(own)).unwrap();
+    }
 }

@@ -111,6 +111,8 @@ fn what_is_not_known_is_refused_by_name() {
         ("llama-quantised", "llama.rope.freq_base", "llama.rope.fREQ_BASE", ["rope_freqs.weight", "Llama 3.1"]),
         // The name of the architecture comes first, and tells what else its tensors may be.
         ("qwen2", "qwen2", "llama", ["llama with a tensor `blk.", "bias"]),
+        ("qwen2", "blk.1.attn_k.bias", "blk.1.ffn_up.bias", ["qwen2 with a tensor `blk.1.ffn_up.bias`", "safetensors"]),
+        ("qwen3", "blk.1.attn_norm.weight", "blk.1.sub__norm.weight", ["`blk.1.sub__norm.weight`", "safetensors"]),
     ] {
         let error = refusal_with(name, from, to);
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");

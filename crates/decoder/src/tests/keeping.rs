@@ -96,3 +96,13 @@ fn an_end_that_only_the_configuration_names_is_saved_where_it_is_looked_for_firs
     loaded(dir.path(), 2).save(saved.path()).unwrap();
     assert_eq!(read(saved.path(), "generation_config.json"), json!({"top_p": 0.5, "eos_token_id": [3]}));
 }
+
+#[test]
+fn code_of_the_makers_that_is_not_written_is_not_named() {
+    let (dir, saved) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    rich(dir.path());
+    let named = json!({"AutoConfig": "configuration_phi3.Phi3Config"});
+    change_json(&dir.path().join("config.json"), |described| described["auto_map"] = named);
+    loaded(dir.path(), 0).save(saved.path()).unwrap();
+    assert_eq!(read(saved.path(), "config.json").get("auto_map"), None);
+}

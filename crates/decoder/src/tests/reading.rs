@@ -108,10 +108,20 @@ fn weights_that_are_no_numbers_are_refused_by_file_and_name() {
 }
 
 #[test]
-fn whole_numbers_are_no_weights() {
-    let whole = Tensor::ones(24, DType::F32, &Device::Cpu).unwrap().to_dtype(DType::I16).unwrap();
-    let error = refusal(|dir| put(dir, "model.norm.weight", whole));
-    assert!(error.contains("`model.norm.weight` holds whole numbers"), "{error}");
+fn tensors_of_a_quantised_model_are_refused_by_name_and_no_reason_to_fetch_them_again() {
+    let ones = |format: DType| Tensor::ones(24, DType::F32, &Device::Cpu).unwrap().to_dtype(format).unwrap();
+    let map = "model.layers.0.mlp.up_proj";
+    for (name, format, said) in [
+        ("model.norm.weight".to_owned(), DType::I16, "format of tensors = I16 of `model.norm.weight`"),
+        (format!("{map}.qweight"), DType::I32, "I32 of `model.layers.0.mlp.up_proj.qweight`"),
+        (format!("{map}.weight_scale"), DType::F32, "that of quantised weights, with `model.layers.0.mlp.up_proj"),
+        (format!("{map}.weight_scale_inv"), DType::BF16, "up_proj.weight_scale_inv`"),
+    ] {
+        let error = refusal(|dir| put(dir, &name, ones(format)));
+        assert!(error.contains(said) && error.contains(".gguf") && !error.contains("fetch it again"), "{error}");
+    }
+    let positions = ones(DType::I64);
+    assert!(loaded(config(), |dir| put(dir, "model.position_ids", positions)).is_ok(), "no weight");
 }
 
 #[test]

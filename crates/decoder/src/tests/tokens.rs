@@ -31,6 +31,19 @@ fn ends_are_a_number_or_a_list_and_the_tokens_own_is_among_them() {
 }
 
 #[test]
+fn an_end_that_the_model_cannot_write_is_none() {
+    for (ends, known) in [(json!([9999, 7]), Some(7)), (json!(9999), None)] {
+        let dir = tempfile::tempdir().unwrap();
+        policy(config(), 61).save(dir.path()).unwrap();
+        let generation = json!({ "eos_token_id": ends });
+        std::fs::write(dir.path().join("generation_config.json"), generation.to_string()).unwrap();
+        let loaded = load(&settings_of(dir.path())).unwrap();
+        assert_eq!(loaded.tokenizer().stop_ids(), Vec::from_iter(known));
+        assert_eq!(loaded.tokenizer().end_id(), known);
+    }
+}
+
+#[test]
 fn the_template_is_the_file_or_the_text_or_the_default_of_several() {
     let config = |value: Value| ("tokenizer_config.json", json!({ "chat_template": value }));
     assert_eq!(tokenizer_of(&[config("one".into())]).chat_template(), Some("one"));

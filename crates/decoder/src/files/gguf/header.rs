@@ -121,12 +121,18 @@ impl Header<'_> {
         Ok(config)
     }
 
-    /// Refuses tensors that the family does not have, because ignoring them would change the numbers.
+    /// Refuses biases, norms and scales that the family does not have, because ignoring them would change the numbers.
     fn check_tensors(&self, family: ModelType) -> Result<(), PolicyError> {
         let is_stray = |name: &&String| {
-            let is_bias = [".attn_q.bias", ".attn_k.bias", ".attn_v.bias"].iter().any(|end| name.ends_with(end));
-            let is_norm = [".attn_q_norm.weight", ".attn_k_norm.weight"].iter().any(|end| name.ends_with(end));
-            (is_bias && !family.has_qkv_bias()) || (is_norm && !family.has_head_norms())
+            let mut parts = name.rsplit('.');
+            match (parts.next(), parts.next().unwrap_or_default()) {
+                (Some("bias"), part) => !family.has_qkv_bias() || !["attn_q", "attn_k", "attn_v"].contains(&part),
+                (Some("weight"), "attn_q_norm" | "attn_k_norm") => !family.has_head_norms(),
+                (Some("weight"), part) => {
+                    part.ends_with("norm") && !["attn_norm", "ffn_norm", "output_norm"].contains(&part)
+                }
+                (kind, _) => kind == Some("scale"),
+            }
         };
         #[expect(clippy::disallowed_methods, reason = "the first by name is the same in any order")]
         let stray = self.content.tensor_infos.keys().filter(is_stray).min();
