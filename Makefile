@@ -107,7 +107,7 @@ archive: tools ## Pack target/dist for this machine: the program, completions, m
 release: wheels ## The same with the programs of the wheels for WHEEL_TARGETS and glibc 2.28, and install.sh (needs python3, PyPI and rustup)
 	CARGO=$(CARGO) scripts/release.sh $(WHEEL_TARGETS)
 
-bench: tools ## Engine, sandbox, rewards and decoder
+bench: tools ## Engine and sandbox
 	$(CARGO) bench --workspace --locked
 
 BENCH = $(CARGO) run --release --locked -p grpo-2048-bench -- $(@:bench-%=%) $(BENCH_FLAGS)

@@ -34,8 +34,10 @@ function attempts(run) {
   if (!samples.length) return { node: el("p", { class: "soft" }, "Nothing that was written here could be tested: see below why."), watch: () => {} };
   const steps = [...new Set(samples.map((sample) => sample.step))];
   const place = el("div", { class: "scroll tall" }), code = el("div", { class: "beside" });
+  // Numbered within its step: newer steps come before it when the page renews itself.
+  const id = (sample) => `${sample.step} ${samples.filter((one) => one.step === sample.step).indexOf(sample)}`;
   const choose = (sample, row) => {
-    chosenSample = `${sample.step} ${samples.indexOf(sample)}`;
+    chosenSample = id(sample);
     place.querySelectorAll("tr").forEach((one) => { one.classList.toggle("chosen", one === row); });
     code.replaceChildren(el("h3", {}, sample.style), ...asked(run, sample.style),
       el("p", { class: "small" }, el("strong", { class: passedAll(sample) ? "good" : "bad" }, failureOf(sample))),
@@ -50,7 +52,7 @@ function attempts(run) {
       return row;
     });
     place.replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, ["task", "tests", "reward", "first failed test"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)));
-    const kept = Math.max(0, shown.findIndex((sample) => `${sample.step} ${samples.indexOf(sample)}` === chosenSample));
+    const kept = Math.max(0, shown.findIndex((sample) => id(sample) === chosenSample));
     choose(shown[kept], rows[kept]);
   };
   const summary = (step) => {

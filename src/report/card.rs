@@ -222,14 +222,18 @@ mod tests {
 
     #[test]
     fn a_card_says_at_which_temperature_its_figures_were_sampled_if_not_at_that_of_training() {
-        let settings = |value: f64| format!("[train]\neval_temperature = {value:?}\n").parse().unwrap();
+        let settings = |value: f64| {
+            format!("[rollout]\ntemperature = 0.7\n[train]\neval_temperature = {value:?}\n").parse().unwrap()
+        };
         let sampled = |value| {
             let last = Some(EvaluationRecord { samples: 2, games: Some(3), ..EvaluationRecord::default() });
             card(&subject(), Some(&Training { last, settings: settings(value), ..Training::default() }))
         };
-        let (cooler, same) = (sampled(0.3), sampled(0.0));
+        let cooler = sampled(0.3);
         assert!(cooler.contains("2 programs, sampled at a temperature of 0.3 and tried on 3 games each"), "{cooler}");
-        assert!(same.contains("2 programs, sampled and tried on 3 games each"), "{same}");
+        for same in [sampled(0.0), sampled(0.7)] {
+            assert!(same.contains("2 programs, sampled and tried on 3 games each"), "{same}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::completions::{LoggedCompletion, cut};
 use super::metrics::rounded;
+use super::page::escaped;
 use crate::environment::Verdict;
 
 /// Maximum number of bytes of the compressed completions of one run, before base64. The default run of 64 completions
@@ -194,7 +195,7 @@ impl Failures {
 fn without_names(reason: &str) -> String {
     let mut kept = String::new();
     let mut rest = reason;
-    while let Some(start) = rest.find('\'') {
+    while let Some(start) = opening_quote(rest) {
         let Some(length) = rest[start + 1..].find('\'') else { break };
         kept.push_str(&rest[..start]);
         kept.push_str("'…'");
@@ -202,6 +203,15 @@ fn without_names(reason: &str) -> String {
     }
     kept.push_str(rest);
     kept
+}
+
+/// Where the first quoted name begins. An apostrophe within a word, as in `can't`, opens none; the one of `b'x'` does.
+fn opening_quote(text: &str) -> Option<usize> {
+    let is_within_word = |at: usize| {
+        let letters = text[..at].chars().rev().take_while(|letter| letter.is_alphanumeric()).take(2).count();
+        letters == 2 && text[at + 1..].starts_with(char::is_alphabetic)
+    };
+    text.match_indices('\'').map(|(at, _)| at).find(|&at| !is_within_word(at))
 }
 
 /// Compressed completions, which the page decompresses.
@@ -231,9 +241,9 @@ pub fn packed(steps: &[&[LogEntry]], limit: usize) -> io::Result<PackedLog> {
     }
 }
 
-/// Completions as JSON.
+/// Completions as JSON, with the escapes of the page.
 pub fn listed(entries: &[&LogEntry]) -> String {
-    serde_json::to_string(entries).expect("string keys and finite numbers")
+    escaped(&serde_json::to_string(entries).expect("string keys and finite numbers"))
 }
 
 #[cfg(test)]
@@ -277,6 +287,17 @@ mod tests {
         assert_eq!(shown, [11, 10]);
         assert_eq!(failures.reasons[0].examples[0].reason, "NameError: name 'x11' is not defined");
         assert_eq!((failures.completions, failures.failed, failures.late, failures.late_failed), (25, 13, 19, 10));
+    }
+
+    #[test]
+    fn an_apostrophe_within_a_word_opens_no_name() {
+        let told = [
+            ("can't multiply sequence by non-int of type 'str'", "can't multiply sequence by non-int of type '…'"),
+            ("'list' object doesn't support 'x'", "'…' object doesn't support '…'"),
+            ("f(b'ab', 'cd') gave ''", "f(b'…', '…') gave '…'"),
+            ("name 'a", "name 'a"),
+        ];
+        told.iter().for_each(|(reason, expected)| assert_eq!(without_names(reason), *expected));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 const main = document.getElementById("page");
 const POLL_MS = 3000;
+const FOLLOWING = "Following: the page renews itself while the run writes.";
 let chosenRun = 0, chosenSample = null, chosenKey = "loss";
 
 const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
@@ -14,7 +15,7 @@ function heading(runs, follow) {
   return el("header", {}, el("h1", {}, `grpo-2048: ${names}`),
     runs.map((run) => el("p", { class: "soft small" }, `${runs.length > 1 ? run.name + ": " : ""}${about(run)} · ${steps(run)} · model ${last(run.configuration["model.model"])} · seed ${run.configuration["train.seed"] ?? "unknown"}`)),
     runs.map((run) => facts(run, runs.length > 1)),
-    follow ? el("p", { class: "small", id: "following", role: "status" }, "Following: the page renews itself while the run writes.") : null,
+    follow ? el("p", { class: "small", id: "following", role: "status" }, FOLLOWING) : null,
     runs.filter((run) => run.configuration["reward.shuffled"] === "true").map((run) => el("div", { class: "notes" }, `${run.name} is a control: its rewards were shuffled, and what it seems to learn is chance.`)),
     runs.filter((run) => run.notes.length).map((run) => el("div", { class: "notes" }, run.notes.map((note) => el("p", {}, runs.length > 1 ? `${run.name}: ${note}` : note)))));
 }
@@ -197,6 +198,8 @@ async function poll(before) {
   const status = document.getElementById("following");
   try {
     now = await (await fetch("runs.json", { cache: "no-store" })).text();
+    // The server may have been gone for a while.
+    if (status && status.textContent !== FOLLOWING) status.textContent = FOLLOWING;
     // Somebody who watches a game or opens a list is not interrupted.
     const busy = main.contains(document.activeElement) && ["SELECT", "INPUT", "BUTTON"].includes(document.activeElement.tagName);
     if (now !== before && !busy) build(JSON.parse(now));

@@ -57,9 +57,13 @@ pub fn html(runs: &[RunView], refresh: Refresh) -> String {
 /// begin another.
 pub fn json(runs: &[RunView], refresh: Refresh) -> String {
     let contents = Contents { format: 1, version: env!("CARGO_PKG_VERSION"), follow: refresh == Refresh::Follow, runs };
-    let text = serde_json::to_string(&contents).expect("string keys and finite numbers");
-    let mut escaped = String::with_capacity(text.len() + text.len() / 16);
-    for letter in text.chars() {
+    escaped(&serde_json::to_string(&contents).expect("string keys and finite numbers"))
+}
+
+/// JSON whose texts can neither end a script element nor look like other texts.
+pub(super) fn escaped(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len() + json.len() / 16);
+    for letter in json.chars() {
         match letter {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 escaped.push_str(&format!("\\u{:04x}", u32::from(letter)));

@@ -56,7 +56,7 @@ fn what_the_guard_found(steps: &Columns) -> Vec<String> {
 /// Says at which temperature held-out programs are sampled, if not at that of training.
 fn sampled_at(settings: &BTreeMap<String, String>) -> Option<String> {
     let held_out = settings.get("train.eval_temperature").filter(|value| value.parse::<f64>() != Ok(0.0))?;
-    let training = settings.get("rollout.temperature")?;
+    let training = settings.get("rollout.temperature").filter(|training| *training != held_out)?;
     Some(format!("Held-out programs are sampled at a temperature of {held_out}, those of training at {training}."))
 }
 
@@ -181,7 +181,8 @@ impl RunReader {
         }
         let launches = self.launches()?;
         let (members, note) = self.members(&launches)?;
-        notes.extend(note);
+        // Of tasks, whose solutions do not compare, the page has no hall of fame.
+        notes.extend(note.filter(|_| !records.steps.contains_key("tasks/frac_tests")));
         let samples = samples(&summaries);
         if records.evaluations.get("eval_tasks/held_out").is_some_and(|counts| counts.contains(&Some(0.0))) {
             notes.push("No task is held out: evaluations ask tasks that the run trains on.".to_owned());

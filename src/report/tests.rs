@@ -89,9 +89,16 @@ fn hostile_text_of_a_program_stays_text() {
 #[test]
 fn text_that_would_look_like_another_is_shown_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
-    let page = html(&[view(&write_run(dir.path(), "run", "): # \u{202e}\u{200b}"))], Refresh::Never);
+    let run = write_run(dir.path(), "run", "): # \u{202e}\u{200b}");
+    let page = html(&[view(&run)], Refresh::Never);
     assert!(!page.contains(['\u{202e}', '\u{200b}']));
-    assert_eq!(first_source(&page), "def strategy(board): # \\u{202e}\\u{200b}");
+    let shown = "def strategy(board): # \\u{202e}\\u{200b}";
+    assert_eq!(first_source(&page), shown);
+    // The list of all completions, which is unpacked or fetched, has the same text.
+    let mut reader = RunReader::open(&run).unwrap();
+    reader.read().unwrap();
+    let listed: Value = serde_json::from_str(&reader.completions_json()).unwrap();
+    assert_eq!(listed[0]["source"], shown);
 }
 
 /// Replays a game from its drops as the page does. Returns the last board and the score.

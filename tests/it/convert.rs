@@ -62,17 +62,27 @@ fn rows_of_a_table_of_ones_own_are_told_what_columns_are_missing_and_how_they_be
     let found = "fields of no known set ('idx', 'question', 'solution', 'tests'); one field is missing for APPS (input_output), \
                  DeepCoder (problem), KodCode (test), KodCode (test_code) (row 1)";
     assert!(said.contains(found) && said.contains("; rename the columns of a table of your own"), "{said}");
-    let said = refused(dir.path(), &["tasks", "convert", "own.csv"]);
-    assert!(said.contains("hint: docs/tasks.md has the lines of Python that make rows of a CSV"), "{said}");
-    for name in ["own.jsonl", "own.csv"] {
-        let said = refused(dir.path(), &["check", "--env", name]);
-        assert!(said.contains(&format!("hint: `grpo-2048 tasks convert {name}` makes tasks of rows")), "{said}");
+    // `tasks convert` reads no CSV, so that nobody is sent there with one.
+    for arguments in [["tasks", "convert", "own.csv"], ["check", "--env", "own.csv"]] {
+        let said = refused(dir.path(), &arguments);
+        assert!(said.contains("hint: docs/tasks.md has the lines of Python that make rows of a CSV"), "{said}");
     }
+    let said = refused(dir.path(), &["check", "--env", "own.jsonl"]);
+    assert!(said.contains("hint: `grpo-2048 tasks convert own.jsonl` makes tasks of rows"), "{said}");
+    // Such a file may hold tasks as well, of which there is nothing to convert.
+    fs::write(dir.path().join("own.json"), format!("[{row}]")).unwrap();
+    let said = refused(dir.path(), &["check", "--env", "own.json"]);
+    let expected =
+        "hint: tasks are lines of JSON, in a file that ends in .jsonl; `grpo-2048 tasks convert own.json` makes";
+    assert!(said.contains(expected), "{said}");
     // A misspelt key is no column.
-    let slip = r#"{"id": "add", "prompt": "Add.", "entry_pont": "add", "tests": [{"args": [1, 2], "expected": 3}]}"#;
-    fs::write(dir.path().join("slip.jsonl"), slip).unwrap();
-    let said = refused(dir.path(), &["check", "--env", "slip.jsonl"]);
-    assert!(said.contains("did you mean `entry_point`?") && !said.contains("tasks convert"), "{said}");
+    let task = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": [1, 2], "expected": 3}]}"#;
+    for (key, slip) in [("id", "idd"), ("prompt", "promt"), ("entry_point", "entry_pont")] {
+        fs::write(dir.path().join("slip.jsonl"), task.replacen(&format!("\"{key}\""), &format!("\"{slip}\""), 1))
+            .unwrap();
+        let said = refused(dir.path(), &["check", "--env", "slip.jsonl"]);
+        assert!(said.contains(&format!("did you mean `{key}`?")) && !said.contains("tasks convert"), "{said}");
+    }
 }
 
 /// What `judge` says of programs with these bodies, in the task that HumanEval's row of `half` becomes with this `test`.

@@ -284,3 +284,33 @@ fn scores_keep_their_digits_beside_2048_and_what_is_trained_on_is_not_called_hel
     );
     assert_eq!(said, ["evaluated tasks solved | Evaluated tasks solved"]);
 }
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
+fn a_page_that_is_followed_keeps_the_program_that_was_chosen_and_says_when_its_server_is_back() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = scratch.path().join("run");
+    std::fs::create_dir_all(run.join("completions")).unwrap();
+    std::fs::write(run.join("metrics.jsonl"), "{\"step\":1,\"tasks/frac_tests\":0.2}\n").unwrap();
+    let attempt = |task: &str| {
+        let tests = serde_json::json!({"tests": 5, "passed": 1, "answered": 5, "constant": 0});
+        let game = serde_json::json!({"score": 0.2, "ending": "wrong_answer", "tests": tests});
+        serde_json::json!({"step": 1, "style": task, "completion": "pass", "verdict": "wrong_answer", "games": [game]})
+    };
+    let lines = ["add", "sub"].map(|task| format!("{}\n", attempt(task)));
+    std::fs::write(run.join("completions/step_00001.jsonl"), lines.concat()).unwrap();
+    done(scratch.path(), &["report", "run"]);
+    let said = in_browser(
+        &run.join("report.html"),
+        "const chosen = () => document.querySelector('#attempts .beside h3').textContent;
+         document.querySelectorAll('#attempts tr button')[1].click();
+         const before = chosen(), renewed = JSON.parse(document.getElementById('runs').textContent), [run] = renewed.runs;
+         run.samples.unshift({ ...run.samples[0], step: 2 }); run.scores.push({ ...run.scores[0], step: 2 });
+         build({ ...renewed, follow: true });
+         say('kept', before, chosen());
+         const told = () => document.getElementById('following').textContent.split(':')[0];
+         window.fetch = async () => { throw new Error('gone'); }; await poll(''); say(told());
+         window.fetch = async () => ({ text: async () => '' }); await poll(''); say(told());",
+    );
+    assert_eq!(said, ["kept sub sub", "The server is gone", "Following"]);
+}

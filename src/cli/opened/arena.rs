@@ -4,6 +4,7 @@ use std::path::Path;
 
 use grpo_sandbox::{Sandbox, TierChoice};
 
+use super::rows;
 use crate::arena::{self, Arena, ArenaError, Rules, Unanswering};
 use crate::cli::arguments::Base;
 use crate::cli::said::{CliError, SPECIAL_HINT, near};
@@ -55,7 +56,7 @@ pub fn environment(config: &Config) -> Result<Environment, CliError> {
             EnvironmentError::Unknown { .. } => {
                 let of_hub = "is it a data set of the Hub? `grpo-2048 tasks convert` makes tasks of its file of rows";
                 let of_hub = || looks_like_data_set(name).then(|| of_hub.to_owned());
-                of_path().or_else(|| is_table(path).then(|| rows_hint(path))).or_else(of_hub)
+                of_path().or_else(|| table_hint(path)).or_else(of_hub)
             }
             EnvironmentError::Tasks(tasks) => tasks.of_other_columns().map(rows_hint).or_else(of_path),
             _ => of_path(),
@@ -66,10 +67,15 @@ pub fn environment(config: &Config) -> Result<Environment, CliError> {
     Ok(environment)
 }
 
-/// Whether a path is that of a file of rows, in a form that is no file of tasks.
-fn is_table(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    path.is_file() && extension.is_some_and(|it| ["csv", "gz", "json", "parquet", "tsv"].contains(&it))
+/// What to do about a file that may hold rows, in a form that is no file of tasks. Tasks themselves may stand in it too.
+fn table_hint(path: &Path) -> Option<String> {
+    match path.extension().filter(|_| path.is_file())?.to_str()? {
+        "csv" | "tsv" => Some(rows::CSV_HINT.to_owned()),
+        "gz" | "json" | "parquet" => {
+            Some(format!("tasks are lines of JSON, in a file that ends in .jsonl; {}", rows_hint(path)))
+        }
+        _ => None,
+    }
 }
 
 /// What makes tasks of the rows of a table.

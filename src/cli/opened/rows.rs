@@ -23,6 +23,8 @@ const LINE_MAX: u64 = 256 << 20;
 const WHOLE_MAX: u64 = 1 << 30;
 /// Names that are printed for each reason.
 const NAMED_MAX: usize = 5;
+/// What to do about a table that `tasks convert` does not read.
+pub const CSV_HINT: &str = "docs/tasks.md has the lines of Python that make rows of a CSV, with columns of a known set";
 /// How texts in UTF-16 begin, as some shells of Windows write them.
 const UTF_16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 /// How a file that gzip has packed begins.
@@ -42,9 +44,7 @@ pub fn each(path: &Path, take: impl FnMut(Value)) -> Result<(), CliError> {
         _ => {
             let hint = match path.extension().and_then(|extension| extension.to_str()) {
                 _ if UTF_16.iter().any(|mark| start.starts_with(mark)) => "it is in UTF-16; save the file as UTF-8",
-                Some("csv" | "tsv") => {
-                    "docs/tasks.md has the lines of Python that make rows of a CSV, with columns of a known set"
-                }
+                Some("csv" | "tsv") => CSV_HINT,
                 _ => "in Python: datasets.load_dataset(...)[\"train\"].to_json(\"rows.jsonl\")",
             };
             Err(CliError::user_hint(

@@ -69,7 +69,8 @@ impl Training {
 
     /// The temperature of held-out evaluations if it is not that of training.
     pub(super) fn evaluated_at(&self) -> Option<String> {
-        self.setting("train", "eval_temperature").filter(|value| value.parse::<f64>() != Ok(0.0))
+        let found = self.setting("train", "eval_temperature").filter(|value| value.parse::<f64>() != Ok(0.0))?;
+        Some(found).filter(|found| self.setting("rollout", "temperature").as_ref() != Some(found))
     }
 
     /// The name of the environment without directories of this machine.

@@ -70,7 +70,7 @@ fn held_out_programs_that_are_sampled_at_another_temperature_are_said_to_be() {
         view(&run).notes.into_iter().find(|note| note.starts_with("Held-out programs"))
     };
     let cooler = "Held-out programs are sampled at a temperature of 0.3, those of training at 0.7.";
-    assert_eq!((noted(0.3).as_deref(), noted(0.0)), (Some(cooler), None));
+    assert_eq!((noted(0.3).as_deref(), noted(0.0), noted(0.7)), (Some(cooler), None, None));
 }
 
 #[test]
@@ -83,6 +83,15 @@ fn evaluations_that_ask_what_is_trained_on_are_not_called_held_out() {
     };
     let [trained, held_out] = [0, 2].map(|count| is_noted(&format!(",\"eval_tasks/held_out\":{count}")));
     assert_eq!((trained, held_out, is_noted("")), (true, false, false));
+}
+
+#[test]
+fn of_tasks_no_hall_of_fame_is_awaited() {
+    let (_dir, run) = plain_run();
+    let is_awaited = || view(&run).notes.iter().any(|note| note.starts_with("The hall of fame"));
+    let of_games = is_awaited();
+    fs::write(run.join("metrics.jsonl"), "{\"step\":1,\"tasks/frac_tests\":0.5}\n").unwrap();
+    assert_eq!((of_games, is_awaited()), (true, false));
 }
 
 #[test]

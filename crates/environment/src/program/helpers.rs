@@ -56,7 +56,7 @@ fn parsed(block: &str) -> Option<ModModule> {
 }
 
 /// The module whose imports must come first.
-const FUTURE: &str = "__future__";
+pub(super) const FUTURE: &str = "__future__";
 
 fn is_future(one: &Stmt) -> bool {
     matches!(one, Stmt::ImportFrom(import) if import.module.as_deref() == Some(FUTURE))

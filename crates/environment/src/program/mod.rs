@@ -61,6 +61,10 @@ impl Program {
     /// The place, in bytes, before which nothing may be put: imports from `__future__`, and the docstring that may stand before
     /// them, come first in Python.
     pub fn first_place(&self) -> usize {
+        // Most programs have none, and are not parsed for it.
+        if !self.source.contains(helpers::FUTURE) {
+            return 0;
+        }
         let stack = BASE_BYTES + self.source.len() * LEVEL_BYTES;
         stacker::maybe_grow(stack, stack, || helpers::first_place(&self.source))
     }

@@ -21,13 +21,15 @@ pub enum TasksError {
 
 impl TasksError {
     /// The file, if the first line that is refused seems to be a row of another table: it has keys that no task has, and lacks
-    /// one that every task has.
+    /// one that every task has, of which none of its own is a misspelling.
     pub fn of_other_columns(&self) -> Option<&Path> {
         let TasksError::Lines { path, problems, .. } = self else { return None };
         let first = || problems.iter().take_while(|problem| problem.line == problems[0].line);
         let says = |beginning: &str| first().any(|problem| problem.message.starts_with(beginning));
-        let is_row = says("unknown key `") && ["id: missing", "prompt: missing"].into_iter().any(says);
-        is_row.then_some(path.as_path())
+        let is_slip =
+            |meant: &str| first().any(|problem| problem.message.ends_with(&format!("did you mean `{meant}`?")));
+        let lacks = |key: &str| says(&format!("{key}: missing")) && !is_slip(key);
+        (says("unknown key `") && ["id", "prompt"].into_iter().any(lacks)).then_some(path.as_path())
     }
 }
 

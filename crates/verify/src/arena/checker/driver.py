@@ -48,8 +48,8 @@ def __advance(answers):
     except StopIteration as end:
         return ["done", bool(end.value)]
     except BaseException as error:
-        # A generator that does not catch a StopIteration raises another exception because of it.
-        if error is __thrown or type(__thrown) is StopIteration and error.__cause__ is __thrown:
+        # A generator that does not catch a StopIteration, or what is under it, raises another exception because of it.
+        if error is __thrown or isinstance(__thrown, StopIteration) and error.__cause__ is __thrown:
             return ["not caught"]
         raise
     if not isinstance(call, (tuple, list)):

@@ -200,6 +200,7 @@ fn a_checker_catches_exceptions_by_the_types_that_they_are_under() {
         format!(
             "import json, decimal\nclass Below(ValueError):\n    def __init__(self, a, b): super().__init__('no ' + a)\n\
              class Own(Exception): pass\nclass Lower(Below): pass\nclass Quit(SystemExit): pass\n\
+             class End(StopIteration): pass\n\
              def f(x):\n    if not x:\n        raise {raise}\n    return x\n"
         )
     };
@@ -213,6 +214,7 @@ fn a_checker_catches_exceptions_by_the_types_that_they_are_under() {
         ("ExceptionGroup('no', [ValueError()])", "Exception"),
         ("SystemExit('no')", "SystemExit"),
         ("Quit('no')", "SystemExit"),
+        ("End('no')", "StopIteration"),
     ] {
         assert_eq!(failed(&checker(caught), TierChoice::Auto, &program(raise)), None, "{raise} as {caught}");
     }
@@ -221,6 +223,7 @@ fn a_checker_catches_exceptions_by_the_types_that_they_are_under() {
         ("decimal.DivisionByZero('no')", "ValueError"),
         ("SystemExit('no')", "Exception"),
         ("Quit('no')", "Exception"),
+        ("End('no')", "ValueError"),
         ("KeyboardInterrupt('no')", "Exception"),
         ("BaseExceptionGroup('no', [KeyboardInterrupt()])", "Exception"),
     ] {
