@@ -41,7 +41,7 @@ $(LLM):
 	scripts/fetch-smollm2.sh models/smollm2
 
 # Many tests wait, for processes, signals and timeouts: twice as many as there are processors keep these busy.
-test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))))
 test: tools ## Run the whole test suite
 	$(CARGO) test --release --workspace --locked
 

@@ -43,7 +43,7 @@ class Panel:
     """One plot: curves over steps, with horizontal reference lines."""
 
     def __init__(self, title, last, top, percent=False):
-        self.last, self.top, self.percent = max(last, 1), top, percent
+        self.last, self.top, self.percent = max(last, 1), top or 1, percent
         self.parts = [f'<text x="{LEFT}" y="22" class="title">{title}</text>']
         self.axes()
 
@@ -71,6 +71,8 @@ class Panel:
         self.parts.append(f'<text x="{LEFT + 4}" y="{y - 4:.1f}" class="label">{words}</text>')
 
     def curve(self, points, colour, marks=False, dashed=False):
+        if not points:
+            return
         places = [self.at(*point) for point in points]
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         dash = ' stroke-dasharray="5 3"' if dashed else ""
@@ -85,9 +87,13 @@ class Panel:
 
 def main(out, *runs):
     read_runs = [(pathlib.Path(run).name, *read(run)) for run in runs]
+    for run, (_, steps, _) in zip(runs, read_runs):
+        if not any("game/mean_score" in step for step in steps):
+            sys.exit(f"error: {run}: found no step with scores of games; grpo-2048 report draws runs on tasks")
     last = max(steps[-1]["step"] for _, steps, _ in read_runs)
     held_out = "eval_game/mean_score"
-    highest = max(record[held_out] for _, _, evaluations in read_runs for record in evaluations)
+    # A run may have been told to evaluate nothing (train.eval_samples = 0).
+    highest = max((record[held_out] for _, _, evaluations in read_runs for record in evaluations), default=0)
     for _, steps, _ in read_runs:
         trained = [(step["step"], step["game/mean_score"]) for step in steps if "game/mean_score" in step]
         highest = max(highest, *(score for _, score in smoothed(trained)))

@@ -345,8 +345,10 @@ fn what_cannot_be_served_is_refused_before_anything_is_written() {
     refused(&["--rollouts", &served.url], &["rollout.servers", "add --lora-r"]);
     refused(&with("localhost:8000", &[]), &["\"localhost:8000\" (rollout.servers)", "http://localhost:8000"]);
     refused(&with("http://127.0.0.1:9", &[]), &["--rollouts http://127.0.0.1:9: no answer", "is it up"]);
-    let twice = "http://127.0.0.1:9,http://127.0.0.1:9/";
-    refused(&with(twice, &[]), &["rollout.servers", "expected each server once"]);
+    for again in ["/", "/v1/"] {
+        let twice = format!("http://127.0.0.1:9,http://127.0.0.1:9{again}");
+        refused(&with(&twice, &[]), &["rollout.servers", "expected each server once"]);
+    }
     refused(&with(&served.url, &["--temperature", "3"]), &["rollout.temperature", "vLLM takes no other"]);
     refused(&with(&other.url, &[]), &[&other.url, "differ from those of builtin by 1.0", "export --merge"]);
     let long = ["--set", "rollout.max_completion_length=510"];

@@ -90,6 +90,19 @@ fn an_evaluation_that_a_resumed_run_owes_is_made_once() {
     let entropy = |of: &str| records.iter().filter_map(|record| record[of].as_f64()).collect::<Vec<_>>();
     let (held_out, training) = (entropy("eval_entropy"), entropy("entropy"));
     assert!(held_out[0] > 0.01 && held_out[1] < 0.001 && training[1] > 0.01, "{held_out:?}, {training:?}");
+    // `eval` samples as the run's evaluations do, unless it is told otherwise.
+    let evaluated = |path: &Path, more: &[&str]| {
+        let few =
+            ["--samples", "2", "--games", "1", "--report-games", "0", "--set", "sandbox.game_seconds=0.05", "--json"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+        let output =
+            command.args(["eval".as_ref(), "--model".as_ref(), path.as_os_str()]).args(few).args(more).output();
+        let told: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+        told["models"][0]["entropy"].as_f64().unwrap()
+    };
+    let as_run = [evaluated(&dir, &[]), evaluated(&dir.join("checkpoint-2"), &[])];
+    let warmer = evaluated(&dir, &["--temperature", "1"]);
+    assert!(as_run[0] < 0.001 && as_run[1] == as_run[0] && warmer > 0.01, "{as_run:?}, {warmer}");
 }
 
 #[test]

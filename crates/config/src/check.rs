@@ -101,8 +101,10 @@ fn servers(config: &Config) -> Result<(), ConfigError> {
         let rule = "expected addresses such as http://localhost:8000, commas between them";
         require(false, "rollout.servers", format!("\"{wrong}\""), rule)?;
     }
+    // A client of OpenAI's names a server with the version behind it.
+    let server = |url: &String| url.trim_end_matches('/').trim_end_matches("/v1").to_owned();
     let mut named = BTreeSet::new();
-    if let Some(twice) = rollout.servers.iter().find(|&url| !named.insert(url.trim_end_matches('/'))) {
+    if let Some(twice) = rollout.servers.iter().find(|&url| !named.insert(server(url))) {
         let rule = "expected each server once";
         require(false, "rollout.servers", format!("\"{twice}\""), rule)?;
     }

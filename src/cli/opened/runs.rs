@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::model::ADAPTER_CONFIG;
 use crate::cli::arguments::Flags;
 use crate::cli::said::{CliError, near};
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, RolloutConfig};
 use crate::metrics::Console;
 use crate::report::ReportError;
 use crate::shell;
@@ -52,13 +52,49 @@ pub fn recorded_text(dir: &Path) -> Result<String, CliError> {
     })
 }
 
+/// The same, resolved.
+fn recorded(dir: &Path) -> Result<Config, CliError> {
+    let mut layers = Layers::default();
+    layers.text(&dir.display().to_string(), &recorded_text(dir)?)?;
+    Ok(layers.resolve()?)
+}
+
+/// The run that wrote a checkpoint, where it still lies in it.
+fn run_of(checkpoint: &Path) -> Option<&Path> {
+    run_dir::step_of(checkpoint)?;
+    let run = checkpoint.parent().filter(|run| is_run(run))?;
+    Some(if run.as_os_str().is_empty() { Path::new(".") } else { run })
+}
+
 /// What to say to somebody who names a checkpoint of a run, as TRL's users do, where the run is asked for.
 fn run_of_checkpoint(dir: &Path) -> Option<String> {
-    run_dir::step_of(dir)?;
-    let run = dir.parent().filter(|run| is_run(run))?;
-    let run = if run.as_os_str().is_empty() { Path::new(".") } else { run };
-    let named = shell::quoted(run.display());
+    let named = shell::quoted(run_of(dir)?.display());
     Some(format!("it is a checkpoint; name its run, {named}, whose newest checkpoint is taken"))
+}
+
+/// How a run's evaluations sample.
+pub struct Sampling {
+    pub run: PathBuf,
+    pub rollout: RolloutConfig,
+}
+
+impl Sampling {
+    /// That of the run that wrote a checkpoint, where it still lies in it.
+    pub fn of(checkpoint: &Path) -> Result<Option<Sampling>, CliError> {
+        let Some(run) = run_of(checkpoint) else { return Ok(None) };
+        let recorded = recorded(run)?;
+        let rollout = RolloutConfig { temperature: recorded.held_out_temperature(), ..recorded.rollout };
+        Ok(Some(Sampling { run: run.to_owned(), rollout }))
+    }
+
+    /// The same as a layer of TOML.
+    pub fn settings(&self) -> String {
+        let RolloutConfig { temperature, top_p, top_k, min_p, max_completion_length, .. } = &self.rollout;
+        format!(
+            "rollout = {{ temperature = {temperature:?}, top_p = {top_p:?}, top_k = {top_k}, min_p = {min_p:?}, \
+             max_completion_length = {max_completion_length} }}"
+        )
+    }
 }
 
 /// A run that has a checkpoint.
@@ -89,9 +125,7 @@ impl Trained {
         for (path, reason) in damaged {
             console.print(&format!("warning: {}: {reason}; taking {}", path.display(), checkpoint.display()));
         }
-        let mut layers = Layers::default();
-        layers.text(&dir.display().to_string(), &recorded_text(&dir)?)?;
-        Ok(Trained { recorded: layers.resolve()?, dir, checkpoint })
+        Ok(Trained { recorded: recorded(&dir)?, dir, checkpoint })
     }
 
     /// Whether the checkpoint is an adapter on the recorded model, and not a model itself.

@@ -13,10 +13,10 @@ use clap::Args;
 
 use crate::arena::Rules;
 use crate::cli::arguments::{Base, Boards, Flags, SourceArgs, WorkerArgs, text_path};
-use crate::cli::opened::runs::{self, Trained};
+use crate::cli::opened::runs::{self, Sampling, Trained};
 use crate::cli::opened::{arena, model, rows};
 use crate::cli::said::{CliError, output};
-use crate::config::Config;
+use crate::config::{Config, RolloutConfig};
 use crate::environment::game2048::Baseline;
 use crate::environment::tasks::{Suite, Tasks};
 use crate::environment::{Environment, Labels};
@@ -45,6 +45,8 @@ const NO_BASELINE: &str = "none";
 /// Games: boards are drawn anew and told, so that --boards repeats them; all models of a command play the same ones, with the
 /// same sampling seeds and budgets. best@n is the expected score of the best of n programs, chosen on some boards and measured
 /// on others. Numbers in brackets are 95 % bootstrap intervals over programs and boards; over games, for a single program.
+///
+/// Runs and their checkpoints: programs are sampled as the run's own evaluations sample them, unless you say otherwise.
 ///
 /// Suites (--suite humaneval --data HumanEval.jsonl): the rows of a public benchmark as tasks, with its split, its budget
 /// and the temperature that it is usually sampled at, which --set changes. The data is yours; its digest is printed, and
@@ -97,7 +99,7 @@ pub struct EvalArgs {
     /// Turns: a model is told what came of its program and writes again; of tasks, pass@1 after each turn
     #[arg(long, value_name = "T", help_heading = "Programs")]
     turns: Option<u32>,
-    /// Softmax temperature of sampling
+    /// Softmax temperature of sampling [default: the run's, or that of the preset]
     #[arg(long, value_name = "F", help_heading = "Programs")]
     temperature: Option<f64>,
     /// Selection games each of them plays [default: 8]
@@ -303,17 +305,27 @@ impl EvalArgs {
         }
     }
 
-    /// The configuration of the flags, over the settings of the suite if there is one. What became of the keys of a TRL file
+    /// The configuration of the flags, over the settings of the suite, or of the run that trained the model. What became of the keys of a TRL file
     /// is told for `--model` alone: of the models that it is evaluated against there is nothing else to tell.
     fn resolve(&self, flags: &Flags, against: Option<&str>, console: &Console) -> Result<Config, CliError> {
         let unread = Console::for_log();
         let console = if against.is_some() { &unread } else { console };
-        match self.suite {
-            Some(suite) => {
-                let name = format!("--suite {}", suite.name());
-                self.source.resolve_on(Base { name: &name, settings: &suite.settings() }, flags, console)
-            }
-            None => self.source.resolve(flags, console),
+        if let Some(suite) = self.suite {
+            let name = format!("--suite {}", suite.name());
+            return self.source.resolve_on(Base { name: &name, settings: &suite.settings() }, flags, console);
         }
+        let weights =
+            ["adapter", "model"].into_iter().find_map(|name| flags.text(name).filter(|text| !text.is_empty()));
+        let Some(sampling) = weights.map(|path| Sampling::of(Path::new(path))).transpose()?.flatten() else {
+            return self.source.resolve(flags, console);
+        };
+        let run = sampling.run.display().to_string();
+        let config = self.source.resolve_on(Base { name: &run, settings: &sampling.settings() }, flags, console)?;
+        let RolloutConfig { temperature, max_completion_length, .. } = config.rollout;
+        console.print(&format!(
+            "{run}: programs of up to {} at a temperature of {temperature}",
+            counted(max_completion_length, "token")
+        ));
+        Ok(config)
     }
 }
