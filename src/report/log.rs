@@ -10,8 +10,8 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use super::completions::{LoggedCompletion, cut};
+use super::escape::escaped;
 use super::metrics::rounded;
-use super::page::escaped;
 use crate::environment::Verdict;
 
 /// Maximum number of bytes of the compressed completions of one run, before base64. The default run of 64 completions

@@ -9,6 +9,7 @@ mod card;
 mod completions;
 mod configuration;
 mod error;
+mod escape;
 mod follow;
 mod frames;
 mod log;

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::RunView;
-use crate::metrics::{is_hidden, visible};
+use super::escape::escaped;
+use crate::metrics::visible;
 
 const DOCUMENT: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
@@ -58,23 +59,6 @@ pub fn html(runs: &[RunView], refresh: Refresh) -> String {
 pub fn json(runs: &[RunView], refresh: Refresh) -> String {
     let contents = Contents { format: 1, version: env!("CARGO_PKG_VERSION"), follow: refresh == Refresh::Follow, runs };
     escaped(&serde_json::to_string(&contents).expect("string keys and finite numbers"))
-}
-
-/// JSON whose texts can neither end a script element nor look like other texts.
-pub(super) fn escaped(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len() + json.len() / 16);
-    for letter in json.chars() {
-        match letter {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                escaped.push_str(&format!("\\u{:04x}", u32::from(letter)));
-            }
-            // Invisible characters that could disguise a program are shown as escapes; serde_json has escaped control
-            // characters.
-            letter if is_hidden(letter) => escaped.push_str(&format!("\\{}", letter.escape_default())),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }
 
 fn markup_escaped(text: &str) -> String {

@@ -117,7 +117,9 @@ fn what_the_program_does_is_its_own_fault() {
     let endings: Vec<Option<Ending>> =
         evaluations.iter().map(|evaluation| evaluation.games.first().map(|game| game.ending)).collect();
     assert_eq!(endings[..3], [Some(Ending::Raised); 3], "{evaluations:?}");
-    assert_eq!(endings[3], Some(Ending::OutOfFuel));
+    // One that is not done when its budget ends has failed, and is no success without points.
+    assert_eq!(endings[3], Some(Ending::Hung));
+    assert_eq!(evaluations[3].verdict(false).name(), "out_of_budget");
     assert!(matches!(endings[4], Some(Ending::Raised | Ending::OutOfMemory)), "{endings:?}");
     assert_eq!(endings[5], Some(Ending::Raised));
     // Sums of such scores leave the range of floats.

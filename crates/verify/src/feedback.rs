@@ -43,6 +43,8 @@ fn verdict(environment: &Environment, evaluation: &Evaluation) -> &'static str {
         }
         (Start::Faulted(_), _) => "The program fails.",
         (Start::Played, true) => "The program is wrong.",
+        // It has broken off a game or an evaluation, after a beginning that went well.
+        (Start::Played, false) if !evaluation.plays() => "The program fails.",
         (Start::Played, false) if matches!(environment, Environment::Evaluator(_)) => "The program was evaluated.",
         (Start::Played, false) => "The program played.",
     }
@@ -63,6 +65,10 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
                 _ => 0,
             };
             of_tests(evaluation, cases.first().map_or(0, shown))
+        }
+        // An evaluator calls what it likes, and the reason may be about the score that it gives.
+        Start::Faulted(fault) if matches!(environment, Environment::Evaluator(_)) => {
+            format!("The evaluation fails: {}.", quoted(&fault.reason))
         }
         Start::Faulted(fault) => format!("The program fails at its first call: {}.", quoted(&fault.reason)),
         Start::Played => of_games(&evaluation.games, matches!(environment, Environment::Evaluator(_))),
@@ -91,11 +97,15 @@ fn of_games(games: &[Outcome], is_evaluated: bool) -> String {
     let told = games.iter().take(GAMES_TOLD).enumerate().map(|(number, outcome)| {
         let name = if games.len() > 1 { format!("{each} {}", number + 1) } else { one.to_owned() };
         let points = serde_json::to_string(&Points(outcome.score)).expect("a score is JSON");
-        let how = ended(outcome);
+        let how = ended(outcome.ending, &outcome.trace);
         let line = match (is_evaluated, outcome.ending) {
             (false, _) => format!("{name} ended after {} moves with {points} points: {how}.", outcome.moves()),
             (true, Ending::GameOver) => format!("{name} gives {points} points."),
             (true, Ending::BadMove) => format!("{name} gives {points} points: it came to no score."),
+            // The whole evaluation is one call, which has all of the time.
+            (true, Ending::Hung) => {
+                format!("{name} gives {points} points: {}.", ended(Ending::OutOfFuel, &outcome.trace))
+            }
             (true, _) => format!("{name} gives {points} points: {how}."),
         };
         // The boards of several games would fill the text.
@@ -123,9 +133,9 @@ fn course(trace: &Trace, is_evaluated: bool) -> String {
 }
 
 /// Why a game ended, in words.
-fn ended(outcome: &Outcome) -> &'static str {
-    match outcome.ending {
-        Ending::GameOver if matches!(outcome.trace, Trace::Board(_)) => "no move was left",
+fn ended(ending: Ending, trace: &Trace) -> &'static str {
+    match ending {
+        Ending::GameOver if matches!(trace, Trace::Board(_)) => "no move was left",
         // A game in Python says that it is over, and not why: it may be won.
         Ending::GameOver => "it was over by its rules",
         Ending::OutOfFuel => "the time of the program was used up",

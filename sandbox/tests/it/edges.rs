@@ -269,3 +269,18 @@ fn what_cpython_has_not_collected_counts() {
     let mut session = TIERS[1].load_exact(source, 7, &limits).unwrap();
     assert!(session.call("f", "[800000]").is_ok() && session.is_compiled(), "one call fits compiled");
 }
+
+/// What docs/sandbox.md says of keys that no program has by chance.
+#[test]
+fn keys_against_cpythons_dicts_are_not_foreseen() {
+    // All places at which CPython looks for 1000003 are taken by others: 20,000 of 32,768.
+    let source = "def f(n):\n    d = {}\n    p = 1000003\n    i = p % 32768\n    for r in range(n):\n        d[i] = 1\n        \
+                  p = p // 32\n        i = (i * 5 + p + 1) % 32768\n    c = 0\n    for r in range(3000):\n        \
+                  if 1000003 in d:\n            c += 1\n    return c\n";
+    let program = Program { source: source.to_owned(), calls: vec!["[20000]".to_owned()] };
+    let limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: MEMORY };
+    let [interpreter, auto] = [0, 1].map(|tier| answers(&TIERS[tier], &program, &limits));
+    assert!(interpreter.iter().any(Result::is_err), "{interpreter:?}");
+    let passed: [Result<String, String>; 2] = ["loaded", "0"].map(|told| Ok(told.to_owned()));
+    assert_eq!(auto, passed);
+}

@@ -231,6 +231,9 @@ fn unittest_and_doctest_end_as_a_program_does() {
 #[test]
 fn a_program_has_a_name_and_no_arguments() {
     assert_eq!(printed("import sys\nprint(sys.argv)"), "['program.py']\n");
+    let nothing =
+        "import sys\nprint('__file__' in globals(), hasattr(sys.stdin, 'name'), hasattr(sys.stdin.buffer, 'peek'))";
+    assert_eq!(printed(nothing), "False False False\n", "docs/sandbox.md says so");
     let parsed = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=3)\nprint(p.parse_args().n)\n";
     assert_eq!(printed(parsed), "3\n");
 }

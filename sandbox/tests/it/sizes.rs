@@ -41,6 +41,21 @@ fn sets_of_natural_numbers_have_the_order_of_every_cpython() {
 }
 
 #[test]
+fn keys_that_pack_numbers_32_bits_apart_are_slow() {
+    let fuel = |key: &str| {
+        let source =
+            format!("d = {{}}\nfor x in range(200):\n    for y in range(200):\n        d[{key}] = 1\nprint(len(d))\n");
+        let run = sandbox().run(&source, "", 0, &LIMITS).unwrap();
+        assert_eq!(run.printed.unwrap(), "40000\n", "{key}");
+        run.fuel as f64
+    };
+    let usual = fuel("x << 20 | y");
+    let (packed, tuples) = (fuel("x << 32 | y") / usual, fuel("x, y") / usual);
+    assert!((8.0..10.0).contains(&packed), "docs/sandbox.md says nine times: {packed}");
+    assert!(tuples < 2.0, "{tuples}");
+}
+
+#[test]
 fn the_library_goes_by_what_c_takes() {
     let source = "import collections.abc, gzip, io\nwith gzip.open(io.BytesIO(gzip.compress(b'abc'))) as file:\n    print(file.read())\n\
                   class Own(collections.abc.Set):\n    def __init__(self, of): self.of = of\n    def __contains__(self, x): return x in self.of\n    \

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use toml::Table;
+
 use super::model::ADAPTER_CONFIG;
 use crate::cli::arguments::Flags;
 use crate::cli::said::{CliError, near};
@@ -72,6 +74,9 @@ fn run_of_checkpoint(dir: &Path) -> Option<String> {
     Some(format!("it is a checkpoint; name its run, {named}, whose newest checkpoint is taken"))
 }
 
+/// Settings of `[rollout]` by which the programs of an evaluation are sampled.
+const SAMPLING: [&str; 6] = ["temperature", "top_p", "top_k", "min_p", "max_completion_length", "feedback"];
+
 /// How a run's evaluations sample.
 pub struct Sampling {
     pub run: PathBuf,
@@ -89,11 +94,9 @@ impl Sampling {
 
     /// The same as a layer of TOML.
     pub fn settings(&self) -> String {
-        let RolloutConfig { temperature, top_p, top_k, min_p, max_completion_length, .. } = &self.rollout;
-        format!(
-            "rollout = {{ temperature = {temperature:?}, top_p = {top_p:?}, top_k = {top_k}, min_p = {min_p:?}, \
-             max_completion_length = {max_completion_length} }}"
-        )
+        let all = Table::try_from(&self.rollout).expect("settings are TOML");
+        let sampling = SAMPLING.map(|key| (key.to_owned(), all[key].clone()));
+        Table::from_iter([("rollout".to_owned(), Table::from_iter(sampling).into())]).to_string()
     }
 }
 

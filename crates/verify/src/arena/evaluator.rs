@@ -55,7 +55,14 @@ pub(super) fn evaluate(
             // The program has changed the harness, with which it shares an interpreter.
             Err(_) => failed(Ending::BadMove, "its evaluation came back as something else than a score".into()),
         },
-        Err(Failure::Program(fault)) => failed(ending(&fault), fault.to_string()),
+        Err(Failure::Program(fault)) => {
+            // A game goes well until its budget ends; an evaluation that is not done by then has no score.
+            let ending = match ending(&fault) {
+                Ending::OutOfFuel => Ending::Hung,
+                other => other,
+            };
+            failed(ending, fault.to_string())
+        }
         Err(Failure::Host(error)) => return Err(error.into()),
     };
     Ok(Play::Game { outcome, reason, compiled: false })

@@ -97,6 +97,19 @@ fn a_verdict_is_told_without_reasons() {
 }
 
 #[test]
+fn the_verdict_of_a_program_that_breaks_off_a_game_is_that_it_fails() {
+    let verdict = |endings: &[Ending]| {
+        let games = endings.iter().map(|ending| scored(8, 2, *ending)).collect();
+        feedback(&Environment::Game2048, &[], &played(games), Feedback::Verdict)
+    };
+    let again = "\nWrite the whole program again, so that it scores more.";
+    assert_eq!(verdict(&[Ending::GameOver, Ending::OutOfFuel]), format!("The program played.{again}"));
+    for broken in [Ending::Raised, Ending::Freeze, Ending::BadMove] {
+        assert_eq!(verdict(&[Ending::GameOver, broken]), format!("The program fails.{again}"));
+    }
+}
+
+#[test]
 fn a_program_that_passes_is_told_so_and_nothing_else() {
     let passed = Outcome { ending: Ending::Passed, ..failing(1, "") };
     for kind in [Feedback::Shown, Feedback::Verdict] {
@@ -145,14 +158,20 @@ fn an_evaluation_is_told_with_its_metrics_and_is_no_game() {
     assert_eq!(text(vec![scored_well.clone()]), alone);
     let verdict = feedback(&environment, &[], &played(vec![scored_well.clone()]), Feedback::Verdict);
     assert_eq!(verdict, format!("The program was evaluated.\n{again}"));
-    let failed = [Ending::Raised, Ending::BadMove].map(|ending| outcome(0, ending, ""));
+    let failed = [Ending::Raised, Ending::BadMove, Ending::Hung].map(|ending| outcome(0, ending, ""));
     assert_eq!(
         text([vec![scored_well], failed.to_vec()].concat()),
         format!(
             "Evaluation 1 gives 8 points. Its metrics: {{\"bins\": 3}}\nEvaluation 2 gives 0 points: the program raised an \
-             exception.\nEvaluation 3 gives 0 points: it came to no score.\n{again}"
+             exception.\nEvaluation 3 gives 0 points: it came to no score.\nEvaluation 4 gives 0 points: the time of the \
+             program was used up.\n{again}"
         )
     );
+    // Of one that fails at first nobody says that a call did: it may have given a score that is none.
+    let fault = FirstCallFault { ending: Ending::Raised, reason: "its combined_score is nan".into() };
+    let faulted = Evaluation { start: Start::Faulted(fault), ..played(vec![outcome(0, Ending::Raised, "")]) };
+    let faulted = feedback(&environment, &[], &faulted, Feedback::Shown);
+    assert_eq!(faulted, format!("The evaluation fails: its combined_score is nan.\n{again}"));
 }
 
 #[test]
