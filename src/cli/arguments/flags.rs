@@ -143,9 +143,9 @@ impl Flags {
         self
     }
 
-    /// What the argument `name` was given, where that is text.
+    /// What the argument `name` was given last, where that is text.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.given.iter().find(|(given, _)| *given == name).and_then(|(_, value)| value.as_str())
+        self.given.iter().rev().find(|(given, _)| *given == name).and_then(|(_, value)| value.as_str())
     }
 
     /// Lays the flags over `layers`.
