@@ -20,3 +20,9 @@ pub fn flat(text: &str) -> Option<BTreeMap<String, String>> {
     }
     Some(settings)
 }
+
+/// The temperature of held-out evaluations if it is not that of training. `setting`: the value of `section.key` in TOML's notation.
+pub fn evaluated_at(setting: impl Fn(&str, &str) -> Option<String>) -> Option<String> {
+    let found = setting("train", "eval_temperature").filter(|value| value.parse::<f64>() != Ok(0.0))?;
+    Some(found).filter(|found| setting("rollout", "temperature").as_ref() != Some(found))
+}

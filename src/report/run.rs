@@ -55,8 +55,8 @@ fn what_the_guard_found(steps: &Columns) -> Vec<String> {
 
 /// Says at which temperature held-out programs are sampled, if not at that of training.
 fn sampled_at(settings: &BTreeMap<String, String>) -> Option<String> {
-    let held_out = settings.get("train.eval_temperature").filter(|value| value.parse::<f64>() != Ok(0.0))?;
-    let training = settings.get("rollout.temperature").filter(|training| *training != held_out)?;
+    let held_out = configuration::evaluated_at(|section, key| settings.get(&format!("{section}.{key}")).cloned())?;
+    let training = settings.get("rollout.temperature")?;
     Some(format!("Held-out programs are sampled at a temperature of {held_out}, those of training at {training}."))
 }
 

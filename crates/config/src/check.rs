@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::{
     ArenaConfig, Config, ConfigError, GrpoConfig, GuardConfig, ImportanceSamplingLevel, LossType, ModelConfig,
     PromptDraw, RewardConfig, RolloutConfig, SandboxConfig, ScaleRewards, SftConfig, StepsAhead, TrainConfig,
-    TurnsReward,
+    TurnsReward, server_root,
 };
 
 /// The modules that may have adapters; the first name means all others.
@@ -101,10 +101,8 @@ fn servers(config: &Config) -> Result<(), ConfigError> {
         let rule = "expected addresses such as http://localhost:8000, commas between them";
         require(false, "rollout.servers", format!("\"{wrong}\""), rule)?;
     }
-    // A client of OpenAI's names a server with the version behind it.
-    let server = |url: &String| url.trim_end_matches('/').trim_end_matches("/v1").to_owned();
     let mut named = BTreeSet::new();
-    if let Some(twice) = rollout.servers.iter().find(|&url| !named.insert(server(url))) {
+    if let Some(twice) = rollout.servers.iter().find(|url| !named.insert(server_root(url))) {
         let rule = "expected each server once";
         require(false, "rollout.servers", format!("\"{twice}\""), rule)?;
     }

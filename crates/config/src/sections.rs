@@ -78,6 +78,13 @@ pub struct RolloutConfig {
     pub correction_floor: f64,
 }
 
+/// The part of a server's address before the paths that are asked for. What clients of OpenAI's are told ends in the version,
+/// which belongs to the paths.
+pub fn server_root(url: &str) -> &str {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix("/v1").unwrap_or(url)
+}
+
 /// Limits of a program in the sandbox: `[sandbox]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use toml::Table;
 
 use crate::metrics::{EvaluationRecord, METRICS_FILE};
+use crate::report::configuration::evaluated_at;
 use crate::report::{ReportError, completion_files, read_completions};
 
 /// The model that a card describes.
@@ -69,8 +70,7 @@ impl Training {
 
     /// The temperature of held-out evaluations if it is not that of training.
     pub(super) fn evaluated_at(&self) -> Option<String> {
-        let found = self.setting("train", "eval_temperature").filter(|value| value.parse::<f64>() != Ok(0.0))?;
-        Some(found).filter(|found| self.setting("rollout", "temperature").as_ref() != Some(found))
+        evaluated_at(|section, key| self.setting(section, key))
     }
 
     /// The name of the environment without directories of this machine.

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::config::RolloutConfig;
+use crate::config::{RolloutConfig, server_root};
 use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::seed::Seed;
@@ -110,9 +110,7 @@ impl Servers {
         let client = Client::new(Duration::from_secs_f64(config.server_seconds));
         let tokens = longest + config.max_completion_length;
         let open = |url: &String| {
-            // What clients of OpenAI's are told of a server ends in the version, which is part of the paths here.
-            let url = url.trim_end_matches('/');
-            let url = url.strip_suffix("/v1").unwrap_or(url).to_owned();
+            let url = server_root(url).to_owned();
             let base = base_model(&client, &url, tokens);
             let (model, room) = base.map_err(|fault| RolloutError::Unfit(fault.of(&url)))?;
             Ok(Server { url, model, room, adapters: Mutex::default(), outage: Mutex::default() })

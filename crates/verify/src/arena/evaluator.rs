@@ -4,7 +4,7 @@ use grpo_sandbox::{Failure, Limits, Sandbox};
 use serde::Deserialize;
 
 use super::Rules;
-use super::play::{GameError, Play, Unplayed, ending, unplayed};
+use super::play::{GameError, Play, Unplayed, ending, to_be_done, unplayed};
 use crate::environment::{Case, EVALUATED, Ending, Evaluator, Outcome, Trace, Transcript};
 use crate::program::Program;
 use crate::seed::{Purpose, Seed};
@@ -55,14 +55,7 @@ pub(super) fn evaluate(
             // The program has changed the harness, with which it shares an interpreter.
             Err(_) => failed(Ending::BadMove, "its evaluation came back as something else than a score".into()),
         },
-        Err(Failure::Program(fault)) => {
-            // A game goes well until its budget ends; an evaluation that is not done by then has no score.
-            let ending = match ending(&fault) {
-                Ending::OutOfFuel => Ending::Hung,
-                other => other,
-            };
-            failed(ending, fault.to_string())
-        }
+        Err(Failure::Program(fault)) => failed(to_be_done(ending(&fault)), fault.to_string()),
         Err(Failure::Host(error)) => return Err(error.into()),
     };
     Ok(Play::Game { outcome, reason, compiled: false })

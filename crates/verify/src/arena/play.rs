@@ -106,6 +106,12 @@ pub(super) fn ending(fault: &Fault) -> Ending {
     }
 }
 
+/// The ending of a test or an evaluation that ended like this. A game goes well until its budget ends; these have to be done by
+/// then.
+pub(super) fn to_be_done(ending: Ending) -> Ending {
+    if ending == Ending::OutOfFuel { Ending::Hung } else { ending }
+}
+
 /// How a game ends by a fault in a call, and why in words.
 ///
 /// A budget that is used up ends a game well, and slowness costs moves already. But a loop without end uses up any budget:

@@ -10,7 +10,7 @@
 use grpo_sandbox::{Fault, Limits, Sandbox};
 
 use super::checker::{self, Checked};
-use super::play::{Play, Unplayed, ending};
+use super::play::{Play, Unplayed, ending, to_be_done};
 use super::solver::{Answered, Solver};
 use super::{FUEL_PER_SECOND, Rules};
 use crate::environment::tasks::{Answer, Kind, Task, Tasks};
@@ -115,9 +115,7 @@ impl Tally {
 
     fn fail(&mut self, ending: Ending, reason: String) {
         let test = self.tests;
-        // A game goes well until its budget ends; a test that is not answered within it is not passed.
-        let ending = if ending == Ending::OutOfFuel { Ending::Hung } else { ending };
-        self.failed.get_or_insert((ending, FailedTest { test, reason }));
+        self.failed.get_or_insert((to_be_done(ending), FailedTest { test, reason }));
     }
 
     fn play(self, task: &Task, case: Case, solver: &Solver<'_>) -> Play {
