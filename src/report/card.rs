@@ -120,13 +120,25 @@ fn results(training: &Training) -> String {
         (Some(games), _) => format!("{} each that were not trained on", counted(games, "game")),
         _ => "what was not trained on".into(),
     };
-    let at = training.evaluated_at().map_or_else(String::new, |value| format!(" at a temperature of {value}"));
+    let first = training.first.as_ref();
+    let is_mixed = first.is_some_and(|first| first.is_sampled_otherwise(last));
+    let evaluated_at = training.evaluated_at().filter(|_| !is_mixed);
+    let at = evaluated_at.map_or_else(String::new, |value| format!(" at a temperature of {value}"));
     let mut text = format!(
         "## Results\n\n{}, sampled{at} and tried on {what}; 95 % intervals in brackets.\n\n",
         counted(last.samples, "program")
     );
-    let before = training.first.as_ref().map(figures).unwrap_or_default();
-    text.push_str(&format!("| | before training | after {} |\n|---|---|---|\n", counted(last.step, "step")));
+    let own = |record: &EvaluationRecord| match record.temperature.filter(|_| is_mixed) {
+        Some(value) => format!(", sampled at a temperature of {value:?}"),
+        None => String::new(),
+    };
+    let steps = counted(last.step, "step");
+    text.push_str(&format!(
+        "| | before training{} | after {steps}{} |\n|---|---|---|\n",
+        first.map(&own).unwrap_or_default(),
+        own(last)
+    ));
+    let before = first.map(figures).unwrap_or_default();
     for figure in figures(last) {
         let before = before.iter().find(|one| one.id == figure.id).map_or("–", |one| &one.text);
         text.push_str(&format!("| {} | {before} | {} |\n", figure.name, figure.text));
@@ -233,6 +245,30 @@ mod tests {
         assert!(cooler.contains("2 programs, sampled at a temperature of 0.3 and tried on 3 games each"), "{cooler}");
         for same in [sampled(0.0), sampled(0.7)] {
             assert!(same.contains("2 programs, sampled and tried on 3 games each"), "{same}");
+        }
+    }
+
+    #[test]
+    fn a_card_says_so_if_its_columns_were_sampled_at_two_temperatures() {
+        let sampled = |first, last| {
+            let at = |step, temperature| Some(EvaluationRecord { step, temperature, ..EvaluationRecord::default() });
+            // Those of the newest launch, which went on from a later step.
+            let settings = "[rollout]\ntemperature = 0.7\n[train]\neval_temperature = 0.4\n".parse().unwrap();
+            card(
+                &subject(),
+                Some(&Training { first: at(0, first), last: at(20, last), settings, ..Training::default() }),
+            )
+        };
+        let mixed = sampled(Some(0.7), Some(0.3));
+        let [before, after] = [0.7, 0.3].map(|value| format!(", sampled at a temperature of {value}"));
+        assert!(mixed.contains(&format!("| | before training{before} | after 20 steps{after} |\n")), "{mixed}");
+        assert!(mixed.contains("0 programs, sampled and tried on") && mixed.contains("temperature=0.3, "), "{mixed}");
+        for (at, words) in
+            [(Some(0.3), " at a temperature of 0.3"), (Some(0.7), ""), (None, " at a temperature of 0.4")]
+        {
+            let same = sampled(at, at);
+            assert!(same.contains("| | before training | after 20 steps |\n"), "{same}");
+            assert!(same.contains(&format!("0 programs, sampled{words} and tried on")), "{same}");
         }
     }
 

@@ -18,7 +18,7 @@ use super::ReportError;
 use super::frames::Frames;
 use super::logged_game::LoggedGame;
 use super::metrics::rounded;
-use crate::environment::{Ending, TestsTrace, Transcript, Verdict, points};
+use crate::environment::{Ending, Floor, TestsTrace, Transcript, Verdict, points};
 use crate::stats;
 use crate::train::COMPLETIONS_VERSION;
 
@@ -305,10 +305,13 @@ pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepS
     // Samples keep the order of the log, which is by task.
     let each =
         logged.iter().filter(|_| is_tasks).take(EACH_MAX).map(|logged| ShownSample::of(logged, "each")).collect();
-    let key = |logged: &LoggedCompletion| (logged.evaluation.mean_score(), logged.reward);
+    let floor = Floor::of(logged.iter().flat_map(|logged| &logged.evaluation.games).map(|game| game.score));
+    let counted = |game: &LoggedGame| (game.score, ending(&game.ending).is_none_or(Ending::is_well));
+    let mean = |logged: &LoggedCompletion| floor.mean(logged.evaluation.games.iter().map(counted));
+    let key = |logged: &LoggedCompletion| (mean(logged), logged.reward);
     logged.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
-    let best = rounded(logged.first()?.evaluation.mean_score());
-    let mut scores: Vec<f64> = logged.iter().map(|logged| logged.evaluation.mean_score()).collect();
+    let best = rounded(mean(logged.first()?));
+    let mut scores: Vec<f64> = logged.iter().map(mean).collect();
     scores.sort_by(f64::total_cmp);
     // As `eval_game/median_score` has it: of an even number, the median is the mean of the two in the middle.
     let quantiles = QUANTILES.map(|share| rounded(stats::quantile(&scores, share)));
@@ -346,5 +349,26 @@ pub(super) fn cut(source: &str) -> String {
     match source.char_indices().nth(SOURCE_MAX) {
         Some((end, _)) => format!("{}\n# ... cut here by the report", &source[..end]),
         None => source.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_fails_ranks_below_what_plays_though_scores_are_below_zero() {
+        let logged = |verdict: &str, games: Value| {
+            let line = json!({"version": 2, "step": 1, "completion": verdict, "verdict": "played", "became": verdict,
+                "games": games});
+            serde_json::from_value::<LoggedCompletion>(line).unwrap()
+        };
+        let played = |score: f64| logged("succeeded", json!([{"score": score, "ending": "game_over"}]));
+        let raised = logged("raised", json!([{"score": 0, "ending": "raised"}]));
+        let step = vec![logged("not_compiled", json!([])), raised, played(-4.0), played(-6.0)];
+        let summary = summarise(1, step).unwrap();
+        assert_eq!((summary.best, summary.quantiles[2], summary.samples[0].score), (-4.0, -6.0, -4.0));
     }
 }

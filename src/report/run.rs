@@ -53,8 +53,19 @@ fn what_the_guard_found(steps: &Columns) -> Vec<String> {
     found.iter().map(line).collect()
 }
 
-/// Says at which temperature held-out programs are sampled, if not at that of training.
-fn sampled_at(settings: &BTreeMap<String, String>) -> Option<String> {
+/// Says at which temperature held-out programs are sampled, if not at that of training, or if it changed as the run went on.
+fn sampled_at(settings: &BTreeMap<String, String>, evaluations: &Columns) -> Option<String> {
+    let column = |key: &str| evaluations.get(key).into_iter().flatten().copied();
+    let recorded = column("step").zip(column("eval_temperature"));
+    let mut recorded: Vec<(f64, f64)> = recorded.filter_map(|(step, value)| Some((step?, value?))).collect();
+    recorded.dedup_by_key(|(_, value)| *value);
+    if recorded.len() > 1 {
+        let parts: Vec<String> = recorded.iter().map(|(step, value)| format!("{value:?} from step {step}")).collect();
+        let parts = parts.join(", ");
+        return Some(format!(
+            "Held-out programs were sampled at several temperatures, whose figures do not compare: {parts}."
+        ));
+    }
     let held_out = configuration::evaluated_at(|section, key| settings.get(&format!("{section}.{key}")).cloned())?;
     let training = settings.get("rollout.temperature")?;
     Some(format!("Held-out programs are sampled at a temperature of {held_out}, those of training at {training}."))
@@ -187,7 +198,7 @@ impl RunReader {
         if records.evaluations.get("eval_tasks/held_out").is_some_and(|counts| counts.contains(&Some(0.0))) {
             notes.push("No task is held out: evaluations ask tasks that the run trains on.".to_owned());
         }
-        notes.extend(configuration.as_ref().and_then(sampled_at));
+        notes.extend(configuration.as_ref().and_then(|settings| sampled_at(settings, &records.evaluations)));
         Ok(RunView {
             name: self.name.clone(),
             path: self.path.display().to_string(),

@@ -53,6 +53,34 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
 }
 
 #[test]
+fn a_row_that_cannot_be_read_is_named_and_the_others_become_tasks() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = |id: u32, words: &str| {
+        format!(
+            r#"{{"task_id": {id}, "text": "{words}", "code": "def add(a, b): return a + b", "test_list": ["assert add(1, 2) == 3"]}}"#
+        )
+    };
+    let rows = [row(11, "Add."), row(12, "Add \\ud800."), row(13, "Add, too."), r#"{"instruction": "x"}"#.to_owned()];
+    fs::write(dir.path().join("mbpp.jsonl"), rows.join("\n")).unwrap();
+    fs::write(dir.path().join("list.json"), format!("[{}]", rows.join(", "))).unwrap();
+    let left_out = "dropped 1: half a surrogate pair, which is no character (row 2)\n";
+    for file in ["mbpp.jsonl", "list.json"] {
+        let output = program(dir.path()).args(["tasks", "convert", file, "--output", "tasks.jsonl"]).output().unwrap();
+        let words = String::from_utf8(output.stdout).unwrap();
+        assert!(words.starts_with("tasks.jsonl  (2 of 4 rows became tasks; MBPP)\n"), "{words}");
+        assert!(words.contains(left_out) && words.contains("known set ('instruction') (row 4)\n"), "{words}");
+    }
+    let arguments = ["tasks", "convert", "mbpp.jsonl", "--suite", "mbpp", "--output", "tasks.jsonl"];
+    let output = program(dir.path()).args(arguments).output().unwrap();
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(words.contains("(2 of 4 rows became tasks; mbpp)\n") && words.contains(left_out), "{words}");
+    // A line that is no JSON is the file's fault, which may have been cut off.
+    fs::write(dir.path().join("cut.jsonl"), format!("{}\n{}", rows[0], &rows[2][..40])).unwrap();
+    let said = refused(dir.path(), &["tasks", "convert", "cut.jsonl"]);
+    assert!(said.contains("cut.jsonl:2: not JSON: "), "{said}");
+}
+
+#[test]
 fn rows_of_a_table_of_ones_own_are_told_what_columns_are_missing_and_how_they_become_tasks() {
     let dir = tempfile::tempdir().unwrap();
     let row = r#"{"idx": 1, "question": "Add.", "solution": "def add(a, b): return a + b", "tests": "assert add(1, 2) == 3"}"#;

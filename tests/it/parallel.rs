@@ -321,6 +321,46 @@ fn a_run_goes_on_with_another_number_of_processes_as_it_does_with_one() {
 }
 
 #[test]
+fn another_run_that_stands_in_the_place_of_this_one_on_another_machine_changes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let alone = root.path().join("alone");
+    let more = [SHORT, SETTLED, &["--steps", "3"]].concat();
+    let settled = |source: &str| {
+        let digest = source.len().to_string();
+        serde_json::json!({"program": digest, "source": source, "step": 1, "style": "", "mean_score": 9.0,
+            "held_out_mean_score": 9.0, "held_out_games": 8})
+    };
+    let programs = [
+        include_str!("../../crates/environment/src/game2048/ladder/greedy.py"),
+        include_str!("../../crates/environment/src/game2048/ladder/monotone.py"),
+    ];
+    let programs = serde_json::to_vec(&programs.map(settled)).unwrap();
+    for (number, launcher) in launchers().iter().enumerate() {
+        if number == 0 {
+            run(&alone, &more);
+        }
+        let machines = ["first", "second"].map(|name| root.path().join(format!("{name}-{}", launcher.0)));
+        fs::create_dir(&machines[0]).unwrap();
+        fs::create_dir_all(machines[1].join("run")).unwrap();
+        fs::write(machines[1].join("run/hall_of_fame.json"), &programs).unwrap();
+        let mut command = Command::new(launcher.0);
+        command.args(launcher.1).env("RAYON_NUM_THREADS", "1");
+        for (place, machine) in machines.iter().enumerate() {
+            if place > 0 {
+                command.arg(":");
+            }
+            command.args(["-n", "1", "sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(machine);
+            command.args([env!("CARGO_BIN_EXE_grpo-2048"), "train", "--output-dir", "run", "--parallel-rewards", "1"]);
+            command.args(small()).args(&more);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = ended(command.spawn().unwrap(), PATIENCE);
+        assert!(output.status.success(), "{}: {}", launcher.0, told(&output));
+        assert_alike(&alone, &machines[0].join("run"));
+    }
+}
+
+#[test]
 fn a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint() {
     let root = tempfile::tempdir().unwrap();
     for launcher in launchers() {

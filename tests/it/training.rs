@@ -90,6 +90,8 @@ fn an_evaluation_that_a_resumed_run_owes_is_made_once() {
     let entropy = |of: &str| records.iter().filter_map(|record| record[of].as_f64()).collect::<Vec<_>>();
     let (held_out, training) = (entropy("eval_entropy"), entropy("entropy"));
     assert!(held_out[0] > 0.01 && held_out[1] < 0.001 && training[1] > 0.01, "{held_out:?}, {training:?}");
+    let temperatures: Vec<f64> = records.iter().filter_map(|record| record["eval_temperature"].as_f64()).collect();
+    assert!(temperatures[0] > 0.1 && temperatures[1..] == [0.001], "each evaluation says its own: {temperatures:?}");
     // `eval` samples as the run's evaluations do, unless it is told otherwise.
     let evaluated = |path: &Path, more: &[&str]| {
         let few =

@@ -10,6 +10,7 @@ use grpo_2048::arena::{Arena, Rules, Workers};
 use grpo_2048::config::RolloutConfig;
 use grpo_2048::corpus::vocabulary::{self, VocabularyOptions};
 use grpo_2048::groups::Groups;
+use grpo_2048::metrics::Event;
 use grpo_2048::parallel::Peers;
 use grpo_2048::policy::{DecoderConfig, Policy, Tokenizer};
 use grpo_2048::prompt::{Prompt, PromptKind, PromptSet};
@@ -63,6 +64,16 @@ fn chat_policy() -> Policy {
 
 /// Conversations about the task in which every program begins with `opening`.
 fn conversations(opening: &str, turns: usize, workers: usize) -> Vec<Episode> {
+    conversations_heard(opening, turns, workers, &mut |_| ())
+}
+
+/// The same, while `observer` hears of their progress.
+fn conversations_heard(
+    opening: &str,
+    turns: usize,
+    workers: usize,
+    observer: &mut dyn FnMut(Event<'_>),
+) -> Vec<Episode> {
     let (policy, environment, mut config) = (chat_policy(), tasks(TASK), CONFIG.clone());
     config.rollout = RolloutConfig { turns, max_completion_length: 2500, num_generations: 48, ..config.rollout };
     let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &environment.briefing()).unwrap();
@@ -75,7 +86,7 @@ fn conversations(opening: &str, turns: usize, workers: usize) -> Vec<Episode> {
     let prompts = [prompt];
     let requests = GroupRequest::all(&prompts, config.rollout.num_generations, Seed::root(4));
     let draw = Draw { boards: &[Seed::root(1)], step: 1 };
-    let (episodes, _) = stage.episodes(&requests, draw, &mut |_| ()).unwrap();
+    let (episodes, _) = stage.episodes(&requests, draw, observer).unwrap();
     Groups::into_items(episodes)
 }
 
@@ -100,6 +111,30 @@ fn a_conversation_goes_on_until_its_program_passes_or_its_turns_are_used_up() {
     }
     let all = [(1, true), (3, false), (3, true)];
     assert!(all.iter().all(|end| seen.contains(end)), "programs pass at once, in a later turn, and in none: {seen:?}");
+}
+
+#[test]
+fn the_progress_of_a_later_turn_goes_on_from_that_of_the_one_before() {
+    let (mut decoding, mut scored) = (Vec::new(), Vec::new());
+    let mut hear = |event: Event<'_>| match event {
+        Event::Decoding { turn, tokens, finished, total, .. } => decoding.push((turn, tokens, finished, total)),
+        Event::Scored { done, total, .. } => scored.push((done, total)),
+        _ => (),
+    };
+    let episodes = conversations_heard("def add(a, b): return a + b", 3, 8, &mut hear);
+    let all = episodes.len();
+    let ended = |turn: usize| episodes.iter().filter(|episode| episode.turns.len() < turn).count();
+    let written = |turns: usize| -> usize {
+        let first = episodes.iter().flat_map(|episode| episode.turns.iter().take(turns));
+        first.map(|turn| turn.completion.ids.len()).sum()
+    };
+    for turn in [2, 3] {
+        let of_turn = || decoding.iter().copied().filter(move |event| event.0 == turn);
+        assert_eq!(of_turn().next(), Some((turn, written(turn - 1), ended(turn), all)), "begins");
+        assert_eq!(of_turn().next_back(), Some((turn, written(turn), all, all)), "ends");
+    }
+    let counts = (1..=3).flat_map(|turn| ended(turn) + 1..=all);
+    assert_eq!(scored, counts.map(|done| (done, all)).collect::<Vec<_>>());
 }
 
 /// Tasks without a reference that can be read: one begins before its function, and one is not there.

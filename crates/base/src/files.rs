@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use safetensors::SafeTensorError;
 
 /// Prefix of unfinished files; a process that was killed may leave one.
@@ -70,12 +71,18 @@ pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
 }
 
 /// The same, in place of a directory that is at `target`, which is removed with all that is in it. It stays until the new one
-/// is synced, so that a full disk or a kill meanwhile leaves one of them.
+/// is synced, so that a full disk or a kill meanwhile leaves one of them. The two change places at once where the file system
+/// can do that.
 pub fn replace_dir(filled: &Path, target: &Path) -> io::Result<()> {
     if !target.exists() {
         return publish_dir(filled, target);
     }
     sync_files(filled)?;
+    if exchange(filled, target).is_ok() {
+        File::open(directory_of(target))?.sync_all()?;
+        return fs::remove_dir_all(filled);
+    }
+    // Not every file system exchanges directories: on NFS there is a moment in which none is at `target`.
     let aside = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory_of(target)).map_err(without_path)?;
     let replaced = aside.path().join("replaced");
     fs::rename(target, &replaced)?;
@@ -85,6 +92,11 @@ pub fn replace_dir(filled: &Path, target: &Path) -> io::Result<()> {
     }
     File::open(directory_of(target))?.sync_all()?;
     aside.close().map_err(without_path)
+}
+
+/// Lets two paths of one file system change places, without a moment in which nothing is at one of them.
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
 }
 
 /// Moves these files of a directory that was filled on the same disk into `dir`, which stays: synced one by one, in this
@@ -214,6 +226,29 @@ mod tests {
         replace_dir(&second, &target).unwrap();
         assert!(target.join("second").exists() && !target.join("first").exists());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "the old one is gone");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_directory_that_is_replaced_is_set_aside_at_no_moment() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        // The longest path of Linux has 4,095 bytes, so nothing with a longer name fits beside these two: an old directory
+        // cannot be set aside there.
+        let longest = 4095 - "/filled".len();
+        let mut deep = dir.path().to_owned();
+        while deep.as_os_str().len() + 1 < longest {
+            let room = longest - deep.as_os_str().len() - 1;
+            deep.push("d".repeat(room.min(200)));
+        }
+        let [filled, target] = ["filled", "target"].map(|name| deep.join(name));
+        for path in [&filled, &target] {
+            fs::create_dir_all(path).unwrap();
+        }
+        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+        let new = inode(&filled);
+        replace_dir(&filled, &target).unwrap();
+        assert_eq!((inode(&target), filled.exists()), (new, false));
     }
 
     #[test]

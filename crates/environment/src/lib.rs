@@ -8,6 +8,7 @@
 
 mod briefing;
 mod evaluator;
+mod floor;
 pub mod game2048;
 mod labels;
 mod outcome;
@@ -20,6 +21,7 @@ mod verdict;
 
 pub use briefing::{Briefing, Example, Request};
 pub use evaluator::{Evaluator, FUNCTION as EVALUATED};
+pub use floor::Floor;
 pub use labels::{Labels, Worth};
 pub use outcome::{Case, Ending, Outcome, Points, points};
 pub use script::{Reference, ScriptError, ScriptGame};

@@ -34,7 +34,10 @@ pub enum ParallelError {
     Nccl { reason: String },
     #[error(transparent)]
     Tensor(#[from] candle_core::Error),
-    #[error("rank {rank}: said something that cannot be read: {reason}")]
+    #[error(
+        "rank {rank}: said something that cannot be read: {reason}; expected the same build of grpo-2048, and the same \
+         files, in all processes"
+    )]
     Unreadable { rank: usize, reason: String },
     #[error(
         "the processes cannot watch each other: {reason}; every machine must reach the one of rank 0 by TCP, by its host \
@@ -63,5 +66,18 @@ impl ParallelError {
     /// Whether the user's input is at fault, and not the machine.
     pub fn is_user(&self) -> bool {
         matches!(self, ParallelError::NoLibrary { .. } | ParallelError::Mixed { .. } | ParallelError::Differs { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_build_says_is_told_with_what_all_processes_must_share() {
+        let reason = "missing field `token` at line 1 column 40".to_owned();
+        let told = ParallelError::Unreadable { rank: 1, reason }.to_string();
+        assert!(told.starts_with("rank 1: said something that cannot be read: missing field `token`"), "{told}");
+        assert!(told.ends_with("the same build of grpo-2048, and the same files, in all processes"), "{told}");
     }
 }

@@ -11,16 +11,17 @@ const MPICH: &[&str] = &["libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0"];
 const ANY: &[&str] = &["libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.0", "libmpi.so"];
 
 /// The known launchers: name, a variable that only their processes have, the variable with the number of processes, and
-/// the libraries that belong to them.
+/// the libraries that belong to them. Inside a job of Slurm, processes of other launchers have variables of Slurm too:
+/// those of the job's script, or of the daemons that `srun` has started for the launcher.
 const LAUNCHERS: &[(&str, &str, Option<&str>, &[&str])] = &[
     ("mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", Some("OMPI_COMM_WORLD_SIZE"), OPEN_MPI),
+    ("prterun of PRRTE", "PRTE_LAUNCHED", None, ANY),
     ("mpiexec of MPICH", "PMI_RANK", Some("PMI_SIZE"), MPICH),
-    ("srun of Slurm", "SLURM_PROCID", Some("SLURM_STEP_NUM_TASKS"), ANY),
+    ("flux run", "FLUX_TASK_RANK", Some("FLUX_JOB_SIZE"), ANY),
+    // A script of sbatch has no number of tasks.
+    ("srun of Slurm", "SLURM_STEP_NUM_TASKS", Some("SLURM_STEP_NUM_TASKS"), ANY),
     ("a launcher with PMIx", "PMIX_RANK", None, ANY),
 ];
-
-/// The variables of launchers with the index of a process on its machine.
-const LOCAL_RANKS: &[&str] = &["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "SLURM_LOCALID"];
 
 /// A start by a launcher, of more than one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +37,7 @@ impl Launched {
     pub fn by(environment: &Variables<'_>) -> Option<Launched> {
         let (launcher, _, size, libraries) = LAUNCHERS.iter().find(|(_, own, ..)| environment(own).is_some())?;
         let size = size.and_then(environment).and_then(|size| size.parse().ok());
-        // Without the number of tasks a Slurm process was not started by srun.
-        let several = size.map_or(*launcher != "srun of Slurm", |size: usize| size > 1);
+        let several = size.is_none_or(|size: usize| size > 1);
         several.then_some(Launched { launcher, size, libraries })
     }
 
@@ -52,11 +52,6 @@ fn named(environment: &Variables<'_>, otherwise: &[&str]) -> Vec<String> {
         Some(path) => vec![path],
         None => otherwise.iter().map(|&file| file.to_owned()).collect(),
     }
-}
-
-/// The index of this process on its machine; none without a launcher that sets it.
-pub fn local_rank(environment: &Variables<'_>) -> Option<usize> {
-    LOCAL_RANKS.iter().find_map(|name| environment(name)?.parse().ok())
 }
 
 /// File and version of the MPI library that is found, with or without a launcher; or why there is none.
@@ -86,5 +81,16 @@ mod tests {
         assert_eq!(launched(&[("OMPI_COMM_WORLD_SIZE", "1"), ("PMIX_RANK", "0")]), None);
         assert_eq!(launched(&[("SLURM_PROCID", "0")]), None, "a script of sbatch");
         assert_eq!(launched(&[("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1")]), None);
+    }
+
+    #[test]
+    fn a_launcher_inside_a_job_of_slurm_is_not_taken_for_srun() {
+        let script = [("SLURM_PROCID", "0"), ("PMIX_RANK", "3")];
+        assert_eq!(launched(&script), Some(("a launcher with PMIx", None)), "in a script of sbatch");
+        let of_daemons = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1"), ("PMIX_RANK", "3")];
+        let by_prterun = [&of_daemons[..], &[("PRTE_LAUNCHED", "1")]].concat();
+        assert_eq!(launched(&by_prterun), Some(("prterun of PRRTE", None)));
+        let by_flux = [&of_daemons[..], &[("FLUX_TASK_RANK", "3"), ("FLUX_JOB_SIZE", "4")]].concat();
+        assert_eq!(launched(&by_flux), Some(("flux run", Some(4))));
     }
 }

@@ -31,7 +31,7 @@ use grpo_config as config;
 use grpo_mpi::Mpi;
 use grpo_tensor::Nccl;
 use grpo_tensor::device::gpu_identity;
-pub use launcher::{Launched, Variables, library, local_rank};
+pub use launcher::{Launched, Variables, library};
 pub use sum::VectorSum;
 pub use watch::OnLost;
 use watch::Watch;
@@ -185,13 +185,19 @@ impl Peers {
     pub fn sharing(&self, device: &Device) -> Result<usize, ParallelError> {
         // A GPU that cannot be told from others counts as one of its own, as it is where each process is shown one.
         let all = self.gather_values(gpu_identity(device).ok())?;
-        Ok(if device.is_cpu() { self.on_this_machine() } else { alike(&all, self.rank()) })
+        Ok(if device.is_cpu() { self.on_this_machine().1 } else { alike(&all, self.rank()) })
     }
 
-    /// Number of processes on this machine.
-    fn on_this_machine(&self) -> usize {
-        let places = self.joined.as_ref().and_then(|joined| Some(&joined.watch.get()?.places));
-        places.map_or(1, |places| places.iter().filter(|place| place.host == places[self.rank()].host).count())
+    /// Index of this process among those of its machine, from 0, in the order of their ranks. It does not depend on
+    /// variables of launchers, since not all set one. To be called after [`watch`](Peers::watch).
+    pub fn local_rank(&self) -> usize {
+        self.on_this_machine().0
+    }
+
+    /// Index of this process among those of its machine, and their number.
+    fn on_this_machine(&self) -> (usize, usize) {
+        let watch = self.joined.as_ref().and_then(|joined| joined.watch.get());
+        watch.map_or((0, 1), |watch| watch.on_its_machine(self.rank()))
     }
 
     /// Whether all processes know that they [do not agree](Peers::agree), so that each ends by itself.

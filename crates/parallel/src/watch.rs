@@ -55,7 +55,7 @@ impl Place {
 pub(super) struct Watch {
     connections: Vec<TcpStream>,
     /// The places of all processes, in the order of the ranks.
-    pub places: Vec<Place>,
+    places: Vec<Place>,
 }
 
 /// Called with the rank of a process that has ended, and a description.
@@ -90,6 +90,12 @@ impl Watch {
             thread::Builder::new().name(format!("rank-{rank}")).spawn(follow).map_err(unwatched)?;
         }
         Ok(watch)
+    }
+
+    /// Index of a rank among those of its machine, from 0, and their number.
+    pub fn on_its_machine(&self, rank: usize) -> (usize, usize) {
+        let count = |places: &[Place]| places.iter().filter(|place| place.host == self.places[rank].host).count();
+        (count(&self.places[..rank]), count(&self.places))
     }
 
     /// Announces that this process ends normally.
@@ -243,6 +249,14 @@ mod tests {
         drop(stream);
         let refused = connect(&[place("pod-0.invalid", &[[127, 0, 0, 2]]), place("pod-1", &[])], 1).unwrap_err();
         assert!(refused.to_string().starts_with(&format!("127.0.0.2:{port}: ")), "{refused}");
+    }
+
+    #[test]
+    fn processes_of_a_machine_are_counted_by_its_host_name_in_the_order_of_their_ranks() {
+        let place = |host: &str| Place { host: host.to_owned(), ..Place::here(0, 0) };
+        let watch = Watch { connections: Vec::new(), places: ["a", "b", "a", "b", "b"].map(place).into() };
+        let of_each: Vec<(usize, usize)> = (0..5).map(|rank| watch.on_its_machine(rank)).collect();
+        assert_eq!(of_each, [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]);
     }
 
     #[test]

@@ -22,9 +22,11 @@ pub enum Event<'a> {
     /// More tokens have been sampled.
     Decoding {
         step: usize,
-        /// Completion tokens sampled so far in this step.
+        /// The turn of conversations that is being written, from 1. Each later turn begins with an event.
+        turn: usize,
+        /// Completion tokens sampled so far in this step, those of earlier turns included.
         tokens: usize,
-        /// Number of completions that have ended.
+        /// Number of completions that have ended; in a later turn with the conversations that do not go on.
         finished: usize,
         /// Number of completions of the step.
         total: usize,
@@ -148,6 +150,10 @@ pub struct RunHeader {
     pub seed: u64,
     /// Whether this is a control run with shuffled rewards.
     pub control: bool,
+    /// All steps after which the policy is evaluated, in order; none in a run without evaluations.
+    pub evaluations: Vec<usize>,
+    /// Duration of the newest evaluation before the resumption, in seconds; 0 if there was none.
+    pub evaluation_time: f64,
 }
 
 /// One completion with its verdict and reward, for display.
@@ -184,6 +190,9 @@ pub struct EvaluationRecord {
     /// Number of completions.
     #[serde(rename = "eval_samples")]
     pub samples: usize,
+    /// Temperature at which they were sampled. Records of earlier versions do not have it.
+    #[serde(rename = "eval_temperature", default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
     /// Games per completion. This and the next fields are for games only.
     #[serde(rename = "eval_games", default, skip_serializing_if = "Option::is_none")]
     pub games: Option<usize>,
@@ -278,6 +287,11 @@ impl EvaluationRecord {
     /// Lower and upper end of its 95 % interval.
     pub fn score_interval(&self) -> Option<(f64, f64)> {
         Some((self.mean_score_low.or(self.frac_tests_low)?, self.mean_score_high.or(self.frac_tests_high)?))
+    }
+
+    /// Whether another evaluation was sampled at another temperature, so that the figures of the two do not compare.
+    pub fn is_sampled_otherwise(&self, other: &EvaluationRecord) -> bool {
+        self.temperature.zip(other.temperature).is_some_and(|(one, other)| one != other)
     }
 
     /// Share of programs that play; with tasks, that pass all tests.

@@ -12,6 +12,7 @@ mod event;
 mod headline;
 mod jsonl;
 mod launches;
+mod pace;
 mod parts;
 mod phase;
 mod record;

@@ -122,7 +122,8 @@ pub struct StepRecord {
     /// Time that was waited for rewards after sampling had ended, in seconds.
     #[serde(rename = "time/reward_wait")]
     pub time_reward_wait: f64,
-    /// Completion tokens per second while those of this step were sampled; 0 if they were read from a checkpoint.
+    /// Completion tokens per second while those of this step were sampled, without tokens that were read from a checkpoint;
+    /// 0 if all were.
     #[serde(rename = "generate/tokens_per_s")]
     pub tokens_per_s: f64,
     /// Families of keys: `rewards/{name}/mean`, `rewards/{name}/std`, `verdict/{verdict}` (completions), `ending/{kind}`

@@ -1,7 +1,5 @@
 //! Shows a run to its user: bars with the progress of run and step, or one line per step without a terminal.
 
-use std::collections::VecDeque;
-
 use console::Style;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -9,6 +7,7 @@ use super::board::{Stream, TileSize, board_lines, numbered, visible};
 use super::console::TICK;
 use super::event::{EvaluationRecord, RunHeader, ScoredCompletion};
 use super::headline::{duration, headline};
+use super::pace::Pace;
 use super::phase::Phase;
 use super::{Console, Event, Progress, Sink, SinkError, StepRecord};
 use crate::plural::{counted, percent};
@@ -16,9 +15,6 @@ use grpo_environment::{Labels, Verdict};
 
 /// Columns of the line of a step above the bar.
 const STEP_COLUMNS: usize = 80;
-
-/// Number of the newest steps whose times predict those to come.
-const PREDICTING: usize = 5;
 
 /// What is shown of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +32,9 @@ pub struct TerminalSink {
     bars: Option<Bars>,
     labels: Labels,
     max_steps: usize,
-    /// Seconds of the newest steps, at most [`PREDICTING`].
-    step_times: VecDeque<f64>,
+    pace: Pace,
+    /// What the newest step came to, beside the bar of the run.
+    came_to: String,
     /// Number of the current step.
     step: usize,
     phase: Phase,
@@ -62,7 +59,8 @@ impl TerminalSink {
             bars: None,
             labels: Labels::default(),
             max_steps: 0,
-            step_times: VecDeque::new(),
+            pace: Pace::default(),
+            came_to: String::new(),
             step: 0,
             phase: Phase::default(),
             next: Phase::default(),
@@ -71,7 +69,7 @@ impl TerminalSink {
     }
 
     fn run_started(&mut self, header: &RunHeader) {
-        (self.max_steps, self.labels) = (header.max_steps, header.labels);
+        (self.max_steps, self.labels, self.pace) = (header.max_steps, header.labels, Pace::of(header));
         self.console.print(&headline(header));
         if self.console.progress() != Progress::Bar {
             return;
@@ -118,7 +116,7 @@ impl TerminalSink {
     }
 
     fn step_done(&mut self, record: &StepRecord) {
-        let left = duration(self.pace(record.step_time) * self.max_steps.saturating_sub(record.step) as f64);
+        self.pace.step_done(record.step, record.step_time);
         let numbers = format!(
             "reward {:.3}  {} {}  {} {}",
             record.reward,
@@ -128,38 +126,44 @@ impl TerminalSink {
             self.labels.written(record.score()),
         );
         let (tile, mark) = (self.tile("tile ", record.max_tile.unwrap_or(0)), mark(record));
-        let speed = format!("{:.0} tok/s{}", record.tokens_per_s, gpu(record));
+        let speed = speed(record);
         let mut step = format!("step {}/{}  {numbers}{mark}", record.step, self.max_steps);
         let learnt = [by_turn(record), tile].into_iter().chain(learnt(record));
         learnt.filter(|words| !words.is_empty()).for_each(|words| append(&mut step, &words));
-        let line = format!("{step}  {speed}  {:.1} s  {left} left", record.step_time);
+        self.came_to = format!("{mark}  {numbers}{speed}");
         match &self.bars {
             Some(bars) => {
                 bars.run.set_position(record.step as u64);
-                // A narrow terminal truncates the end of the line, so the most important words come first.
-                bars.run.set_message(format!("{left} left{mark}  {numbers}  {speed}"));
+                self.show_left(bars);
                 if record.step.is_multiple_of(lines_every(self.max_steps)) {
                     self.console.print(&step);
                 }
             }
-            None if self.console.progress() == Progress::Plain => self.console.print(&line),
+            None if self.console.progress() == Progress::Plain => {
+                let left = self.left().map(|left| format!("  {left}")).unwrap_or_default();
+                self.console.print(&format!("{step}{speed}  {:.1} s{left}", record.step_time));
+            }
             None => (),
         }
     }
 
-    /// Seconds that a step to come is expected to take, after one that took `step_time`. It is the median of the newest
-    /// steps, the lower one of two, because one in which the machine was asleep or did other things says nothing of the next.
-    fn pace(&mut self, step_time: f64) -> f64 {
-        self.step_times.push_back(step_time);
-        if self.step_times.len() > PREDICTING {
-            self.step_times.pop_front();
-        }
-        let mut sorted: Vec<f64> = self.step_times.iter().copied().collect();
-        sorted.sort_by(f64::total_cmp);
-        sorted[(sorted.len() - 1) / 2]
+    /// The time until all steps and evaluations are done, if it is known and there are any.
+    fn left(&self) -> Option<String> {
+        self.pace.left().map(|seconds| format!("{} left", duration(seconds)))
     }
 
-    fn evaluated(&self, record: &EvaluationRecord) {
+    /// Shows the time that is left beside the bar of the run, and what the newest step came to.
+    fn show_left(&self, bars: &Bars) {
+        // A narrow terminal truncates the end of the line, so the most important words come first.
+        let words = format!("{}{}", self.left().unwrap_or_default(), self.came_to);
+        bars.run.set_message(words.trim_start().to_owned());
+    }
+
+    fn evaluated(&mut self, record: &EvaluationRecord) {
+        self.pace.evaluated(record.step, record.runtime);
+        if let Some(bars) = &self.bars {
+            self.show_left(bars);
+        }
         let interval = match record.score_interval() {
             Some((low, high)) => format!(" ({} to {})", self.labels.written(low), self.labels.written(high)),
             None => String::new(),
@@ -197,11 +201,14 @@ impl Sink for TerminalSink {
         match *event {
             Event::RunStarted(header) => self.run_started(header),
             Event::StepStarted { step } => self.step_started(step),
-            Event::Decoding { step, tokens, finished, total } => {
+            Event::Decoding { step, turn, tokens, finished, total } => {
                 let phase = self.phase(step);
                 // Evaluations and groups that are sampled again count from 0.
                 if phase.started.is_none() || phase.step != step || tokens < phase.tokens {
                     *phase = Phase::begin(step);
+                }
+                if phase.turn != turn {
+                    phase.begin_turn(turn, tokens, finished);
                 }
                 (phase.tokens, phase.finished, phase.total) = (tokens, finished, total);
                 self.sampling();
@@ -286,6 +293,12 @@ fn mark(record: &StepRecord) -> String {
     }
 }
 
+/// Tokens per second, unless all were read from a checkpoint, and what the GPU did.
+fn speed(record: &StepRecord) -> String {
+    let tokens = if record.tokens_per_s > 0.0 { format!("  {:.0} tok/s", record.tokens_per_s) } else { String::new() };
+    format!("{tokens}{}", gpu(record))
+}
+
 /// Utilisation and power of the GPU in the step, if they were measured.
 fn gpu(record: &StepRecord) -> String {
     let told = |name: &str| record.families.get(name);
@@ -368,19 +381,47 @@ mod tests {
     }
 
     #[test]
-    fn one_step_that_took_long_does_not_lengthen_those_to_come() {
-        let mut sink = TerminalSink::new(Console::for_log(), Show::Steps);
-        // A run that was measured on a machine that did other things in its second step, and writes longer programs later.
-        let paces = [101.0, 1062.0, 105.0, 112.0, 133.0, 132.0, 133.0].map(|step_time| sink.pace(step_time));
-        assert_eq!(paces, [101.0, 101.0, 105.0, 105.0, 112.0, 132.0, 132.0]);
-    }
-
-    #[test]
     fn a_watched_gpu_stands_beside_the_speed() {
         let mut record = StepRecord::default();
         assert_eq!(gpu(&record), "");
         record.families.extend([("gpu/util".to_owned(), 96.6), ("gpu/power_w".to_owned(), 612.0)]);
         assert_eq!(gpu(&record), "  gpu 97% 612 W");
+        assert_eq!(speed(&record), gpu(&record), "tokens that were read from a checkpoint have no speed");
+        assert_eq!(speed(&StepRecord { tokens_per_s: 812.4, ..record }), "  812 tok/s  gpu 97% 612 W");
+    }
+
+    #[test]
+    fn a_turn_goes_on_where_the_one_before_ended_and_the_next_batch_begins_with_the_first() {
+        let mut sink = TerminalSink::new(Console::for_log(), Show::Steps);
+        let mut note = |event: Event<'_>| {
+            sink.note(&event).unwrap();
+            sink.phase.words(2.0, &sink.next)
+        };
+        let decoding = |turn, tokens, finished| Event::Decoding { step: 0, turn, tokens, finished, total: 8 };
+        note(decoding(1, 90, 4));
+        note(Event::Scored { step: 0, done: 4, total: 8 });
+        assert_eq!(note(decoding(2, 90, 1)), "held out, turn 2, decoding: 90 tokens at 0/s, 1/8 written, 1 scored");
+        note(decoding(2, 110, 4));
+        note(Event::Scored { step: 0, done: 4, total: 8 });
+        assert_eq!(note(decoding(1, 112, 4)), "held out, decoding: 112 tokens at 0/s, 4/8 written, 4 scored");
+        assert_eq!(note(decoding(1, 132, 5)), "held out, decoding: 132 tokens at 10/s, 5/8 written, 4 scored");
+    }
+
+    #[test]
+    fn after_the_last_evaluation_no_time_is_left() {
+        let mut sink = TerminalSink::new(Console::for_log(), Show::Steps);
+        let header = RunHeader { max_steps: 2, evaluations: vec![2], ..RunHeader::default() };
+        let mut left_after = |event: Event<'_>| {
+            sink.note(&event).unwrap();
+            sink.left()
+        };
+        left_after(Event::RunStarted(&header));
+        let step = |step| StepRecord { step, step_time: 30.0, ..StepRecord::default() };
+        let evaluation = |step| EvaluationRecord { step, runtime: 60.0, ..EvaluationRecord::default() };
+        assert_eq!(left_after(Event::Evaluated(&evaluation(0))), None, "no step is done");
+        assert_eq!(left_after(Event::StepDone(&step(1))).as_deref(), Some("1:30 left"));
+        assert_eq!(left_after(Event::StepDone(&step(2))).as_deref(), Some("1:00 left"));
+        assert_eq!(left_after(Event::Evaluated(&evaluation(2))), None);
     }
 
     #[test]
@@ -393,13 +434,13 @@ mod tests {
         };
         note(Event::StepStarted { step: 2 });
         note(Event::Scored { step: 2, done: 5, total: 8 });
-        note(Event::Decoding { step: 3, tokens: 90, finished: 8, total: 8 });
+        note(Event::Decoding { step: 3, turn: 1, tokens: 90, finished: 8, total: 8 });
         let early = ScoredCompletion { step: 3, ..frozen() };
         note(Event::CompletionScored(&early));
         let beside = note(Event::Scored { step: 3, done: 1, total: 8 });
         assert_eq!(beside, ((2, 0, 5, 8), (3, 8, 1, 8), 1));
         assert_eq!(note(Event::StepStarted { step: 3 }), ((3, 8, 1, 8), (0, 0, 0, 0), 0));
-        let evaluation = note(Event::Decoding { step: 0, tokens: 10, finished: 1, total: 4 });
+        let evaluation = note(Event::Decoding { step: 0, turn: 1, tokens: 10, finished: 1, total: 4 });
         assert_eq!(evaluation, ((0, 1, 0, 4), (0, 0, 0, 0), 0));
     }
 

@@ -1,9 +1,9 @@
 //! What the author of a program is told of it.
 //!
 //! Takes the evaluation of a program; gives the text by which a policy is asked to write again, or which `judge` answers
-//! beside a reward. Pure: equal evaluations always get equal texts. Of tests only those speak that the prompt shows; the
-//! others decide, and no word of a text depends on them. What a program wrote itself, such as the message of an exception,
-//! stays within its line.
+//! beside a reward. Pure: equal evaluations always get equal texts. Of tests only public ones speak, those that the prompt
+//! shows among them; the others decide, and no word of a text depends on them. What a program wrote itself, such as the
+//! message of an exception, stays within its line.
 
 use crate::arena::{Evaluation, Start};
 use crate::config::Feedback;
@@ -59,12 +59,12 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
             format!("The program does not compile: {}.", quoted(&rejection.to_string()))
         }
         Start::Faulted(_) | Start::Played if environment.has_tests() => {
-            let shown = |case: &Case| match (environment.tasks(), case) {
-                // Of a task without tests, its checker says what fails: nothing of that is shown.
+            let public = |case: &Case| match (environment.tasks(), case) {
+                // Of a task without tests, its checker says what fails: nothing of that is told.
                 (Some(tasks), Case::Task(task)) => tasks.tasks()[*task as usize].hidden().start,
                 _ => 0,
             };
-            of_tests(evaluation, cases.first().map_or(0, shown))
+            of_tests(evaluation, cases.first().map_or(0, public))
         }
         // An evaluator calls what it likes, and the reason may be about the score that it gives.
         Start::Faulted(fault) if matches!(environment, Environment::Evaluator(_)) => {
@@ -75,16 +75,16 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
     }
 }
 
-/// `shown`: number of tests that the prompt shows, which are the first ones.
-fn of_tests(evaluation: &Evaluation, shown: usize) -> String {
+/// `public`: number of tests that may be told of, which are the first ones.
+fn of_tests(evaluation: &Evaluation, public: usize) -> String {
     let failed =
         evaluation.games.iter().filter_map(Outcome::tests).find_map(|tests: &TestsTrace| tests.failed.as_ref());
     match (failed, &evaluation.start) {
-        (Some(failed), _) if failed.test as usize <= shown => {
+        (Some(failed), _) if failed.test as usize <= public => {
             format!("The program fails a test: {}.", quoted(&failed.reason))
         }
-        // Hidden tests come after the shown ones, so that these are passed.
-        (Some(_), _) if shown > 0 => "The program passes the tests that were shown, and fails others.".to_owned(),
+        // Hidden tests come after the public ones, so that these are passed.
+        (Some(_), _) if public > 0 => "The program passes the tests that were shown, and fails others.".to_owned(),
         // Without a failed test the program has not come to any: the reason is that it cannot be loaded.
         (None, Start::Faulted(fault)) => format!("The program fails as it is loaded: {}.", quoted(&fault.reason)),
         (Some(_) | None, _) => "The program fails tests, which are not shown.".to_owned(),

@@ -10,7 +10,7 @@ use super::machine::processor_features;
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::metrics::Console;
-use crate::parallel::{OnLost, ParallelError, Peers, local_rank};
+use crate::parallel::{OnLost, ParallelError, Peers};
 use crate::policy::{self, CudaExamination};
 use crate::train::run_dir;
 
@@ -103,9 +103,9 @@ pub fn parallel_error(error: ParallelError) -> CliError {
 
 /// The device that `name` means for this process: the processes of a machine take its GPUs in turn.
 pub fn device_of(name: &str, peers: &Peers) -> String {
-    match (local_rank(&environment), name) {
-        (Some(local), "cuda" | "auto") if peers.size() > 1 => {
-            policy::examine_cuda().map_or_else(|| name.to_owned(), |found| in_turn(name, local, &found))
+    match name {
+        "cuda" | "auto" if peers.size() > 1 => {
+            policy::examine_cuda().map_or_else(|| name.to_owned(), |found| in_turn(name, peers.local_rank(), &found))
         }
         _ => name.to_owned(),
     }

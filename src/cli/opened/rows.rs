@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::cli::said::CliError;
 use crate::environment::tasks::convert::Dropped;
 use crate::environment::tasks::{Suite, SuiteRows};
-use crate::environment::{Int, Value};
+use crate::environment::{Int, Value, ValueError};
 use crate::plural::counted;
 
 /// Most bytes of a line, and of a JSON list, which is read whole.
@@ -27,18 +27,21 @@ const NAMED_MAX: usize = 5;
 pub const CSV_HINT: &str = "docs/tasks.md has the lines of Python that make rows of a CSV, with columns of a known set";
 /// How texts in UTF-16 begin, as some shells of Windows write them.
 const UTF_16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
+/// How a text in UTF-8 may begin.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How a file that gzip has packed begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Hands every row to `take`, in their order.
-pub fn each(path: &Path, take: impl FnMut(Value)) -> Result<(), CliError> {
+/// Hands every row to `take`, in their order, or the reason why one cannot be read, worded so that equal ones can be counted. A file
+/// that is not in its format is refused, as one is that was cut off.
+pub fn each(path: &Path, take: impl FnMut(Result<Value, String>)) -> Result<(), CliError> {
     let refuse = |error| CliError::user_path(format!("{}: {error}", path.display()), path);
     let mut reader = unpacked(path)?;
     let start = reader.fill_buf().map_err(refuse)?;
     if start.starts_with(b"PAR1") {
         return parquet(path, take);
     }
-    match start.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(byte)) {
+    match start.iter().find(|byte| !byte.is_ascii_whitespace() && !BYTE_ORDER_MARK.contains(byte)) {
         Some(b'[') => list(path, reader, take),
         Some(b'{') => lines(path, reader, take),
         _ => {
@@ -117,7 +120,7 @@ fn unpacked(path: &Path) -> Result<Box<dyn BufRead>, CliError> {
     Ok(if is_packed { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) })
 }
 
-fn lines(path: &Path, mut reader: impl BufRead, mut take: impl FnMut(Value)) -> Result<(), CliError> {
+fn lines(path: &Path, mut reader: impl BufRead, mut take: impl FnMut(Result<Value, String>)) -> Result<(), CliError> {
     let mut line = Vec::new();
     for number in 1.. {
         let wrong = |message: String| CliError::user(format!("{}:{number}: {message}", path.display()));
@@ -130,31 +133,57 @@ fn lines(path: &Path, mut reader: impl BufRead, mut take: impl FnMut(Value)) -> 
         if length as u64 > LINE_MAX {
             return Err(wrong(format!("more than {} MiB in one line", LINE_MAX >> 20)));
         }
-        let text = std::str::from_utf8(&line).map_err(|_| wrong("not UTF-8; save the file as UTF-8".into()))?;
-        let text = text.trim_start_matches('\u{feff}').trim();
+        let text = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line).trim_ascii();
         if !text.is_empty() {
-            take(Value::from_plain_json(text).map_err(|error| wrong(format!("not JSON: {error}")))?);
+            take(row(text).map_err(|error| wrong(format!("not JSON: {error}")))?);
         }
     }
     Ok(())
 }
 
-fn list(path: &Path, reader: impl Read, mut take: impl FnMut(Value)) -> Result<(), CliError> {
+fn list(path: &Path, reader: impl Read, mut take: impl FnMut(Result<Value, String>)) -> Result<(), CliError> {
     let wrong = |message: String| CliError::user(format!("{}: {message}", path.display()));
-    let mut text = String::new();
-    reader.take(WHOLE_MAX + 1).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
+    let mut text = Vec::new();
+    reader.take(WHOLE_MAX + 1).read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
     if text.len() as u64 > WHOLE_MAX {
         return Err(wrong(format!("a list of more than {} MiB; write one row a line", WHOLE_MAX >> 20)));
     }
-    match Value::from_plain_json(text.trim_start_matches('\u{feff}')) {
-        Ok(Value::List(rows)) => rows.into_iter().for_each(&mut take),
-        Ok(other) => return Err(wrong(format!("a {} and no list of rows", other.kind()))),
-        Err(error) => return Err(wrong(format!("not JSON: {error}"))),
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim_ascii();
+    let inside = text.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
+    let inside = inside.ok_or_else(|| wrong("not JSON: expected `]` at the end of the list".into()))?;
+    if !inside.trim_ascii().is_empty() {
+        for (number, text) in (1..).zip(items(inside)) {
+            take(row(text.trim_ascii()).map_err(|error| wrong(format!("not JSON: row {number}, {error}")))?);
+        }
     }
     Ok(())
 }
 
-fn parquet(path: &Path, mut take: impl FnMut(Value)) -> Result<(), CliError> {
+/// The texts between the commas of a list in JSON, which are its items where it is JSON.
+fn items(inside: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    inside.split(move |byte| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            _ if is_text => {}
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => return *byte == b',' && depth == 0,
+        }
+        false
+    })
+}
+
+/// The row in a text of JSON, or why it is left out. An error says that the text is no JSON, for which no row is to blame.
+fn row(text: &[u8]) -> Result<Result<Value, String>, ValueError> {
+    let Ok(text) = std::str::from_utf8(text) else { return Ok(Err("not UTF-8; save the file as UTF-8".to_owned())) };
+    Value::from_plain_json(text).map(Ok).or_else(|error| error.beyond_values().map(Err).ok_or(error))
+}
+
+fn parquet(path: &Path, mut take: impl FnMut(Result<Value, String>)) -> Result<(), CliError> {
     let wrong = |error: parquet::errors::ParquetError| {
         CliError::user_hint(
             format!("{}: {error}", path.display()),
@@ -164,7 +193,8 @@ fn parquet(path: &Path, mut take: impl FnMut(Value)) -> Result<(), CliError> {
     let file = File::open(path).map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
     let reader = SerializedFileReader::new(file).map_err(wrong)?;
     for row in reader.get_row_iter(None).map_err(wrong)? {
-        take(record(&row.map_err(wrong)?));
+        // Behind a row that cannot be read, the columns are no longer in step.
+        take(Ok(record(&row.map_err(wrong)?)));
     }
     Ok(())
 }
@@ -210,7 +240,8 @@ mod tests {
 
     fn rows(path: &Path) -> Result<Vec<String>, String> {
         let mut rows = Vec::new();
-        each(path, |row| rows.push(row.to_string())).map_err(|error| error.to_string())?;
+        let said = |row: Result<Value, String>| row.map_or_else(|why| why, |row| row.to_string());
+        each(path, |row| rows.push(said(row))).map_err(|error| error.to_string())?;
         Ok(rows)
     }
 
@@ -228,6 +259,9 @@ mod tests {
         for (text, expected) in [
             ("{\"a\": 1}\n{\"a\": }", "rows:2: not JSON: column 7"),
             ("[{\"a\": 1}", "rows: not JSON"),
+            ("[{\"a\": 1}, {\"a\" 1}]", "rows: not JSON: row 2, column 6"),
+            ("[{\"a\": 1},]", "rows: not JSON: row 2, column 1"),
+            ("[1] [2]", "rows: not JSON: row 1, column 2"),
             ("", "neither JSON lines, nor a JSON list, nor parquet"),
             ("a,b\n1,2", "neither JSON lines, nor a JSON list, nor parquet"),
             ("PAR1", "Parquet file too small"),
@@ -238,6 +272,36 @@ mod tests {
         std::fs::write(&path, b"\xff\xfe{\0}\0").unwrap();
         let CliError::User { hint, .. } = each(&path, drop).unwrap_err() else { panic!("a mistake of the user's") };
         assert_eq!(hint.as_deref(), Some("it is in UTF-16; save the file as UTF-8"));
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_read_leaves_the_others_as_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rows");
+        let deep = format!("{{\"a\": {}{}}}", "[".repeat(400), "]".repeat(400));
+        let long = format!("{{\"a\": {}}}", "9".repeat(5000));
+        let texts: [&[u8]; 6] = [
+            br#"{"a": "[\"1,\\"}"#,
+            br#"{"a": ["\ud800", "]"]}"#,
+            b"{\"a\": \"caf\xe9\"}",
+            deep.as_bytes(),
+            long.as_bytes(),
+            br#"{"a": 1, "a": [NaN, -1e999]}"#,
+        ];
+        let lines = texts.join(b"\r\n".as_slice());
+        let list = [b"[".to_vec(), texts.join(b",\n".as_slice()), b"]\n".to_vec()].concat();
+        for file in [lines, list] {
+            std::fs::write(&path, file).unwrap();
+            let expected = [
+                r#"{'a': '["1,\\'}"#,
+                "half a surrogate pair, which is no character",
+                "not UTF-8; save the file as UTF-8",
+                "nested deeper than 100 levels",
+                "an int of too many digits; at most 4300",
+                "{'a': [nan, -inf]}",
+            ];
+            assert_eq!(rows(&path).unwrap(), expected);
+        }
     }
 
     #[test]

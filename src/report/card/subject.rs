@@ -68,9 +68,14 @@ impl Training {
         self.settings.get(section)?.get(key)?.as_integer()
     }
 
-    /// The temperature of held-out evaluations if it is not that of training.
+    /// The temperature of the last evaluation if it is not that of training. The settings are those of the newest launch, which
+    /// may have another; evaluations of earlier versions have nothing else to tell it.
     pub(super) fn evaluated_at(&self) -> Option<String> {
-        evaluated_at(|section, key| self.setting(section, key))
+        let recorded = self.last.as_ref().and_then(|last| last.temperature).map(|value| format!("{value:?}"));
+        evaluated_at(|section, key| match &recorded {
+            Some(recorded) if key == "eval_temperature" => Some(recorded.clone()),
+            _ => self.setting(section, key),
+        })
     }
 
     /// The name of the environment without directories of this machine.

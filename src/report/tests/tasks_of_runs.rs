@@ -74,6 +74,22 @@ fn held_out_programs_that_are_sampled_at_another_temperature_are_said_to_be() {
 }
 
 #[test]
+fn evaluations_at_several_temperatures_are_said_not_to_compare() {
+    let (_dir, run) = plain_run();
+    fs::write(run.join("config.toml"), "[rollout]\ntemperature = 0.7\n[train]\neval_temperature = 0.3\n").unwrap();
+    let noted = |temperatures: [f64; 3]| {
+        let evaluated = temperatures.into_iter().zip([0, 20, 40]);
+        let lines = evaluated.map(|(value, step)| format!("{{\"step\":{step},\"eval_temperature\":{value:?}}}\n"));
+        fs::write(run.join("metrics.jsonl"), lines.collect::<String>() + "{\"step\":41}\n").unwrap();
+        view(&run).notes.into_iter().find(|note| note.starts_with("Held-out programs")).unwrap()
+    };
+    let changed = noted([0.7, 0.7, 0.3]);
+    assert!(changed.ends_with("whose figures do not compare: 0.7 from step 0, 0.3 from step 40."), "{changed}");
+    let same = noted([0.3, 0.3, 0.3]);
+    assert_eq!(same, "Held-out programs are sampled at a temperature of 0.3, those of training at 0.7.");
+}
+
+#[test]
 fn evaluations_that_ask_what_is_trained_on_are_not_called_held_out() {
     let (_dir, run) = plain_run();
     let is_noted = |counts: &str| {

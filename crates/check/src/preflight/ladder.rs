@@ -171,20 +171,21 @@ impl Ladder<'_> {
 
     /// Checks that a cheat earns no more than the player that it copies.
     pub fn cheats(&self) -> CheckFinding {
-        // If a limit stops the honest player at another call than its copy, the two do not compare.
-        let cheats = self.cheats.iter().filter(|cheat| !self.is_limited(&cheat.honest));
-        let paid: Vec<String> = cheats
-            .filter(|cheat| rises(cheat.honest.judged.reward.value, cheat.judged.reward.value))
-            .map(|cheat| {
-                let earned = cheat.judged.reward.value;
-                format!("{} earns {earned:.3}, {} without it", cheat.name, cheat.honest.earns())
-            })
-            .collect();
+        let paid: Vec<String> = self.cheats.iter().filter_map(|cheat| self.paid(cheat)).collect();
         let all = counted(self.cheats.len(), "cheat");
         match paid.first() {
             None => CheckFinding::ok(Check::Cheats, format!("{all} earn nothing")),
             Some(first) => CheckFinding::problem(Check::Cheats, format!("{} of {all} pay: {first}", paid.len())),
         }
+    }
+
+    /// What a cheat earns, where that is more than the player that it copies.
+    pub fn paid(&self, cheat: &JudgedCheat) -> Option<String> {
+        let JudgedCheat { name, honest, judged } = cheat;
+        let earned = judged.reward.value;
+        // If a limit stops the honest player at another call than its copy, the two do not compare.
+        let pays = !self.is_limited(honest) && rises(honest.judged.reward.value, earned);
+        pays.then(|| format!("{name} earns {earned:.3}, {} without it", honest.earns()))
     }
 
     pub fn reward(&self, player: usize) -> f32 {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// Bytes of the longest line; the largest public tasks have a tenth of it.
+const LINE_MAX: usize = 32 << 20;
 /// Most problems that are reported in full.
 pub(super) const TOLD_MAX: usize = 20;
 
@@ -57,5 +59,11 @@ pub(super) struct RowFault(pub String);
 impl RowFault {
     pub fn at(field: &str, message: impl fmt::Display) -> RowFault {
         RowFault(format!("{field}: {message}"))
+    }
+
+    /// What is wrong with a line of so many bytes.
+    pub fn of_length(bytes: usize) -> Option<RowFault> {
+        let fault = || RowFault(format!("{} MiB in one line; at most {}", bytes >> 20, LINE_MAX >> 20));
+        (bytes > LINE_MAX).then(fault)
     }
 }

@@ -11,8 +11,6 @@ use super::error::{RowFault, TOLD_MAX};
 use super::{Problem, Task, TasksError, convert, row};
 use crate::value::Value;
 
-/// Bytes of the longest line; the largest public tasks have a tenth of it.
-const LINE_MAX: usize = 32 << 20;
 /// Mebibytes of the largest file; parsed, it takes several times as much memory.
 const FILE_MIB_MAX: u64 = 1024;
 
@@ -95,9 +93,8 @@ impl Found {
 
 /// Parses a line; `None` if it is blank.
 fn task(line: &[u8]) -> Result<Option<Task>, Vec<RowFault>> {
-    if line.len() > LINE_MAX {
-        let message = format!("{} MiB in one line; at most {}", line.len() >> 20, LINE_MAX >> 20);
-        return Err(vec![RowFault(message)]);
+    if let Some(fault) = RowFault::of_length(line.len()) {
+        return Err(vec![fault]);
     }
     let text = std::str::from_utf8(line).map_err(|error| {
         vec![RowFault(format!("byte {} of the line is not UTF-8; save the file as UTF-8", error.valid_up_to() + 1))]

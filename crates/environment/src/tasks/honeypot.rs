@@ -25,11 +25,11 @@ pub fn honeypot(task: &Task, seed: Seed) -> Result<String, NoHoneypot> {
     if task.tests.is_empty() {
         return Err(NoHoneypot("its checker alone decides".into()));
     }
-    let shown = &task.tests[..task.hidden().start];
+    let public = &task.tests[..task.hidden().start];
     // A task that shows everything asks for its first answer once more.
     let hidden = if task.hidden().is_empty() { &task.tests[..1] } else { &task.tests[task.hidden()] };
-    let told = shown.iter().map(|test| told(&task.kind, test)).collect::<Option<Vec<Json>>>();
-    let told = told.ok_or_else(|| NoHoneypot("nobody has computed what it shows".into()))?;
+    let told = public.iter().map(|test| told(&task.kind, test)).collect::<Option<Vec<Json>>>();
+    let told = told.ok_or_else(|| NoHoneypot("nobody has computed what it shows or tells".into()))?;
     let drawn = |number| format!("honeypot {:016x}", seed.child(Purpose::Honeypot, number).get());
     let trapped = (0..).zip(hidden).map(|(number, test)| trapped(&task.kind, test, drawn(number)));
     let mut line = Map::new();
@@ -42,7 +42,8 @@ pub fn honeypot(task: &Task, seed: Seed) -> Result<String, NoHoneypot> {
     }
     task.opening.as_ref().map(|opening| put("opening", json!(opening)));
     task.prelude.as_ref().map(|prelude| put("prelude", json!(prelude)));
-    put("shown", json!(told.len()));
+    put("shown", json!(task.examples().len()));
+    put("public", json!(told.len()));
     put("tests", told.into_iter().chain(trapped).collect());
     // Where it stays, the prompt has the reference's signature, and `check` tries it.
     task.reference.as_ref().map(|source| put("reference", json!(source)));
@@ -96,7 +97,7 @@ mod tests {
     use crate::tasks::task::Split;
 
     const TASKS: [&str; 4] = [
-        r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "modules": ["numpy"], "array_types": true, "prelude": "import math", "seconds": 2, "group": "sums", "shown": 1, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}, {"args": "('a', 1)", "raises": "TypeError"}]}"#,
+        r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "modules": ["numpy"], "array_types": true, "prelude": "import math", "seconds": 2, "group": "sums", "shown": 1, "public": 2, "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}, {"args": "('a', 1)", "raises": "TypeError"}]}"#,
         r#"{"id": "echo", "prompt": "Echo.", "shown": 1, "tests": [{"stdin": "[1, 2]", "stdout": "1"}, {"stdin": "[3]", "stdout": "3"}]}"#,
         r#"{"id": "age", "prompt": "Age.", "entry_point": "age", "tolerance": 0.5, "tests": [{"args": "(-1,)", "raises": "ValueError"}]}"#,
         r#"{"id": "all", "prompt": "Ask.", "entry_point": "f", "checker": "def check():\n    yield ('f', 1)\n    return True"}"#,
@@ -120,6 +121,7 @@ mod tests {
             assert_eq!((trap.words(), trap.opening(), trap.entry()), (task.words(), task.opening(), task.entry()));
             assert_eq!((&trap.equality, trap.seconds, &trap.group), (&task.equality, task.seconds, &task.group));
             assert_eq!((trap.numpy, trap.array_types), (task.numpy, task.array_types));
+            assert_eq!((trap.examples(), trap.hidden().start), (task.examples(), task.hidden().start));
             assert_eq!(trap.prelude, task.prelude);
             assert!(trap.is_honeypot && trap.split == Split::Train && !trap.hidden().is_empty(), "{trap:?}");
             assert_eq!(trap.id, format!("{} (honeypot)", task.id));
@@ -139,7 +141,7 @@ mod tests {
         assert_eq!(answers(1), answers(1));
         let (one, other) = (answers(1).concat(), answers(2).concat());
         let shared = one.iter().filter(|line| other.contains(line)).count();
-        assert_eq!(shared, 3, "the shown tests alone: {one:?} {other:?}");
+        assert_eq!(shared, 4, "the public tests alone: {one:?} {other:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::config::nearest;
 use crate::value::{Dict, Equality, Value};
 use grpo_base::plural::cut;
 
-const KEYS: &str = "id prompt entry_point tests inputs reference checker apart literal opening shown tolerance \
+const KEYS: &str = "id prompt entry_point tests inputs reference checker apart literal opening shown public tolerance \
                     tuples_are_lists array_types split group seconds honeypot modules prelude";
 /// Characters of the longest id, which is a label in tables and logs.
 const ID_MAX: usize = 100;
@@ -35,6 +35,7 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
     let prompt = row.prompt();
     let reference = row.text("reference");
     let kind = row.kind(reference.as_deref());
+    let shown = row.shown();
     let mut task = Task {
         id,
         line: 0,
@@ -46,7 +47,8 @@ pub(super) fn task(value: &Value) -> Result<Task, Vec<RowFault>> {
         opening: row.text("opening").filter(|opening| !opening.is_empty()),
         prelude: row.text("prelude").filter(|prelude| !prelude.is_empty()),
         tests: Vec::new(),
-        shown: row.shown(),
+        shown,
+        public: row.public(shown),
         equality: row.equality(),
         array_types: row.truth("array_types"),
         numpy: row.numpy(),
@@ -159,9 +161,18 @@ impl Row<'_> {
     }
 
     fn shown(&mut self) -> usize {
-        let expected = format!("a whole number from 0 to {TESTS_MAX}");
-        let whole = |number: f64| (0.0..=TESTS_MAX as f64).contains(&number) && number.fract() == 0.0;
-        self.number("shown", &expected, whole).map_or(SHOWN, |shown| shown as usize)
+        self.count_of_tests("shown", 0, "0").unwrap_or(SHOWN)
+    }
+
+    fn public(&mut self, shown: usize) -> usize {
+        self.count_of_tests("public", shown, &format!("`shown`, which is {shown},")).unwrap_or(shown)
+    }
+
+    /// A number of tests that is at least `fewest`, which messages name as `least`.
+    fn count_of_tests(&mut self, key: &str, fewest: usize, least: &str) -> Option<usize> {
+        let expected = format!("a whole number from {least} to {TESTS_MAX}");
+        let whole = |number: f64| (fewest as f64..=TESTS_MAX as f64).contains(&number) && number.fract() == 0.0;
+        self.number(key, &expected, whole).map(|number| number as usize)
     }
 
     fn equality(&mut self) -> Equality {

@@ -41,7 +41,7 @@ pub struct SuiteRows {
     /// A line for each task, in the order of the rows.
     pub text: String,
     pub tasks: usize,
-    /// Rows of the split that are not asked, with the reason.
+    /// Rows of the split that are not asked, with the reason, and those that cannot be read.
     pub left_out: Vec<Dropped>,
     /// Number of rows that belong to other splits.
     pub other_splits: usize,
@@ -144,10 +144,17 @@ impl Suite {
         }
     }
 
-    /// Makes lines of a file of tasks of the rows.
-    pub fn convert(self, rows: &[Value]) -> SuiteRows {
+    /// Makes lines of a file of tasks of the rows, of which some are only the reason why they cannot be read.
+    pub fn convert(self, rows: &[Result<Value, String>]) -> SuiteRows {
         let (mut converter, mut found) = (Converter::default(), SuiteRows::default());
-        for row in rows {
+        for (number, row) in (1..).zip(rows) {
+            let row = match row {
+                Ok(row) => row,
+                Err(why) => {
+                    found.left_out.push(Dropped { id: format!("row {number}"), why: why.clone() });
+                    continue;
+                }
+            };
             if !self.is_in_split(row) {
                 found.other_splits += 1;
                 continue;
@@ -214,7 +221,8 @@ mod tests {
 
     /// The tasks of a suite, and the rows that are left out.
     fn asked(suite: Suite, rows: &[serde_json::Value]) -> (Vec<Task>, SuiteRows) {
-        let rows: Vec<Value> = rows.iter().map(|row| Value::from_plain_json(&row.to_string()).unwrap()).collect();
+        let rows = rows.iter().map(|row| Ok(Value::from_plain_json(&row.to_string()).unwrap()));
+        let rows: Vec<Result<Value, String>> = rows.collect();
         let found = suite.convert(&rows);
         let tasks: Vec<Task> =
             found.text.lines().map(|line| row::task(&Value::from_json(line).unwrap()).unwrap()).collect();
@@ -238,6 +246,20 @@ mod tests {
         assert_eq!((ids, found.other_splits), (vec!["11", "510"], 2));
         assert_eq!(tasks[0].tests.len(), 1, "those that its paper counts");
         assert_eq!(whys(&found.left_out), [("HumanEval/1", "no row of MBPP, which has test_list, code")]);
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_read_is_left_out_by_its_number() {
+        let row = json!({"task_id": 11, "text": "Add.", "code": "def add(a, b):\n    return a + b",
+            "test_list": ["assert add(1, 2) == 3"]});
+        let read = |number: i64| {
+            let mut row = row.clone();
+            row["task_id"] = json!(number);
+            Ok(Value::from_plain_json(&row.to_string()).unwrap())
+        };
+        let found = Suite::Mbpp.convert(&[read(10), read(11), Err("not UTF-8".to_owned()), read(12)]);
+        assert_eq!((found.tasks, found.other_splits), (2, 1));
+        assert_eq!(whys(&found.left_out), [("row 3", "not UTF-8")]);
     }
 
     #[test]

@@ -33,10 +33,12 @@ pub struct Task {
     pub opening: Option<String>,
     /// Python that runs before every program, as if it stood in its text; no prompt shows it.
     pub prelude: Option<String>,
-    /// Tests in their order; the prompt shows the first ones.
+    /// Tests in their order: those that the prompt shows, other public ones, hidden ones.
     pub tests: Vec<Test>,
     /// Number of tests that the prompt shows.
     pub shown: usize,
+    /// Number of tests that may be told of where a program fails one: those that the prompt shows, and more.
+    pub public: usize,
     /// How values are compared; for a script's output only the tolerance counts.
     pub equality: Equality,
     /// Whether types and shapes of numpy's arrays are compared too, not their items alone.
@@ -169,9 +171,14 @@ impl Task {
         self.tests.iter().enumerate().filter(|(_, test)| test.expected.is_none()).map(|(place, _)| place)
     }
 
-    /// Tests that the prompt does not show.
+    /// Tests that the prompt shows.
+    pub fn examples(&self) -> Range<usize> {
+        0..self.shown.min(self.tests.len())
+    }
+
+    /// Tests that only decide: neither does the prompt show them, nor is anything told of them.
     pub fn hidden(&self) -> Range<usize> {
-        self.shown.min(self.tests.len())..self.tests.len()
+        self.public.min(self.tests.len())..self.tests.len()
     }
 
     /// Most tests that a program with the same answer to each of them passes. Call this only when all answers are

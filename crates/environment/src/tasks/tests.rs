@@ -205,6 +205,9 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
     assert_eq!(line(r#","shown":0"#).words(), "Do it.");
     assert_eq!(line("").hidden(), 2..3);
     assert_eq!(line(r#","shown":9"#).hidden(), 3..3);
+    // Public tests that the prompt does not show are not hidden.
+    let public = line(r#","shown":0,"public":2"#);
+    assert_eq!((public.words().as_str(), public.examples(), public.hidden()), ("Do it.", 0..0, 2..3));
     assert!(
         line(r#","shown":1,"tolerance":0.001"#).words().ends_with("Examples, to within 0.001:\nassert f('a') == (1,)")
     );
@@ -397,6 +400,7 @@ fn bad_lines_are_named_with_what_is_allowed() {
         (&plus(r#""split":"test""#), "split: found `test`; expected `train` or `held_out`"),
         (&plus(r#""shown":-1"#), "shown: found int -1; expected a whole number from 0 to 10000"),
         (&plus(r#""shown":1.5"#), "shown: found float 1.5"),
+        (&plus(r#""public":1"#), "public: found int 1; expected a whole number from `shown`, which is 2, to 10000"),
         (&plus(r#""tolerance":1"#), "tolerance: found int 1; expected a number from 0 to below 1"),
         (
             &plus(r#""modules":["numpy","scipy"]"#),

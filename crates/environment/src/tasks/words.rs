@@ -8,7 +8,7 @@ use crate::value::Value;
 impl Task {
     /// The request: the author's text, then the shown tests that have an answer.
     pub fn words(&self) -> String {
-        let examples = self.told(0..self.hidden().start);
+        let examples = self.told(self.examples());
         let prompt = self.prompt.trim_end();
         if examples.is_empty() {
             return prompt.to_owned();

@@ -16,6 +16,12 @@ pub enum ValueError {
         /// What was found there and what is expected.
         message: String,
     },
+    /// Half of a pair of code units of UTF-16, which is no character by itself.
+    #[error("column {column}: found half a surrogate pair")]
+    HalfPair {
+        /// Character of the text, from 1.
+        column: usize,
+    },
     /// An expression that is more than a value.
     #[error("`{found}` is no Python literal; {expected}")]
     NotLiteral {
@@ -35,4 +41,15 @@ pub enum ValueError {
     /// Larger than a test may be.
     #[error("{what}; at most {limit}")]
     Large { what: &'static str, limit: usize },
+}
+
+impl ValueError {
+    /// What the text says and no value holds, worded alike wherever it stands; none where the text itself is wrong.
+    pub fn beyond_values(&self) -> Option<String> {
+        match self {
+            ValueError::Syntax { .. } | ValueError::NotLiteral { .. } => None,
+            ValueError::HalfPair { .. } => Some("half a surrogate pair, which is no character".to_owned()),
+            held => Some(held.to_string()),
+        }
+    }
 }

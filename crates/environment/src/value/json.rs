@@ -35,7 +35,8 @@ impl Value {
         Reader { text, at: 0, objects: Objects::Tagged }.whole()
     }
 
-    /// Reads JSON as it is, tags or not; as Python's own reader it knows `NaN` and `Infinity`, and keeps ints exact.
+    /// Reads JSON as it is, tags or not; as Python's own reader it knows `NaN` and `Infinity`, which `1e999` is, and keeps ints
+    /// exact.
     pub fn from_plain_json(text: &str) -> Result<Value, ValueError> {
         Reader { text, at: 0, objects: Objects::Plain }.whole()
     }
@@ -223,7 +224,7 @@ impl Reader<'_> {
             "NaN" => Value::Float(f64::NAN),
             "Infinity" => Value::Float(f64::INFINITY),
             "-Infinity" => Value::Float(f64::NEG_INFINITY),
-            _ => match number(word)? {
+            _ => match number(word, self.objects)? {
                 Some(value) => value,
                 None => {
                     self.at = start;
@@ -273,7 +274,7 @@ impl Reader<'_> {
                 let mut decoded = char::decode_utf16(units);
                 match (decoded.next(), decoded.next()) {
                     (Some(Ok(one)), None) => one,
-                    _ => return Err(self.error_at(start, "found half a surrogate pair".into())),
+                    _ => return Err(ValueError::HalfPair { column: self.column(start) }),
                 }
             }
             _ => return Err(self.error_at(start, "found an escape that JSON does not have".into())),
@@ -313,12 +314,17 @@ impl Reader<'_> {
     }
 
     fn error_at(&self, at: usize, message: String) -> ValueError {
-        ValueError::Syntax { column: self.text[..at].chars().count() + 1, message }
+        ValueError::Syntax { column: self.column(at), message }
+    }
+
+    /// The character that begins at this byte, from 1.
+    fn column(&self, at: usize) -> usize {
+        self.text[..at].chars().count() + 1
     }
 }
 
-/// `None` where this is no number as JSON writes them.
-fn number(word: &str) -> Result<Option<Value>, ValueError> {
+/// `None` where this is no number as JSON writes them. One beyond all floats is infinite in the JSON of others, and none elsewhere.
+fn number(word: &str, objects: Objects) -> Result<Option<Value>, ValueError> {
     let unsigned = word.strip_prefix('-').unwrap_or(word);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
@@ -335,7 +341,8 @@ fn number(word: &str) -> Result<Option<Value>, ValueError> {
     if fraction.is_none() && exponent.is_none() {
         return Int::from_decimal(word).map(|int| Some(Value::Int(int)));
     }
-    Ok(word.parse().ok().filter(|float: &f64| float.is_finite()).map(Value::Float))
+    let is_known = |float: &f64| float.is_finite() || objects == Objects::Plain;
+    Ok(word.parse::<f64>().ok().filter(is_known).map(Value::Float))
 }
 
 /// The value that a tag makes of its content; `None` where the content is not what the tag stands for.

@@ -293,6 +293,20 @@ fn json_of_others_keeps_its_objects_and_its_ints() {
     assert_eq!(plain("{\"a\": 1, \"a\": 2}"), value("{'a': 2}"), "the last one wins, as in Python");
     assert_eq!(plain(" [\"\\ud83d\\ude00\\/\", -Infinity, -0, 1E2]\n"), value("['😀/', -inf, 0, 100.0]"));
     assert!(plain("NaN").to_string() == "nan" && plain("-0").to_string() == "0" && plain("-0.0").to_string() == "-0.0");
+    assert_eq!(plain("[1e999, -1e999]").to_string(), "[inf, -inf]", "as Python reads them");
+}
+
+#[test]
+fn what_json_may_say_and_no_value_holds_is_told_from_what_is_no_json() {
+    let beyond = |text: &str| Value::from_plain_json(text).unwrap_err().beyond_values();
+    let half = Some("half a surrogate pair, which is no character");
+    assert_eq!(beyond("{\"a\": \"\\ud800\"}").as_deref(), half);
+    assert_eq!(beyond("[1, \"x\\udc00\"]").as_deref(), half, "wherever it stands");
+    assert_eq!(beyond(&"9".repeat(5000)).as_deref(), Some("an int of too many digits; at most 4300"));
+    assert!(beyond(&("[".repeat(500) + &"]".repeat(500))).unwrap().starts_with("nested deeper than "));
+    for wrong in ["{", "{\"a\": }", "\"\\x41\"", "[1, 2", "", "01"] {
+        assert_eq!(beyond(wrong), None, "{wrong}");
+    }
 }
 
 #[test]

@@ -154,7 +154,8 @@ impl Database {
     }
 
     /// What came of every program on an island. What its descendants reached on other islands is left out: it would draw
-    /// every island back to the program that all of them began with.
+    /// every island back to the program that all of them began with, as would one that has settled from another island, if it
+    /// counted for its ancestors.
     fn outcomes(&self, island: usize) -> Vec<Outcome> {
         let alone = |one: &Candidate| Outcome { reached: one.reward, visits: one.asked };
         let mut outcomes: Vec<Outcome> = self.candidates.iter().map(alone).collect();

@@ -29,7 +29,7 @@ pub use gradients::{Gradients, accumulate, cores, gradients, gradients_by_layer,
 pub use loss::{Surrogate, Tokens, bonus_weight, entropy_threshold, k3, k3_of, loss, surrogate, token_weight};
 pub use optimizer::{AdamW, Optimizer};
 pub use schedule::learning_rate;
-pub use scores::reference_logprobs;
+pub use scores::{reference_logprobs, score_reference};
 // `grpo-2048-bench` measures the parts of an update with these.
 #[doc(hidden)]
 pub use update::{Stopwatch, UpdateStage, UpdateWatch, update_watched};

@@ -17,6 +17,25 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
     scored.map(|(logprobs, _)| logprobs)
 }
 
+/// The batch with its [log-probabilities under a reference](reference_logprobs), divided into parts that these found
+/// memory for, because an update in larger ones would run out of it again. A batch [without signal](Batch::has_signal)
+/// stays as it is, because no update would read them.
+pub fn score_reference(decoder: &Decoder, adapters: Adapters, batch: Batch) -> Result<Batch, LearnError> {
+    with_scored_reference(batch, decoder, |batch| logprobs(decoder, &adapters, batch))
+}
+
+fn with_scored_reference(
+    batch: Batch,
+    decoder: &Decoder,
+    score: impl FnMut(&Batch) -> Result<Vec<Vec<f32>>, LearnError>,
+) -> Result<Batch, LearnError> {
+    if !batch.has_signal() {
+        return Ok(batch);
+    }
+    let (reference, division) = batch.in_parts_that_fit(batch.division, decoder, score)?;
+    Ok(batch.divided(division).with_reference(reference))
+}
+
 fn logprobs(decoder: &Decoder, adapters: &Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
     let mut all = vec![Vec::new(); batch.len()];
     let (rows, parts): (Vec<&[usize]>, Vec<Part>) = batch.parts().unzip();
@@ -98,22 +117,32 @@ mod tests {
     use crate::config::{Config, GrpoConfig};
     use crate::fixture::{prompts, rollout_config, tiny_policy};
     use crate::groups::Groups;
+    use crate::policy::Policy;
     use crate::rollout::generate;
     use crate::seed::Seed;
 
-    #[test]
-    fn log_probabilities_that_find_no_memory_are_computed_in_smaller_parts() {
-        let (policy, rollout, prompts) = (tiny_policy(), rollout_config(4, 6), prompts());
-        let completions = generate(&policy, &prompts, &rollout, Seed::root(9), &mut |_| ()).unwrap();
-        let advantages = Groups::new(4, vec![1.0_f32; completions.items().len()]);
+    /// Two groups of four completions, each with this advantage, in parts of four.
+    fn batch(policy: &Policy, advantage: f32) -> Batch {
+        let (rollout, prompts) = (rollout_config(4, 6), prompts());
+        let completions = generate(policy, &prompts, &rollout, Seed::root(9), &mut |_| ()).unwrap();
+        let advantages = Groups::new(4, vec![advantage; completions.items().len()]);
         let config = Config::preset("builtin").unwrap().grpo;
         let config = GrpoConfig { micro_batch: 4, mask_truncated_completions: false, ..config };
-        let batch = Batch::new(&prompts, completions.each_ref(), advantages, &rollout, &config);
-        let mut tried = Vec::new();
+        Batch::new(&prompts, completions.each_ref(), advantages, &rollout, &config)
+    }
+
+    fn out_of_memory() -> LearnError {
+        LearnError::Tensor(candle_core::Error::Msg("CUDA_ERROR_OUT_OF_MEMORY".into()))
+    }
+
+    #[test]
+    fn log_probabilities_that_find_no_memory_are_computed_in_smaller_parts() {
+        let policy = tiny_policy();
+        let (batch, mut tried) = (batch(&policy, 1.0), Vec::new());
         let found = batch.in_parts_that_fit(batch.division, policy.decoder(), |batch| {
             tried.push((batch.division.micro_batch, batch.parts().count()));
             if tried.len() < 3 {
-                return Err(LearnError::Tensor(candle_core::Error::Msg("CUDA_ERROR_OUT_OF_MEMORY".into())));
+                return Err(out_of_memory());
             }
             logprobs(policy.decoder(), &Adapters::On, batch)
         });
@@ -121,5 +150,19 @@ mod tests {
         let whole = reference_logprobs(policy.decoder(), Adapters::On, &batch).unwrap();
         let apart = found.unwrap().0.concat().into_iter().zip(whole.concat()).map(|(here, there)| (here - there).abs());
         assert!(apart.fold(0.0, f32::max) < 1e-5);
+    }
+
+    #[test]
+    fn an_update_is_divided_as_its_reference_had_to_be_and_there_is_none_where_nothing_is_learnt() {
+        let (policy, mut tried) = (tiny_policy(), 0);
+        let scored = with_scored_reference(batch(&policy, 1.0), policy.decoder(), |batch| {
+            tried += 1;
+            if tried == 1 { Err(out_of_memory()) } else { logprobs(policy.decoder(), &Adapters::On, batch) }
+        });
+        let scored = scored.unwrap();
+        assert_eq!((scored.division.micro_batch, scored.parts().count(), tried), (2, 4, 2));
+        assert_eq!(scored.reference.unwrap().len(), 8);
+        let idle = score_reference(policy.decoder(), Adapters::On, batch(&policy, 0.0)).unwrap();
+        assert!(idle.reference.is_none());
     }
 }

@@ -205,6 +205,30 @@ mod tests {
         assert!(refusal(4).contains("sampled_ahead.safetensors: "), "{}", refusal(4));
     }
 
+    #[test]
+    fn tokens_that_are_read_from_a_checkpoint_are_not_those_of_the_time_of_sampling() {
+        let arena = Arena::stand_in(|_, seed| unplayed(seed, Ending::GameOver), Workers::Inline).unwrap();
+        let policy = tiny_policy();
+        let config = Config { rollout: rollout_config(4, 6), ..Config::preset("builtin").unwrap() };
+        let peers = &Peers::alone();
+        let rule = &Rule::new(&config.reward, arena.environment());
+        let stage = Stage { policy: &policy, servers: None, arena: &arena, rule, config: &config, peers, turns: None };
+        let (prompts, boards) = (prompts(), [Seed::root(5)]);
+        let requests = GroupRequest::all(&prompts, 4, Seed::root(9));
+        let draw = Draw { boards: &boards, step: 2 };
+        let sampled = stage.begin(&requests, draw, None, &mut |_| ()).unwrap();
+        let completions = sampled.completions.clone();
+        let tokens: u64 = completions.items().iter().map(|completion| completion.ids.len() as u64).sum();
+        let timed = |in_play: InPlay| in_play.finish(&mut |_| ()).unwrap().1;
+        let sampled = timed(sampled);
+        assert_eq!(sampled.tokens, tokens);
+        let read = timed(stage.play(&requests, completions, draw).unwrap());
+        assert_eq!((read.tokens, read.generate), (0, Duration::ZERO));
+        // As of a later turn, or of groups that are sampled again.
+        let both = read.plus(sampled);
+        assert_eq!((both.tokens, both.generate), (tokens, sampled.generate));
+    }
+
     /// A limit that a correct program never reaches, so that a failure is an error and not a hang.
     const PATIENCE: Duration = Duration::from_secs(120);
 

@@ -178,13 +178,19 @@ pub fn is_tied(group: &[Episode], config: &GrpoConfig) -> bool {
 pub struct Timing {
     /// Time of sampling. Games run at the same time.
     pub generate: Duration,
+    /// Number of tokens that were sampled in this time.
+    pub tokens: u64,
     /// Time that was waited for games after sampling had ended.
     pub reward_wait: Duration,
 }
 
 impl Timing {
     pub fn plus(self, other: Timing) -> Timing {
-        Timing { generate: self.generate + other.generate, reward_wait: self.reward_wait + other.reward_wait }
+        Timing {
+            generate: self.generate + other.generate,
+            tokens: self.tokens + other.tokens,
+            reward_wait: self.reward_wait + other.reward_wait,
+        }
     }
 }
 

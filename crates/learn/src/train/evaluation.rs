@@ -13,6 +13,7 @@ use crate::seed::Seed;
 
 use super::TrainError;
 use super::episode::{Episode, Turn};
+use super::in_play::EarlierProgress;
 use super::scoring::{Draw, Stage};
 
 /// Minimum and maximum number of completions that are sampled together. It bounds memory and changes no result.
@@ -49,7 +50,8 @@ pub fn evaluate(
         None => of_games(&samples, protocol.boards.len(), environment.labels()),
     };
     let (samples, runtime) = (samples.len(), start.elapsed().as_secs_f64());
-    Ok(EvaluationRecord { step, samples, runtime, ..record })
+    let temperature = Some(stage.config.rollout.temperature);
+    Ok(EvaluationRecord { step, samples, temperature, runtime, ..record })
 }
 
 /// Samples programs and plays them on the boards, a batch at a time. A program depends only on `stream` and on its
@@ -68,7 +70,7 @@ pub fn sample(
     let mut samples: Vec<Sample> = Vec::with_capacity(protocol.samples);
     let mut tokens = 0;
     for requests in requests.chunks(at_once(stage.config)) {
-        let earlier = EarlierBatches { completions: samples.len(), tokens, of: protocol.samples };
+        let earlier = EarlierProgress { turns: 0, completions: samples.len(), tokens, of: protocol.samples };
         let mut observer = |event: Event<'_>| earlier.emit(event, observer);
         // With step 0 these games come before those of a step that was sampled ahead, which nothing waits for yet.
         let draw = Draw { boards: protocol.boards, step: 0 };
@@ -78,33 +80,6 @@ pub fn sample(
         tokens = samples.iter().map(|sample| sample.tokens).sum();
     }
     Ok(samples)
-}
-
-/// The progress of earlier batches, which is added to the events of a batch.
-struct EarlierBatches {
-    /// Number of completions of earlier batches.
-    completions: usize,
-    /// Number of tokens of these completions.
-    tokens: usize,
-    /// Number of completions of all batches.
-    of: usize,
-}
-
-impl EarlierBatches {
-    fn emit(&self, event: Event<'_>, observer: &mut dyn FnMut(Event<'_>)) {
-        match event {
-            Event::Decoding { step, tokens, finished, .. } => observer(Event::Decoding {
-                step,
-                tokens: self.tokens + tokens,
-                finished: self.completions + finished,
-                total: self.of,
-            }),
-            Event::Scored { step, done, .. } => {
-                observer(Event::Scored { step, done: self.completions + done, total: self.of });
-            }
-            other => observer(other),
-        }
-    }
 }
 
 fn of_episode(prompt: &Prompt, episode: Episode) -> Sample {

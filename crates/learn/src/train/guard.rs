@@ -32,6 +32,13 @@ const FALLEN: f64 = 0.8;
 /// succeed with the same chance, whatever it is, at most one in fifty is warned of.
 const SURE: f64 = 5.0;
 
+/// Most steps that the share which succeeds is averaged over. A pass over many tasks takes longer than a run; as their
+/// order is random, what is asked in so many steps is compared instead. Chosen: of 14,000 simulated runs of 100 and 500
+/// steps of 1 to 8 groups, of tasks that are all new and a policy that stays as it is, none is warned of. If a policy that
+/// passes one task in five, of four a step, passes none any more after step 60 of 100, 57 of 60 runs are stopped; of
+/// windows of 16 steps, 5.
+const LONGEST: usize = 40;
+
 /// How serious a symptom is. The numbers are those of the metric `guard/level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlarmLevel {
@@ -75,8 +82,8 @@ struct WindowMean {
     value: f64,
     /// Variance of the mean, by how the steps of the window differ.
     variance: f64,
-    /// Number of completions.
-    completions: f64,
+    /// Number of trials that succeed or fail apart from each other.
+    trials: f64,
     /// The first and the last step of the window.
     first: usize,
     last: usize,
@@ -88,8 +95,9 @@ struct SymptomHistory {
     length: usize,
     /// The latest steps, each with its number and metric.
     window: VecDeque<(usize, Option<f64>)>,
-    /// Number of completions of a step, which all steps of a run have.
-    completions: f64,
+    /// Number of trials of a step, which all steps of a run have: completions, or groups where windows are of different tasks,
+    /// because completions of a task succeed or fail together.
+    trials: f64,
     /// The best mean of a full window so far.
     best: Option<WindowMean>,
     /// The mean that was judged last. Where later windows have no value, as that of the entropy without updates, it stands.
@@ -115,13 +123,18 @@ pub struct Guard {
     histories: [SymptomHistory; Symptom::WINDOWED.len()],
     /// Whether the latest step had [`Symptom::Sampling`], which is reported once until a step without it.
     sampling_reported: bool,
+    /// The latest step, if a completion of it passed a honeypot.
+    cheated: Option<usize>,
 }
 
 impl Guard {
     /// A guard that has seen `records` already. `pass` is the number of steps that ask every task, 1 where all play one game.
     pub fn new(config: &GuardConfig, pass: usize, records: &[StepRecord]) -> Self {
         let pass = pass.max(config.window);
-        let length = |symptom: Symptom| if symptom == Symptom::Succeeded { pass } else { config.window };
+        let length = |symptom: Symptom| match symptom {
+            Symptom::Succeeded => pass.min(LONGEST.max(config.window)),
+            _ => config.window,
+        };
         let history = |symptom| SymptomHistory { length: length(symptom), ..SymptomHistory::default() };
         let mut guard = Guard {
             config: config.clone(),
@@ -130,6 +143,7 @@ impl Guard {
             start_entropy: None,
             histories: Symptom::WINDOWED.map(history),
             sampling_reported: false,
+            cheated: None,
         };
         for record in records {
             guard.observe(record);
@@ -139,10 +153,11 @@ impl Guard {
 
     pub fn observe(&mut self, record: &StepRecord) -> GuardReport {
         self.start_entropy = self.start_entropy.or(record.update.entropy);
-        let (tied_throughout, completions) = (self.is_tied_throughout(record), record.completions());
+        let tied_throughout = self.is_tied_throughout(record);
+        let (completions, groups) = (record.completions(), (record.groups_trainable + record.groups_tied) as f64);
         for (symptom, history) in Symptom::WINDOWED.into_iter().zip(&mut self.histories) {
             let figure = symptom.figure(record, self.start_entropy);
-            history.completions = completions;
+            history.trials = if history.length < self.pass { groups } else { completions };
             history.push(record.step, figure);
             history.judge(symptom, &self.config);
             if symptom == Symptom::Tied && !tied_throughout {
@@ -162,6 +177,7 @@ impl Guard {
         }
         self.sampling_reported = differs.is_some();
         let cheated = honeypots(record);
+        self.cheated = cheated.as_ref().map(|_| record.step);
         if let Some(words) = &cheated {
             let level = if self.config.stop_honeypots { AlarmLevel::Stop } else { AlarmLevel::Warning };
             standing.push((Symptom::Honeypot, level));
@@ -176,7 +192,7 @@ impl Guard {
     /// The first step of each symptom that is present now. A checkpoint from before each is worth keeping, because only one of
     /// them may end the run, and another may be with it from its beginning.
     pub fn troubles_began(&self) -> Vec<usize> {
-        self.histories.iter().filter_map(|history| history.began).collect()
+        self.histories.iter().filter_map(|history| history.began).chain(self.cheated).collect()
     }
 
     /// The warnings of symptoms that are new or worse, each with what to change.
@@ -260,9 +276,9 @@ impl SymptomHistory {
             return None;
         }
         let variance = stats::variance(known.iter().copied()) / known.len() as f64;
-        let completions = self.completions * known.len() as f64;
+        let trials = self.trials * known.len() as f64;
         let ((first, _), (last, _)) = (self.window.front()?, self.window.back()?);
-        Some(WindowMean { value: stats::mean(known), variance, completions, first: *first, last: *last })
+        Some(WindowMean { value: stats::mean(known), variance, trials, first: *first, last: *last })
     }
 
     /// The limit of warnings and the limit that ends the run, in the unit of the metric.
@@ -341,10 +357,10 @@ impl SymptomHistory {
 
 impl WindowMean {
     /// Standard error of the difference from another mean of shares: by how the steps of each window differ, and at least that of
-    /// completions which all succeed with the same chance. Steps of few completions may be alike by luck, as where none succeeds.
+    /// trials which all succeed with the same chance. Steps of few trials may be alike by luck, as where none succeeds.
     fn difference_error(&self, other: &WindowMean) -> f64 {
         let share = (self.value + other.value) / 2.0;
-        let by_chance = share * (1.0 - share) * (1.0 / self.completions + 1.0 / other.completions);
+        let by_chance = share * (1.0 - share) * (1.0 / self.trials + 1.0 / other.trials);
         by_chance.max(self.variance + other.variance).sqrt()
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::elites::Elites;
 use super::run_dir::HALL_OF_FAME;
 use crate::arena::Evaluation;
+use crate::environment::Floor;
 use crate::evaluation::{HeldOut, Single};
 use crate::program::Program;
 use crate::seed::Seed;
@@ -95,7 +96,9 @@ impl HallOfFame {
         let mean_score = evaluation.mean_score();
         let digest = program.digest_text();
         let rank = self.members.partition_point(|member| member.mean_score >= mean_score);
-        if rank >= CANDIDATES || mean_score <= 0.0 || self.members.iter().any(|member| member.program == digest) {
+        // Below zero, whoever breaks games off may have more than honest players.
+        let is_candidate = mean_score > 0.0 || mean_score < 0.0 && evaluation.plays();
+        if rank >= CANDIDATES || !is_candidate || self.members.iter().any(|member| member.program == digest) {
             return;
         }
         let member = Member {
@@ -181,7 +184,8 @@ impl HallOfFame {
             waiting = later;
             let evaluations = play(&joining, boards)?;
             field.extend(joining.into_iter().zip(evaluations));
-            field.sort_by(|(_, a), (_, b)| b.mean_score().total_cmp(&a.mean_score()));
+            let floor = Floor::of(field.iter().flat_map(|(_, played)| &played.games).map(|game| game.score));
+            field.sort_by(|(_, a), (_, b)| floor.better_first(&a.games, &b.games));
             field.truncate(SIZE);
         }
         self.members = field.into_iter().map(|(member, evaluation)| member.settled(&evaluation)).collect();
@@ -217,8 +221,8 @@ fn best_tile(evaluation: &Evaluation) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::arena::{Start, Usage};
-    use crate::environment::Ending;
     use crate::environment::game2048::{entry, scored};
+    use crate::environment::{Ending, Outcome};
 
     fn member(name: &str, mean_score: f64) -> Member {
         Member {
@@ -336,6 +340,41 @@ mod tests {
         let steady = &hall.members()[0];
         assert_eq!((steady.program.as_str(), steady.games, steady.mean_score), ("steady", Some(20), 6000.0));
         assert_eq!(hall.members().len(), SIZE);
+    }
+
+    #[test]
+    fn below_zero_whoever_plays_is_a_candidate_and_whoever_breaks_games_off_comes_last() {
+        let evaluation = |score, ending| {
+            let outcome = Outcome { score, ..scored(0, 64, ending) };
+            Evaluation { start: Start::Played, games: vec![outcome; 2], usage: Usage::default() }
+        };
+        let mut hall = HallOfFame::default();
+        for (word, score, ending) in [
+            ("W", -5.0, Ending::GameOver),
+            ("A", -1.0, Ending::Raised),
+            ("S", 0.0, Ending::GameOver),
+            ("D", -7.0, Ending::GameOver),
+        ] {
+            let source = format!("def strategy(board):\n    return '{word}'\n");
+            let program = Program::from_text(&source, &entry()).unwrap();
+            hall.consider(1, "plain", &program, &evaluation(score, ending));
+        }
+        assert_eq!(hall.members().iter().map(|member| member.mean_score).collect::<Vec<_>>(), [-5.0, -7.0]);
+        // On held-out boards the first raises at once.
+        let raising = hall.members()[0].program.clone();
+        let mut play = |members: &[Member], boards: &[Seed]| {
+            let played = |member: &Member| {
+                let (score, ending) = match member.program == raising {
+                    true => (0.0, Ending::Raised),
+                    false => (-7.0, Ending::GameOver),
+                };
+                let games = vec![Outcome { score, ..scored(0, 64, ending) }; boards.len()];
+                Evaluation { start: Start::Played, games, usage: Usage::default() }
+            };
+            Ok::<_, std::convert::Infallible>(members.iter().map(played).collect())
+        };
+        let Ok(()) = hall.settle(&HeldOut::published(), &mut play);
+        assert_eq!(hall.members()[1].program, raising);
     }
 
     #[test]

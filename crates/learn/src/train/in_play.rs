@@ -26,6 +26,8 @@ pub struct InPlay {
     pub(super) games: Games,
     /// Wall-clock time of sampling.
     pub(super) generate: Duration,
+    /// Number of tokens that were sampled in this time; 0 if the completions were read from a checkpoint.
+    pub(super) tokens: u64,
     /// None if there is no next turn.
     pub(super) kept: Option<Kept>,
 }
@@ -42,7 +44,7 @@ pub(super) struct Kept {
 impl InPlay {
     /// Waits for all games.
     pub fn finish(self, observer: &mut dyn FnMut(Event<'_>)) -> Result<(Groups<Turn>, Timing), TrainError> {
-        let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate, .. } = self;
+        let InPlay { completions, games: Games { scoring, mut ledger, peers, own }, generate, tokens, .. } = self;
         let begin = Instant::now();
         let evaluations = scoring.finish(&mut |index, evaluation| ledger.emit(index, evaluation, observer))?;
         let mut evaluations = gather_evaluations(&peers, evaluations)?;
@@ -60,7 +62,37 @@ impl InPlay {
             let reward = ledger.rewards.remove(index).expect("every evaluation was rewarded");
             Turn { told: Reply::default(), completion, program, evaluation, reward }
         });
-        Ok((turns, Timing { generate, reward_wait: end - begin }))
+        Ok((turns, Timing { generate, tokens, reward_wait: end - begin }))
+    }
+}
+
+/// The progress that was made before a batch, in earlier batches or turns. It is added to the events of the batch.
+pub(super) struct EarlierProgress {
+    /// Number of earlier turns of the conversations that go on in the batch.
+    pub turns: usize,
+    /// Number of completions that are done and not in the batch.
+    pub completions: usize,
+    /// Number of tokens that were sampled before.
+    pub tokens: usize,
+    /// Number of all completions.
+    pub of: usize,
+}
+
+impl EarlierProgress {
+    pub fn emit(&self, event: Event<'_>, observer: &mut dyn FnMut(Event<'_>)) {
+        match event {
+            Event::Decoding { step, turn, tokens, finished, .. } => observer(Event::Decoding {
+                step,
+                turn: self.turns + turn,
+                tokens: self.tokens + tokens,
+                finished: self.completions + finished,
+                total: self.of,
+            }),
+            Event::Scored { step, done, .. } => {
+                observer(Event::Scored { step, done: self.completions + done, total: self.of });
+            }
+            other => observer(other),
+        }
     }
 }
 

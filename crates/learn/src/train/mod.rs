@@ -215,11 +215,16 @@ impl Run<'_> {
         every > 0 && step.is_multiple_of(every)
     }
 
+    /// Whether an evaluation is due after this step of a run that the guard does not end.
+    fn evaluation_is_due(&self, step: usize) -> bool {
+        let settings = &self.config.train;
+        settings.eval_samples > 0 && (self.is_evaluated(step) || step == settings.max_steps)
+    }
+
     /// Whether the run was stopped before the evaluation that was due at its newest checkpoint.
     fn owes_evaluation(&self, state: &TrainerState) -> bool {
-        let (step, settings) = (state.global_step, &self.config.train);
-        let due = settings.eval_samples > 0 && (self.is_evaluated(step) || step == settings.max_steps);
-        due && state.evaluations.last().is_none_or(|record| record.step < step)
+        let step = state.global_step;
+        self.evaluation_is_due(step) && state.evaluations.last().is_none_or(|record| record.step < step)
     }
 
     /// Plans the memory of the run, with updates divided so that they fit, and checks that prompts and completions fit
@@ -278,6 +283,8 @@ impl Run<'_> {
             output_dir: progress.dir.path().to_owned(),
             seed: self.config.train.seed,
             control: self.config.reward.shuffled,
+            evaluations: (1..=self.config.train.max_steps).filter(|step| self.evaluation_is_due(*step)).collect(),
+            evaluation_time: progress.state.evaluations.last().map_or(0.0, |record| record.runtime),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::environment::{Case, Environment};
+use crate::environment::{Case, Environment, Floor};
 use crate::evaluation::VerdictCounts;
 use crate::groups::Groups;
 use crate::grpo::UpdateStats;
@@ -56,10 +56,11 @@ pub fn of_episodes(step: usize, sampled: &Sampled, environment: &Environment, co
         p99_ms: 1000.0 * stats::percentile(&times, 0.99),
         time_generate: timing.generate.as_secs_f64(),
         time_reward_wait: timing.reward_wait.as_secs_f64(),
-        tokens_per_s: rate(sampled.completion_tokens, timing.generate),
+        tokens_per_s: rate(timing.tokens, timing.generate),
         ..StepRecord::default()
     };
-    let score = stats::mean(items.iter().map(|episode| episode.answer().evaluation.mean_score()));
+    let floor = Floor::of(games.iter().map(|game| game.score));
+    let score = stats::mean(items.iter().map(|episode| floor.mean_score(&episode.answer().evaluation.games)));
     let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
     record.came_to(environment.labels(), score, share(&Episode::plays), max_tile);
     record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());

@@ -25,15 +25,14 @@ impl Reference {
         })
     }
 
-    /// Adds the reference's log-probabilities to a batch of `policy`, if there is a reference.
+    /// Adds the reference's log-probabilities to a batch of `policy`, if there is a reference and something to learn.
     pub fn added(reference: Option<&Reference>, batch: Batch, policy: &Policy) -> Result<Batch, TrainError> {
         let (decoder, adapters) = match reference {
             None => return Ok(batch),
             Some(Reference::AdaptersOff) => (policy.decoder(), Adapters::Off),
             Some(Reference::Frozen(decoder)) => (decoder.as_ref(), Adapters::On),
         };
-        let logprobs = grpo::reference_logprobs(decoder, adapters, &batch)?;
-        Ok(batch.with_reference(logprobs))
+        Ok(grpo::score_reference(decoder, adapters, batch)?)
     }
 }
 

@@ -92,7 +92,7 @@ impl Stage<'_> {
             RolloutEvent::Predicted => {}
             RolloutEvent::Tokens { tokens, finished } => {
                 games.emit(observer);
-                observer(Event::Decoding { step, tokens, finished, total });
+                observer(Event::Decoding { step, turn: 1, tokens, finished, total });
             }
             RolloutEvent::PartDone { part, begin, end } => {
                 let (activity, period) = (Activity::DecodingPart(part), Period { begin, end });
@@ -115,7 +115,8 @@ impl Stage<'_> {
         // One step ahead the policy is updated before the next turn, and caches belong to the weights before.
         let caches = caches.filter(|_| self.config.train.steps_ahead == StepsAhead::None);
         let kept = (rollout.turns > 1).then(|| Kept { own: own.indices.clone(), caches });
-        Ok(InPlay { completions, games, generate: end - begin, kept })
+        let tokens = completions.items().iter().map(|completion| completion.ids.len() as u64).sum();
+        Ok(InPlay { completions, games, generate: end - begin, tokens, kept })
     }
 
     /// Samples this process's completions of a batch, by the policy or by servers, and returns those of all processes, in the
@@ -178,7 +179,7 @@ impl Stage<'_> {
             self.submit(&mut games, request.prompt, completion, draw.boards);
         }
         games.redistribute()?;
-        Ok(InPlay { completions, games, generate: Duration::ZERO, kept: None })
+        Ok(InPlay { completions, games, generate: Duration::ZERO, tokens: 0, kept: None })
     }
 
     /// Like `begin`, but waits for the games, and for those of all later turns.

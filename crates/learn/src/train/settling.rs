@@ -25,6 +25,9 @@ impl Run<'_> {
     ) -> Result<bool, TrainError> {
         let hall = &mut state.hall_of_fame;
         hall.nominate(&state.elites);
+        // Those of the first process, so that all divide the same programs: those of an earlier end of the run were read
+        // from its directory, which another machine may lack, or have another run in.
+        *hall = self.peers.gather_values(hall.clone())?.swap_remove(0);
         if hall.members().is_empty() {
             return Ok(true);
         }

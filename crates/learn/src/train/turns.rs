@@ -13,7 +13,7 @@ use crate::rollout::{FinishReason, GroupRequest};
 
 use super::TrainError;
 use super::episode::{Episode, Reply, Timing, Turn};
-use super::in_play::InPlay;
+use super::in_play::{EarlierProgress, InPlay};
 use super::scoring::{Draw, Stage};
 
 /// One conversation, as far as it has come.
@@ -53,6 +53,9 @@ impl Stage<'_> {
         let most = self.config.rollout.turns;
         for number in 1..most {
             let Some(format) = self.turns else { break };
+            let earlier = conversations.items().iter().flat_map(|conversation| &conversation.turns);
+            let tokens: usize = earlier.map(|turn| turn.completion.ids.len()).sum();
+            let of = conversations.items().len();
             let all = conversations.items_mut().iter_mut();
             let mut going: Vec<(&mut Conversation, Reply)> = all
                 .filter_map(|conversation| {
@@ -65,10 +68,14 @@ impl Stage<'_> {
                 break;
             }
             let requests: Vec<GroupRequest<'_>> = going.iter().map(|(one, _)| one.request(number)).collect();
-            let mut begun = self.begin(&requests, draw, kept.take(), observer)?;
+            let earlier = EarlierProgress { turns: number, completions: of - requests.len(), tokens, of };
+            let mut observer = |event: Event<'_>| earlier.emit(event, observer);
+            // So that the turn is seen to begin while its prompts are read.
+            observer(Event::Decoding { step: draw.step, turn: 1, tokens: 0, finished: 0, total: of });
+            let mut begun = self.begin(&requests, draw, kept.take(), &mut observer)?;
             // Nothing goes on from the last turn.
             kept = begun.kept.take().filter(|_| number + 1 < most);
-            let (turns, more) = begun.finish(observer)?;
+            let (turns, more) = begun.finish(&mut observer)?;
             timing = timing.plus(more);
             for ((conversation, told), turn) in going.iter_mut().zip(turns.into_items()) {
                 conversation.turns.push(Turn { told: std::mem::take(told), ..turn });

@@ -15,12 +15,12 @@ mod verdicts;
 pub use boards::{ChanceStream, HeldOut, REPORT, SELECTION, chance, held_out_boards};
 pub use estimators::{Estimate, Interval};
 pub use playing::{Halving, SelectionRound, choose_best, play_baseline, play_report, report_games};
-pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise};
+pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise, summarise_on};
 pub use tasks::{GroupSummary, SURE_TASKS, TaskSummary, TasksSummary, summarise_tasks};
 pub use verdicts::VerdictCounts;
 
 use crate::arena::{Evaluation, Start};
-use crate::environment::Outcome;
+use crate::environment::{Floor, Outcome};
 use crate::program::{Program, Rejection};
 
 /// One sampled program and its games.
@@ -55,10 +55,20 @@ impl Sample {
         (!self.report.is_empty()).then(|| total / self.report.len() as f64)
     }
 
+    /// The scores of all its games, on the selection boards and on the report boards.
+    pub fn scores(&self) -> impl Iterator<Item = f64> {
+        self.selection.games.iter().chain(&self.report).map(|game| game.score)
+    }
+
     /// Whether there is a program that the interpreter compiles too.
     pub fn parses(&self) -> bool {
         !matches!(self.selection.start, Start::Rejected(_))
     }
+}
+
+/// What failing counts as among these samples.
+pub fn floor<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Floor {
+    Floor::of(samples.into_iter().flat_map(Sample::scores))
 }
 
 /// Mean negative log-probability per token, in nats.

@@ -9,6 +9,7 @@ use super::boards::{HeldOut, SELECTION};
 use super::estimators::best_of_weights;
 use super::summary::Single;
 use crate::arena::{Arena, ArenaError, Evaluation};
+use crate::environment::Floor;
 use crate::environment::game2048::{self, Baseline, GameLimits};
 use crate::seed::Seed;
 
@@ -102,7 +103,10 @@ pub fn choose_best(
     let mut rungs = Vec::new();
     loop {
         rungs.push(SelectionRound { programs: left.len(), games });
-        left.sort_by(|&a, &b| samples[b].score().total_cmp(&samples[a].score()).then(a.cmp(&b)));
+        let tried = &*samples;
+        let floor = Floor::of(left.iter().flat_map(|&place| tried[place].scores()));
+        let played = |place: usize| &tried[place].selection.games;
+        left.sort_by(|&a, &b| floor.better_first(played(a), played(b)).then(a.cmp(&b)));
         let Some(&winner) = left.first() else { return Ok(None) };
         if games == SELECTION {
             return Ok(Some(Halving { winner, rungs }));

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::boards::{ChanceStream, chance};
 use super::estimators::{self, Crossed, Estimate};
-use super::{Sample, estimators::expected_best, surprise_a_token};
-use crate::environment::{Labels, Outcome, Points};
+use super::{Sample, estimators::expected_best, floor, surprise_a_token};
+use crate::environment::{Floor, Labels, Outcome, Points};
 use crate::program::Program;
 use crate::stats;
 
@@ -23,8 +23,8 @@ pub struct Summary {
     /// Number of completions.
     pub samples: usize,
     /// Mean over completions of the mean score of their games. A completion without a program counts as 0, and a game that
-    /// a fault of the program ended with the score that it had. Intervals of scores on the selection boards are over
-    /// programs and boards.
+    /// a fault of the program ended with the score that it had; where scores are below 0, both count as the lowest one, as
+    /// [`Floor`] says. Intervals of scores on the selection boards are over programs and boards.
     pub mean_score: Estimate,
     /// Median over programs of their mean score.
     pub median_score: Estimate,
@@ -85,15 +85,23 @@ pub fn sizes_up_to(samples: usize) -> Vec<usize> {
 /// The best of one is no choice, so its value is the plain mean. In larger choices a program counts with its report
 /// score, or with its selection score if it is hardly ever the best and has not played there.
 pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary {
+    summarise_on(floor(samples), samples, sizes, labels)
+}
+
+/// The same with a floor that other policies share.
+pub fn summarise_on(floor: Floor, samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary {
     let thresholds = if labels.has_tiles() { &THRESHOLDS[..] } else { &[] };
     let boards = samples.iter().map(|sample| sample.selection.games.len()).max().unwrap_or(0);
-    let values: Vec<f64> =
-        samples.iter().map(|sample| sample.report_score().unwrap_or_else(|| sample.score())).collect();
+    let value = |sample: &Sample| match sample.report.is_empty() {
+        true => floor.mean_score(&sample.selection.games),
+        false => floor.mean_score(&sample.report),
+    };
+    let values: Vec<f64> = samples.iter().map(value).collect();
     let (plays, parses): (Vec<f64>, Vec<f64>) =
         samples.iter().map(|sample| (indicator(sample.selection.plays()), indicator(sample.parses()))).unzip();
     let statistics = |draw: &[usize], boards: &[usize]| {
         let pick = |from: &[f64]| draw.iter().map(|&place| from[place]).collect::<Vec<_>>();
-        let scores: Vec<f64> = draw.iter().map(|&place| score_on(boards, &samples[place])).collect();
+        let scores: Vec<f64> = draw.iter().map(|&place| score_on(boards, floor, &samples[place])).collect();
         let values = pick(&values);
         let mean = stats::mean(scores.iter().copied());
         let mut row = vec![mean, stats::median(&scores)];
@@ -117,7 +125,7 @@ pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary
         unique: unique(samples) as f64 / samples.len().max(1) as f64,
         reaches: thresholds.iter().copied().zip(reaches.iter().copied()).collect(),
         best_of: sizes.iter().copied().zip(best_of.iter().copied()).collect(),
-        styles: styles(samples),
+        styles: styles(floor, samples),
         entropy: surprise_a_token(samples),
         reward: stats::mean(samples.iter().map(|sample| sample.reward)),
         max_tile: labels
@@ -127,11 +135,11 @@ pub fn summarise(samples: &[Sample], sizes: &[usize], labels: Labels) -> Summary
 }
 
 /// Mean score on these of the selection boards. A program that did not begin has the same on all.
-fn score_on(boards: &[usize], sample: &Sample) -> f64 {
+fn score_on(boards: &[usize], floor: Floor, sample: &Sample) -> f64 {
     let games = &sample.selection.games;
     match games.len() == boards.len() {
-        true => stats::mean(boards.iter().map(|&board| games[board].score)) + 0.0,
-        false => sample.score(),
+        true => floor.mean(boards.iter().map(|&board| (games[board].score, games[board].ending.is_well()))),
+        false => floor.mean_score(games),
     }
 }
 
@@ -140,15 +148,15 @@ fn unique(samples: &[Sample]) -> usize {
     programs.map(Program::digest).collect::<BTreeSet<_>>().len()
 }
 
-fn styles(samples: &[Sample]) -> BTreeMap<String, StyleSummary> {
+fn styles(floor: Floor, samples: &[Sample]) -> BTreeMap<String, StyleSummary> {
     let mut by_style = BTreeMap::<&str, Vec<&Sample>>::new();
     samples.iter().for_each(|sample| by_style.entry(&sample.style).or_default().push(sample));
     let summary = |samples: Vec<&Sample>| {
-        let mean = |of: fn(&Sample) -> f64| stats::mean(samples.iter().map(|sample| of(sample)));
+        let mean = |of: &dyn Fn(&Sample) -> f64| stats::mean(samples.iter().map(|sample| of(sample)));
         StyleSummary {
             samples: samples.len(),
-            mean_score: mean(Sample::score),
-            plays: mean(|sample| indicator(sample.selection.plays())),
+            mean_score: mean(&|sample| floor.mean_score(&sample.selection.games)),
+            plays: mean(&|sample| indicator(sample.selection.plays())),
         }
     };
     by_style.into_iter().map(|(style, samples)| (style.to_owned(), summary(samples))).collect()

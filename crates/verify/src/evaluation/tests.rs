@@ -6,8 +6,8 @@ use std::path::Path;
 use super::boards::{FILE, ROOT};
 use super::estimators::{Crossed, best_of_weights, estimate, estimate_crossed, expected_best, pass_at};
 use super::*;
-use crate::arena::{FirstCallFault, Usage};
-use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored};
+use crate::arena::{Arena, FirstCallFault, Usage, Workers};
+use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored, unplayed};
 use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Ending, Labels, Outcome, TestsTrace, Trace};
 use crate::seed::{Purpose, Seed};
@@ -227,6 +227,53 @@ fn a_game_of_ones_own_has_no_thresholds_and_no_tiles() {
     let summary = summarise(&five(), &[1], Labels::Game);
     assert_eq!((summary.reaches.len(), summary.max_tile, summary.mean_score.value), (0, None, 1640.0));
     assert_eq!(summary.best_of[&1], summary.mean_score);
+}
+
+/// A sample whose selection games came to these scores.
+fn with_scores(source: &str, start: Start, games: &[(f64, Ending)]) -> Sample {
+    let games = games.iter().map(|&(score, ending)| Outcome { score, ..scored(0, 64, ending) }).collect();
+    let selection = Evaluation { start: start.clone(), games, usage: Usage::default() };
+    Sample { selection, ..sample("plain", source, start, &[]) }
+}
+
+#[test]
+fn a_program_that_fails_counts_as_the_lowest_score_where_that_is_below_zero() {
+    let (code, over, raised) = ("def strategy(board):\n    return 'W'\n", Ending::GameOver, Ending::Raised);
+    let fault = Start::Faulted(FirstCallFault { ending: raised, reason: "no".into() });
+    let rejected = Start::Rejected(Rejection::NoFunction { wanted: String::new() });
+    let failing = [with_scores(code, fault, &[(0.0, raised), (0.0, raised)]), with_scores("nothing", rejected, &[])];
+    let playing = [
+        with_scores(code, Start::Played, &[(-10.0, over), (-4.0, over)]),
+        with_scores(code, Start::Played, &[(-1.0, raised), (-4.0, over)]),
+    ];
+    let all = [playing, failing.clone()].concat();
+    let summary = summarise(&all, &[1, 4], Labels::Game);
+    // Twice -7 and twice -10.
+    assert_eq!((summary.mean_score.value, summary.median_score.value), (-8.5, -8.5));
+    assert_eq!((summary.styles["plain"].mean_score, summary.best_of[&4].value), (-8.5, -7.0));
+    // Among programs that fail nothing is known of how low a score may be.
+    assert_eq!(summarise(&failing, &[1], Labels::Game).mean_score.value, 0.0);
+    assert_eq!(summarise_on(floor(&all), &failing, &[1], Labels::Game).mean_score.value, -10.0);
+}
+
+#[test]
+fn no_program_that_fails_is_chosen_before_one_that_plays_below_zero() {
+    let code = "def strategy(board):\n    return 'W'\n";
+    let arena = Arena::stand_in(
+        |program: &Program, seed| match program.source().contains("'W'") {
+            true => Outcome { score: -5.0, ..unplayed(seed, Ending::GameOver) },
+            false => unplayed(seed, Ending::Raised),
+        },
+        Workers::Inline,
+    )
+    .unwrap();
+    let fault = Start::Faulted(FirstCallFault { ending: Ending::Raised, reason: "no".into() });
+    let mut samples = [
+        with_scores(&code.replace('W', "S"), fault, &[(0.0, Ending::Raised)]),
+        with_scores(code, Start::Played, &[(-5.0, Ending::GameOver)]),
+    ];
+    let chosen = choose_best(&arena, &HeldOut::published(), &mut samples, &mut |_, _| ()).unwrap().unwrap();
+    assert_eq!(chosen.winner, 1);
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::environment::FailedTest;
 use crate::environment::game2048::scored;
 use crate::environment::tasks::Tasks;
 
-/// Two tests of four are shown; of the second task none, and the third has only a checker.
+/// Two tests of four are shown; of the second task none, the third has only a checker, and the fourth shows none and has
+/// two that are public.
 fn tasks() -> Environment {
     let tests = [("(1, 2)", "3"), ("(2, 2)", "4"), ("(7, 2)", "9"), ("(8, 8)", "16")];
     let tests = tests.map(|(args, expected)| json!({"args": args, "expected": expected}));
@@ -18,7 +19,8 @@ fn tasks() -> Environment {
     };
     let checker = "def check(add):\n    return (yield (7, 2)) == 9\n";
     let checked = json!({"id": "checked", "prompt": "Add.", "entry_point": "add", "checker": checker});
-    let lines = [add("add", 2), add("blind", 0), checked.to_string()];
+    let public = add("public", 0).replacen('{', r#"{"public":2,"#, 1);
+    let lines = [add("add", 2), add("blind", 0), checked.to_string(), public];
     Environment::Tasks(Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", &lines.join("\n")).unwrap())
 }
 
@@ -43,6 +45,16 @@ fn a_shown_test_speaks_with_its_input_what_was_got_and_what_was_expected() {
         wrong,
         "The program fails a test: add(2, 2) gave 5, expected 4.\nWrite the whole program again, so that it passes every test."
     );
+}
+
+#[test]
+fn a_public_test_is_told_though_the_prompt_does_not_show_it() {
+    let told =
+        |test, reason| feedback(&tasks(), &[Case::Task(3)], &played(vec![failing(test, reason)]), Feedback::Shown);
+    let public = told(2, "add(2, 2) gave 5, expected 4");
+    assert!(public.starts_with("The program fails a test: add(2, 2) gave 5, expected 4.\n"), "{public}");
+    let hidden = told(3, "add(7, 2) gave 5, expected 9");
+    assert!(hidden.starts_with("The program passes the tests that were shown, and fails others.\n"), "{hidden}");
 }
 
 #[test]

@@ -61,7 +61,8 @@ impl<'a> Contender<'a> {
         let boards = self.testbed.held_out.selection(games.selection);
         let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::Sampling)?;
         let sizes = if games.report > 0 { evaluation::sizes_up_to(count) } else { vec![1] };
-        let scores: Vec<f64> = samples.iter().map(Sample::score).collect();
+        let floor = evaluation::floor(&samples);
+        let scores: Vec<f64> = samples.iter().map(|sample| floor.mean_score(&sample.selection.games)).collect();
         let report = evaluation::report_games(&scores, &sizes, games.report);
         self.play_report(&mut samples, &report)?;
         let labels = self.testbed.arena.environment().labels();

@@ -228,6 +228,7 @@ impl EvalArgs {
             report.models.push(contender.evaluate(samples, games)?);
             report.best_of.extend(best_of.map(|count| contender.best_of(count, games)).transpose()?);
         }
+        report.share_floor();
         if labels.has_tiles() {
             report.baselines = self.native(&Rules::new(&config.sandbox, &config.arena), held_out, games);
         }

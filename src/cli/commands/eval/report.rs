@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::verdicts::ToldVerdicts;
 use crate::config::Config;
 use crate::environment::{Labels, Outcome};
-use crate::evaluation::{Halving, Sample, Single, Summary};
+use crate::evaluation::{self, Halving, Sample, Single, Summary};
 
 /// Numbers of games and their budget.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,15 @@ pub fn named(config: &Config) -> String {
 }
 
 impl EvalReport {
+    /// Has failing count the same in all models: where scores are below 0, as the lowest score of any of them.
+    pub fn share_floor(&mut self) {
+        let floor = evaluation::floor(self.models.iter().flat_map(|model| &model.samples));
+        for model in self.models.iter_mut().filter(|model| evaluation::floor(&model.samples) != floor) {
+            let sizes: Vec<usize> = model.summary.best_of.keys().copied().collect();
+            model.summary = evaluation::summarise_on(floor, &model.samples, &sizes, self.labels);
+        }
+    }
+
     /// The object of `--json`.
     pub fn json(&self) -> Value {
         json!({
@@ -135,4 +144,40 @@ fn with_tile(mut object: Value, labels: Labels) -> Value {
         object.remove("max_tile");
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::{Evaluation, Start, Usage};
+    use crate::environment::Ending;
+    use crate::environment::game2048::scored;
+    use crate::evaluation::VerdictCounts;
+    use crate::program::Rejection;
+
+    fn model(selection: Evaluation) -> Model {
+        let program = Err(Rejection::NoFunction { wanted: String::new() });
+        let (style, turns, report) = (String::new(), Vec::new(), Vec::new());
+        let (reward, surprise, tokens, cut) = (0.0, 0.0, 1, false);
+        let samples = vec![Sample { style, program, reward, tokens, cut, surprise, turns, selection, report }];
+        let verdicts = ToldVerdicts { counts: VerdictCounts::default(), told: Vec::new() };
+        let summary = evaluation::summarise(&samples, &[1], Labels::Game);
+        Model { name: String::new(), summary, samples, verdicts }
+    }
+
+    #[test]
+    fn a_model_that_fails_is_no_better_than_one_that_plays_below_zero() {
+        let means = |score: f64| {
+            let games = vec![Outcome { score, ..scored(0, 2, Ending::GameOver) }];
+            let plays = Evaluation { start: Start::Played, games, usage: Usage::default() };
+            let fails = Evaluation::rejected(Rejection::NoFunction { wanted: String::new() });
+            let models = vec![model(plays), model(fails)];
+            let games = Games { selection: 1, report: 0, game_seconds: 1.0 };
+            let (salt, best_of, baselines) = (String::new(), Vec::new(), Vec::new());
+            let mut report = EvalReport { games, salt, labels: Labels::Game, models, best_of, baselines };
+            report.share_floor();
+            report.models.iter().map(|model| model.summary.mean_score.value).collect::<Vec<_>>()
+        };
+        assert_eq!((means(-3.0), means(3.0)), (vec![-3.0, -3.0], vec![3.0, 0.0]));
+    }
 }

@@ -43,7 +43,10 @@ impl ConvertArgs {
             Some(suite) => Sum::of_suite(suite, &self.file)?,
             None => {
                 let (mut converter, mut sum) = (Converter::default(), Sum::default());
-                rows::each(&self.file, |row| sum.add(converter.convert(&row)))?;
+                rows::each(&self.file, |row| match row {
+                    Ok(row) => sum.add(converter.convert(&row)),
+                    Err(why) => sum.add(Err(converter.unread(why))),
+                })?;
                 Sum { known_sets: converter.known_sets(), ..sum }
             }
         };

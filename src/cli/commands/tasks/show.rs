@@ -99,7 +99,7 @@ fn heading(tasks: &Tasks, task: &Task, config: &Config) -> String {
         Split::HeldOut => "held out",
     };
     let tests = counted(task.tests_and_checker() as usize, "test");
-    let (shown, seconds) = (task.hidden().start, task.seconds.unwrap_or(config.train.game_seconds));
+    let (shown, seconds) = (task.examples().len(), task.seconds.unwrap_or(config.train.game_seconds));
     let place = format!("{}:{}", tasks.path().display(), task.line);
     format!("{} ({place}), {split}; {tests}, {shown} shown; {seconds} s of a reference core\n", task.id)
 }
@@ -110,7 +110,10 @@ fn section(name: &str, text: &str) -> String {
 
 /// The tests that the prompt does not show.
 fn hidden(task: &Task) -> String {
-    let mut lines: Vec<String> = task.told(task.hidden()).iter().map(|test| cut(test, TEST_WIDTH)).collect();
-    lines.extend(task.has_checker().then(|| "and a checker".to_owned()));
-    section("tests that it does not show", &lines.join("\n"))
+    let lines = |tests| task.told(tests).iter().map(|test| cut(test, TEST_WIDTH)).collect::<Vec<_>>();
+    let public = lines(task.examples().end..task.hidden().start);
+    let told = (!public.is_empty()).then(|| section("public tests, which only feedback tells", &public.join("\n")));
+    let mut hidden = lines(task.hidden());
+    hidden.extend(task.has_checker().then(|| "and a checker".to_owned()));
+    told.unwrap_or_default() + &section("tests that it does not show", &hidden.join("\n"))
 }

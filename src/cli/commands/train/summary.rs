@@ -125,7 +125,8 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
         _ => format!("held-out {}", labels.cases()),
     };
     text.push_str(&row(&cases, &format!("step {}", before.step), &format!("step {}", after.step), ""));
-    let ratio = match before.score() > 0.0 {
+    let is_mixed = before.is_sampled_otherwise(after);
+    let ratio = match before.score() > 0.0 && !is_mixed {
         true => format!("  x {:.2}", after.score() / before.score()),
         false => String::new(),
     };
@@ -142,6 +143,9 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
     compare(&format!("programs that {}", labels.succeed()), &|record| Some(percent(record.succeeded())));
     compare(INTERVAL, &|record| Some(interval((record.frac_passed_low?, record.frac_passed_high?))));
     compare("distinct programs", &|record| record.frac_unique.map(percent));
+    if is_mixed {
+        compare("temperature", &|record| record.temperature.map(|value| format!("{value:?}")));
+    }
     if labels.has_tiles() {
         let best = |record: &EvaluationRecord| record.max_tile.unwrap_or(0).to_string();
         text.push_str(&row("best tile", &best(before), &best(after), ""));
@@ -155,7 +159,7 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
 fn highest_between(evaluations: &[EvaluationRecord], labels: Labels) -> String {
     let [before, between @ .., after] = evaluations else { return String::new() };
     let ends = before.score().max(after.score());
-    let higher = between.iter().filter(|record| record.score() > ends);
+    let higher = between.iter().filter(|record| record.score() > ends && !record.is_sampled_otherwise(after));
     let Some(highest) = higher.max_by(|one, other| one.score().total_cmp(&other.score())) else {
         return String::new();
     };
@@ -306,6 +310,24 @@ mod tests {
         for rising in [[500.0, 700.0, 900.0, 1250.0], [900.0, 500.0, 600.0, 700.0]] {
             assert!(!table(rising).contains("higher"), "{rising:?}");
         }
+    }
+
+    #[test]
+    fn evaluations_at_two_temperatures_have_no_ratio_and_say_at_which() {
+        let table = |temperatures: [f64; 3]| {
+            let evaluations = [(0, 500.0), (10, 1500.0), (20, 1250.0)].into_iter().zip(temperatures);
+            let evaluations = evaluations.map(|((step, score), temperature)| EvaluationRecord {
+                temperature: Some(temperature),
+                ..evaluation(step, score)
+            });
+            held_out_table(&evaluations.collect::<Vec<_>>(), Labels::Board)
+        };
+        let mixed = table([0.7, 0.7, 0.3]);
+        assert!(mixed.contains(&row("temperature", "0.7", "0.3", "")), "{mixed}");
+        assert!(!mixed.contains("x 2.50") && !mixed.contains("higher after"), "{mixed}");
+        let same = table([0.3; 3]);
+        assert!(!same.contains("temperature"), "{same}");
+        assert!(same.contains("x 2.50") && same.contains("higher after step 10"), "{same}");
     }
 
     #[test]

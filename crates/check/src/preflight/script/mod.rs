@@ -4,6 +4,8 @@ mod cheats;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use self::cheats::{BROKEN_PLAYERS, CHEATS, HONEST, NO_ACTION, STRAY};
 use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{CLIMB_EXPECTED, JudgedCheat, Ladder, ReferencePlayer, limit};
@@ -98,9 +100,11 @@ impl Evidence<'_> {
         let cheats = cheats.map(|(cheat, judged)| {
             // A cheat whose answer is no action must earn no more than a player without actions.
             let honest = if cheat.is_no_action { players[NO_ACTION] } else { twin };
-            JudgedCheat { name: cheat.name, honest, judged }
+            (cheat.is_long_text, JudgedCheat { name: cheat.name, honest, judged })
         });
-        let cheats = cheats.collect();
+        let (doubtful, cheats): (Vec<_>, Vec<_>) =
+            cheats.partition(|(is_long_text, _)| *is_long_text && self.has_joined_texts());
+        let cheats = cheats.into_iter().map(|(_, cheat)| cheat).collect();
         let ladder = Ladder { config: self.config, players, cheats, limits: LIMITS, limit, labels: Labels::Game };
         let mut findings = vec![ladder.failures()];
         match weakest == strongest {
@@ -110,8 +114,10 @@ impl Evidence<'_> {
             }
             false => findings.extend([ladder.order(*weakest), ladder.spread(simplest)]),
         }
+        findings.extend(self.below_zero());
         findings.extend(self.broken_off(*strongest));
         findings.extend([self.repeats(), self.budget(), ladder.cheats()]);
+        findings.extend(doubtful.iter().filter_map(|(_, cheat)| ladder.paid(cheat)).map(long_text));
         findings.extend(self.stray());
         findings.into_iter().map(|finding| self.with_remedy(finding)).collect()
     }
@@ -119,6 +125,20 @@ impl Evidence<'_> {
     /// Whether all that a player does in a game is to give one text.
     fn is_one_text(&self) -> bool {
         self.references().all(|(_, judged)| judged.evaluation.games.iter().all(ends_with_one_text))
+    }
+
+    /// Whether a text that a player answers with is several of the players' other texts in a row: then one answer may be many moves.
+    fn has_joined_texts(&self) -> bool {
+        let games = self.references().flat_map(|(_, judged)| &judged.evaluation.games);
+        let transcripts = games.filter_map(|game| match &game.trace {
+            Trace::Transcript(transcript) => Some(transcript),
+            _ => None,
+        });
+        let actions = transcripts.flat_map(|transcript| &transcript.actions);
+        let texts = actions.filter_map(|action| serde_json::from_str::<String>(action).ok());
+        let texts: BTreeSet<String> = texts.filter(|text| !text.is_empty()).collect();
+        // A number in a text has the digits of others, and is one answer.
+        texts.iter().any(|text| text.parse::<f64>().is_err() && is_joined(text, &texts))
     }
 
     /// Whether a player of the highest rank breaks games off, by a mistake of its own or by a ValueError of `step` that is not
@@ -141,6 +161,19 @@ impl Evidence<'_> {
                           max([]) does";
             Some(CheckFinding::warning(Check::References, text).mend(remedy))
         })
+    }
+
+    /// Whether a game that a reference player plays to its end scores below 0, where what fails has 0.
+    fn below_zero(&self) -> Option<CheckFinding> {
+        let games = self.references().flat_map(|(reference, judged)| {
+            let games = judged.evaluation.games.iter().filter(|game| game.ending.is_well());
+            games.map(move |game| (game.score, &reference.name))
+        });
+        let (score, name) = games.min_by(|(a, _), (b, _)| a.total_cmp(b)).filter(|(score, _)| *score < 0.0)?;
+        let text = format!("{name} scores {} in a game; all scores below 0 earn the same", Labels::Game.written(score));
+        let remedy = "rewards that come to 0 or more in every game, such as all of them at its end: what is lost by then is \
+                      not paid";
+        Some(CheckFinding::warning(Check::Order, text).mend(remedy))
     }
 
     /// Whether `step` takes a value for an action that is surely none.
@@ -255,6 +288,26 @@ impl Evidence<'_> {
 fn are_alike(one: &Outcome, other: &Outcome) -> bool {
     let (Trace::Transcript(a), Trace::Transcript(b)) = (&one.trace, &other.trace) else { return false };
     one.score == other.score && (a.moves, &a.actions, &a.last_observation) == (b.moves, &b.actions, &b.last_observation)
+}
+
+/// What is said of a longer text that pays, where answers may be texts of many moves: how many, only the author of the game knows.
+fn long_text(paid: String) -> CheckFinding {
+    let text = format!("{paid}; a reference player answers with several moves in one text, too");
+    CheckFinding::warning(Check::Cheats, text)
+        .mend("if a text may have only so many moves, have `step` raise a ValueError for a longer one")
+}
+
+/// Whether a text is at least two of `texts` in a row.
+fn is_joined(text: &str, texts: &BTreeSet<String>) -> bool {
+    let mut is_end = vec![false; text.len() + 1];
+    is_end[0] = true;
+    for start in 0..text.len() {
+        if is_end[start] {
+            let parts = texts.iter().filter(|part| part.len() < text.len() && text[start..].starts_with(part.as_str()));
+            parts.for_each(|part| is_end[start + part.len()] = true);
+        }
+    }
+    is_end[text.len()]
 }
 
 /// Whether a game was over with one action, which was a text.

@@ -248,10 +248,51 @@ def step(action):
 fn a_longer_answer_to_a_game_that_asks_for_one_text_is_no_cheat() {
     let report = checked(ROAD);
     assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
-    // Where a player moves again and again, a text of many moves is more than one.
+    // Where players move again and again, by one letter each time, a text of many moves is more than one.
+    let single = road_again().replace("'R' * 30", "'R' * 1");
+    assert_problem(&single, Check::Cheats, &["a text of many actions earns "]);
+}
+
+/// The road, walked twice.
+fn road_again() -> String {
     let again = ROAD.replace("MOVES = \"strategy(coins)\", 10, 1", "MOVES = \"strategy(coins)\", 10, 2");
-    let again = again.replace("set(coins)), True", "set(coins)), False");
-    assert_problem(&again, Check::Cheats, &["a text of many actions earns "]);
+    again.replace("set(coins)), True", "set(coins)), False")
+}
+
+#[test]
+fn a_longer_text_is_a_warning_where_players_answer_with_several_moves_in_one_text() {
+    let report = checked(&road_again());
+    assert_ne!(report.level(), Level::Problem, "{:#?}", report.findings);
+    assert!(found(&report, Check::Cheats).1.starts_with("6 cheats earn nothing"));
+    let said = |finding: &&CheckFinding| finding.check == Check::Cheats && finding.level == Level::Warning;
+    let warning = report.findings.iter().find(said).unwrap();
+    assert!(warning.text.starts_with("a text of many actions earns "), "{}", warning.text);
+    assert!(warning.remedy.as_ref().unwrap().contains("raise a ValueError for a longer one"));
+    // A game whose `step` raises it has nothing to be warned of.
+    let bounded = road_again().replace("set(action) - set(\"LR\")", "set(action) - set(\"LR\") or len(action) > 30");
+    assert!(!checked(&bounded).findings.iter().any(|finding| said(&finding)));
+}
+
+#[test]
+fn a_number_in_a_text_is_one_action_though_it_has_the_digits_of_others() {
+    let bids = GUESS
+        .replace("return 0\"", "return '1'\"")
+        .replace("return 5\"", "return '11'\"")
+        .replace("return number\"", "return '111'\"")
+        .replace("type(action) is not int", "not str(action).isdigit()")
+        .replace("10 - abs(number - action)", "min(int(action), 1000)");
+    assert_problem(&bids, Check::Cheats, &["a text of many actions earns "]);
+}
+
+#[test]
+fn a_text_of_others_in_a_row_is_told_from_a_word() {
+    let texts = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<BTreeSet<String>>();
+    for (text, others) in [("WWAD", &["W", "WA", "D"][..]), ("RRRR", &["RR", "RRRR"]), ("→→↑", &["→", "↑"])] {
+        assert!(is_joined(text, &texts(others)), "{text}");
+    }
+    for (text, others) in [("right", &["up", "left", "right"][..]), ("WWAD", &["W", "AD!", "WA"]), ("W", &["W"])] {
+        assert!(!is_joined(text, &texts(others)), "{text}");
+    }
 }
 
 #[test]
@@ -260,6 +301,20 @@ fn a_game_that_seeds_itself_is_the_same_one_each_time() {
     let (level, text) = found(&checked(&seeded), Check::Repeats);
     assert_eq!(level, Level::Warning);
     assert!(text.contains("the 12 games of every reference player are the same") && text.contains("random.seed(1)"));
+}
+
+#[test]
+fn a_player_that_scores_below_zero_is_warned_of_though_all_stand_in_order() {
+    let warned = |source: &str| {
+        let report = checked(source);
+        assert_eq!(found(&report, Check::Order).0, Level::Ok, "{:#?}", report.findings);
+        let warnings = report.of_level(Level::Warning).map(|finding| finding.text.clone());
+        warnings.filter(|text| text.contains("below 0 earn the same")).collect::<Vec<_>>()
+    };
+    assert!(warned(GUESS).is_empty());
+    // Ten rewards of -5 to 5 with a mean of 0, where the better players have 23 and 50.
+    let below = warned(&GUESS.replace("reward = 10 - abs", "reward = 5 - abs"));
+    assert!(below.len() == 1 && below[0].starts_with("rank 1 scores -"), "{below:?}");
 }
 
 #[test]

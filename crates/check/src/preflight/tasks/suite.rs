@@ -86,13 +86,17 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
 /// A finding if repeating the answers in the prompt passes many tests.
 fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
     let (all, constant) = (task.tests_and_checker() as usize, commonest?.1);
-    let (hidden, shown) = (task.hidden(), task.tests.len() - task.hidden().len());
+    let (hidden, shown) = (task.hidden(), task.hidden().start);
+    // Public tests are told of in later turns, so that their answers can be copied as those in the prompt.
+    let is_in_prompt = task.examples().end == shown;
     if hidden.is_empty() && !task.has_checker() {
-        let text = match all {
-            1 => "the prompt shows the only test: copying its answer passes".to_owned(),
-            _ => format!("the prompt shows all {all} tests: copying their answers passes"),
+        let text = match (all, is_in_prompt) {
+            (1, true) => "the prompt shows the only test: copying its answer passes".to_owned(),
+            (_, true) => format!("the prompt shows all {all} tests: copying their answers passes"),
+            (_, false) => format!("all {all} tests are public: copying what is told of them passes"),
         };
-        let remedy = format!("add tests, or hide some with \"shown\": {}", all / 2);
+        let key = if is_in_prompt { "shown" } else { "public" };
+        let remedy = format!("add tests, or hide some with \"{key}\": {}", all / 2);
         return Some(CheckFinding::problem(Check::Shown, text).mend(remedy));
     }
     let of_shown = &task.tests[..shown];
@@ -106,8 +110,9 @@ fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<CheckF
     let share = repeated.saturating_sub(constant) as f64 / all.saturating_sub(constant).max(1) as f64;
     (share >= SHOWN_EXPECTED).then(|| {
         let text = format!(
-            "repeating the {} in the prompt passes {repeated} of {}",
+            "repeating the {} {} passes {repeated} of {}",
             counted(shown, "answer"),
+            if is_in_prompt { "in the prompt" } else { "of public tests" },
             counted(all, "test")
         );
         let level = if repeated == all { Level::Problem } else { Level::Warning };

@@ -98,9 +98,10 @@ impl<'a> Row<'a> {
     pub fn json(self, key: &str) -> Result<Value, String> {
         match self.get(key) {
             None => Err(format!("nothing in `{key}`")),
-            Some(Value::Str(text)) => {
-                Value::from_plain_json(text).map_err(|_| format!("`{key}` holds text that is no JSON"))
-            }
+            Some(Value::Str(text)) => Value::from_plain_json(text).map_err(|error| match error.beyond_values() {
+                Some(what) => format!("`{key}`: {what}"),
+                None => format!("`{key}` holds text that is no JSON"),
+            }),
             Some(value) => Ok(value.clone()),
         }
     }

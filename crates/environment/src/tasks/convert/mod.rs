@@ -17,8 +17,8 @@ mod tests;
 
 use std::collections::HashMap;
 
+use super::error::RowFault;
 use super::row;
-
 use crate::value::Value;
 use draft::Row;
 
@@ -78,6 +78,12 @@ impl Converter {
         converted
     }
 
+    /// Counts the next row, which cannot be read, for this reason.
+    pub fn unread(&mut self, why: String) -> Dropped {
+        self.rows += 1;
+        Dropped { id: format!("row {}", self.rows), why }
+    }
+
     /// The known sets with their fields, where rows of others were dropped. The reasons leave them out: there is one for every
     /// set of fields.
     pub fn known_sets(&self) -> Option<String> {
@@ -111,7 +117,10 @@ impl Converter {
         let has_checker = draft.checker.is_some();
         let text = draft.line(&id);
         // The line is parsed again, so that no file is written which this program would refuse.
-        let read = Value::from_json(&text).map_err(|error| error.to_string());
+        let read = match RowFault::of_length(text.len()) {
+            None => Value::from_json(&text).map_err(|error| error.to_string()),
+            Some(RowFault(why)) => Err(why),
+        };
         let read = read.and_then(|value| row::task(&value).map(drop).map_err(|faults| faults[0].0.clone()));
         match read {
             Ok(()) => Ok(Line { id, text, format: format.name, has_checker }),

@@ -241,6 +241,21 @@ fn ints_beyond_64_bits_stay_what_they_are() {
 }
 
 #[test]
+fn json_in_a_text_that_no_value_holds_is_not_called_something_else_than_json() {
+    // TACO has integers of more digits than Python reads.
+    let row = |inputs: String| json!({"question": "q", "input_output": format!("{{\"inputs\": {inputs}, \"outputs\": [\"1\"]}}")});
+    assert_eq!(why(row(format!("[{}]", "9".repeat(5000)))), "`input_output`: an int of too many digits; at most 4300");
+    let half = "`input_output`: half a surrogate pair, which is no character";
+    assert_eq!(why(row("[\"\\ud800\"]".to_owned())), half);
+}
+
+#[test]
+fn a_row_whose_line_no_file_of_tasks_may_have_is_dropped() {
+    let row = json!({"question": "q", "input_output": {"inputs": ["1".repeat(33 << 20)], "outputs": ["1"]}});
+    assert_eq!(why(row), "33 MiB in one line; at most 32");
+}
+
+#[test]
 fn code_contests_rows_have_three_lists_of_texts() {
     let none = json!({"input": [], "output": []});
     let row = json!({"name": "900_A. Sums", "description": "Sum.", "public_tests": {"input": ["1 2\n"], "output": ["3\n"]},

@@ -20,7 +20,7 @@ pub enum Symptom {
     /// Share of completions truncated at the maximum length, 0 to 1.
     Clipped,
     /// Share of completions that play or, with tasks, pass all tests, 0 to 1. Of tasks a window is as long as a pass
-    /// over them, so that means are of much the same tasks.
+    /// over them, so that means are of much the same tasks, or of 40 steps where a pass takes longer.
     Succeeded,
     /// Mean absolute difference between the log-probabilities of sampling and of scoring, in nats per token. Judged by
     /// single steps, because it indicates a mismatch of models or kernels and does not depend on what was learnt.

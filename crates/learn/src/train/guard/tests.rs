@@ -154,6 +154,15 @@ fn playing(share: impl Fn(usize) -> f64) -> impl Fn(usize) -> StepRecord {
     move |step| StepRecord { frac_played: Some(share(step)), ..healthy(step) }
 }
 
+/// Of 16 that each succeed with a chance of `chance` in 16, how many do in this step of a run.
+fn lucky(run: u64, step: usize, chance: u64) -> f64 {
+    let number = ((run << 32) + step as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let number = number ^ (number >> 31);
+    (0..64_u32).step_by(4).filter(|place| (number >> *place) & 15 < chance).count() as f64
+}
+
 /// A step that differs from the others by chance.
 fn scatter(step: usize) -> f64 {
     [0.03, -0.02, 0.0, -0.03, 0.02][step % 5]
@@ -198,21 +207,13 @@ fn few_that_play_are_no_symptom_where_no_more_ever_did_or_chance_explains_it() {
 
 #[test]
 fn steps_of_few_completions_are_no_symptom_and_a_fall_of_theirs_is_one() {
-    // Each of 16 succeeds with a chance of one in 16.
-    let lucky = |run: u64, step: usize| {
-        let number = ((run << 32) + step as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let number = number ^ (number >> 31);
-        (0..64_u32).step_by(4).filter(|place| (number >> *place) & 15 == 0).count() as f64
-    };
     let of_16 = |succeeded: f64, step: usize| {
         let mut record = StepRecord { frac_played: Some(succeeded / 16.0), ..healthy(step) };
         record.count_verdict("succeeded", 16);
         record
     };
     for run in 0..40 {
-        let watches = watch(&config(), 300, |step| of_16(lucky(run, step), step));
+        let watches = watch(&config(), 300, |step| of_16(lucky(run, step, 1), step));
         assert!(watches.iter().all(|watch| watch.level == AlarmLevel::Ok), "run {run}: {:?}", news(&watches));
     }
     let falls = watch(&config(), 80, |step| of_16(if step <= 40 { 12.0 } else { 1.0 }, step));
@@ -241,6 +242,34 @@ fn what_passes_is_compared_over_a_pass_of_tasks_and_not_where_pools_choose_them(
         record
     };
     assert!(!is_told(&watched(20, &pools)));
+}
+
+#[test]
+fn tasks_of_which_a_pass_takes_longer_than_the_run_are_watched_and_chance_among_them_is_no_symptom() {
+    let passing = |share: f64, groups: usize, step: usize| {
+        let mut record = StepRecord { frac_passed: Some(share), groups_trainable: groups, ..healthy(step) };
+        record.count_verdict("succeeded", 4 * groups);
+        record
+    };
+    // Sixteen new tasks a step, each of which all completions of its group pass or none.
+    let watched =
+        |share: &dyn Fn(usize) -> f64| watch_passes(1000, &config(), 100, |step| passing(share(step), 16, step));
+    for chance in [2, 4, 8, 12] {
+        for run in 0..20 {
+            let watches = watched(&|step| lucky(run, step, chance) / 16.0);
+            assert!(watches.iter().all(|watch| watch.level == AlarmLevel::Ok), "run {run}: {:?}", news(&watches));
+            let watches = watched(&|step| if step <= 50 { lucky(run, step, chance) / 16.0 } else { 0.0 });
+            let (said, stopped) = (news(&watches), stopped(&watches).expect("nothing passes"));
+            assert!(said[0].0 <= stopped && (76..=90).contains(&stopped), "run {run}: {stopped}: {said:?}");
+        }
+    }
+    // With four tasks a step, completions of which one in eight passed might have found easy tasks; of which half did, not.
+    let falls_from = |share: f64| {
+        let record = |step: usize| passing(if step <= 40 { share } else { 0.0 }, 4, step);
+        watch_passes(1000, &config(), 100, record)
+    };
+    assert!(falls_from(0.125).iter().all(|watch| watch.level == AlarmLevel::Ok));
+    assert_eq!(stopped(&falls_from(0.5)), Some(73), "below a fifth of 40 steps");
 }
 
 #[test]
@@ -370,6 +399,10 @@ fn a_honeypot_that_is_passed_stops_the_run_at_once_and_is_named() {
     let told = format!("warning, step 3: {words}; {}", Symptom::Honeypot.remedy());
     assert_eq!(news(&watches), [(3, told.as_str())]);
     assert!(told.contains("read these programs in the report"), "{told}");
+    // The checkpoint from before it is worth keeping, also where the one of this step is all that is kept.
+    let records: Vec<StepRecord> = (1..=4).map(cheated).collect();
+    let began = [2, 3, 4].map(|steps| Guard::new(&config(), 1, &records[..steps]).troubles_began());
+    assert_eq!(began, [vec![], vec![3], vec![]]);
 
     // Asked not to, it warns of every step.
     let config = GuardConfig { stop_honeypots: false, ..config() };

@@ -50,6 +50,33 @@ fn a_program_that_freezes_counts_with_its_score_and_what_is_no_program_as_nothin
 }
 
 #[test]
+fn what_is_no_program_counts_as_the_lowest_score_of_the_step_where_that_is_below_zero() {
+    let over = |number, score| {
+        let case = Case::Seed(Seed::root(number));
+        Outcome { score, ..Environment::Game2048.unplayed(case, Ending::GameOver) }
+    };
+    let played = turn_of(Start::Played, vec![over(1, -10.0), over(2, -4.0)]);
+    let nothing = turn_of(Start::Rejected(Rejection::NoFunction { wanted: String::new() }), Vec::new());
+    let episodes = [played, nothing].into_iter().map(fixture::alone).collect();
+    let sampled = Sampled::new(&[], Groups::new(2, episodes), Timing::default(), 0);
+    let record = of_episodes(1, &sampled, &Environment::Game2048, &Config::preset("builtin").unwrap());
+    assert_eq!(record.mean_score, Some(-8.5));
+}
+
+#[test]
+fn tokens_that_were_read_from_a_checkpoint_make_sampling_no_faster() {
+    let config = Config::preset("builtin").unwrap();
+    let rate = |timing: Timing| {
+        let episodes = vec![fixture::alone(fixture::turn(0.0, FinishReason::Stop)); 2];
+        let sampled = Sampled::new(&[], Groups::new(2, episodes), timing, 1);
+        of_episodes(2, &sampled, &Environment::Game2048, &config).tokens_per_s
+    };
+    // Of the two tokens one was sampled, as for a group that is sampled again.
+    let timing = Timing { generate: Duration::from_secs(2), tokens: 1, ..Timing::default() };
+    assert_eq!((rate(timing), rate(Timing::default())), (0.5, 0.0));
+}
+
+#[test]
 fn completions_that_pass_a_honeypot_in_any_turn_are_counted_and_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tasks.jsonl");
