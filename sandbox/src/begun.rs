@@ -37,7 +37,8 @@ impl Begun {
     pub fn compiled(&self, tiers: &Tiers) -> Result<Option<CompiledSession>, Unloaded> {
         let Some(program) = tiers.program(&self.source)? else { return Ok(None) };
         let taken = self.interpreter.taken_bytes;
-        let reason = match program.start(self.seed, &gas_limits(&self.limits, self.ending, self.source.len(), taken)) {
+        let gas = gas_limits(&program, &self.limits, self.ending, self.source.len(), taken);
+        let reason = match program.start(self.seed, &gas) {
             Ok(session) => return Ok(Some(session)),
             Err(Stop::OutOfGas { scope }) if self.ending == Ending::Counted => {
                 let fuel = self.limits.call_fuel.min(self.limits.game_fuel);

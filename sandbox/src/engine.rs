@@ -1,11 +1,13 @@
-//! The engine's configuration and the compiled interpreter.
+//! The engine's configuration and the compiled interpreters: one with numpy for programs that say its name or are to have
+//! it, one without for all others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
-use crate::artifact::{Artifact, PROGRAM};
+use crate::artifact::{Artifact, NUMPY, PROGRAM};
 use crate::cache::{CacheFile, CachedCode};
 use crate::host::Host;
 use crate::{HostError, MEMORY_MAX, SESSIONS_MAX};
@@ -71,6 +73,38 @@ impl Interpreter {
         // The linker is empty, so a component that imports anything is refused here.
         let component = Linker::new(&engine).instantiate_pre(&component).map_err(HostError::engine)?;
         Ok(Interpreter { engine, component, taken_bytes: artifact.taken_bytes })
+    }
+}
+
+/// Both interpreters, of which the one with numpy is opened for the first program that wants it.
+pub(crate) struct Interpreters {
+    /// The one without numpy.
+    pub(crate) plain: Arc<Interpreter>,
+    numpy: Mutex<Option<Arc<Interpreter>>>,
+    cache: PathBuf,
+}
+
+impl Interpreters {
+    pub(crate) fn new(plain: Interpreter, cache: &Path) -> Interpreters {
+        Interpreters { plain: Arc::new(plain), numpy: Mutex::default(), cache: cache.to_owned() }
+    }
+
+    /// Whether a program has been run with numpy.
+    pub(crate) fn has_opened_numpy(&self) -> bool {
+        self.numpy.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// The interpreter with numpy.
+    pub(crate) fn with_numpy(&self) -> Result<Arc<Interpreter>, HostError> {
+        // Opening changes nothing before it has succeeded, so a panic in it leaves nothing half done.
+        let mut opened = self.numpy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(numpy) = &*opened {
+            return Ok(Arc::clone(numpy));
+        }
+        let on_compile = || tracing::warn!("compiling the Python sandbox with numpy, once: about 25 s");
+        let numpy = Arc::new(Interpreter::of(&NUMPY, self.plain.engine.clone(), &self.cache, on_compile)?);
+        *opened = Some(Arc::clone(&numpy));
+        Ok(numpy)
     }
 }
 

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::{Interpreter, config};
-use crate::interpreters::Interpreters;
+use crate::engine::{Interpreter, Interpreters, config};
 use crate::{FUEL_PER_SECOND, Failure, Fault, Limits, Sandbox};
 
 const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: 128 << 20 };

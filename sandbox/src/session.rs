@@ -43,7 +43,7 @@ impl Session {
     pub(crate) fn load(tiers: &Tiers, begun: Begun) -> Result<Session, Unloaded> {
         let interpreted = |begun: Begun| Ok(Session { run: Run::Interpreted(begun.interpreted()?) });
         let Some(session) = begun.compiled(tiers)? else { return interpreted(begun) };
-        let most_fuel = MostFuel::of_loading(session.gas_used(), session.bytes_unmade());
+        let most_fuel = MostFuel::of_loading(session.program(), session.gas_used(), session.bytes_unmade());
         if begun.ending == Ending::Exact && !most_fuel.is_within(&begun.limits) {
             tiers.left(&begun.source, BEYOND_SHARE)?;
             return interpreted(begun);

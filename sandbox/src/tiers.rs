@@ -131,9 +131,14 @@ const FUEL: u64 = 20;
 
 /// The interpreter takes at most this many times the fuel that a program is charged compiled. The table of costs has no
 /// operation above two, but compiled code is charged for an integer of sixty bits what a small one costs, and CPython takes
-/// up to 9.6 times that: for `//` of a negative one by one of 31 bits, less for `%`, `&` and `*`. So an exact budget gives
-/// compiled code one part in so many: whatever ends within it, the interpreter ends within all of it.
-const FUEL_RATIO: u64 = 12;
+/// up to 12.1 times that: for comparing lists of them, and up to 9.6 times for `//` of a negative one by one of 31 bits, less
+/// for `%`, `&` and `*`. So an exact budget gives compiled code one part in so many: whatever ends within it, the interpreter
+/// ends within all of it.
+const FUEL_RATIO: u64 = 13;
+
+/// The same where a program prints what may hold floats, whose text takes CPython up to 216 times what is charged for one:
+/// for very large and very small ones of seventeen digits.
+const PRINTED_FUEL_RATIO: u64 = 230;
 
 /// Most fuel that the interpreter takes beside that: for collecting garbage, which any call may come to do and none is
 /// charged for, and for each byte of arguments and answers.
@@ -150,10 +155,24 @@ const MEMORY_RATIO: u64 = 7;
 /// Memory that the interpreter needs to compile a byte of a source.
 const SOURCE_BYTE_MEMORY: u64 = 200;
 
-/// The budgets of compiled code, for a source of so many bytes and an interpreter that takes `taken` of the memory.
-pub(crate) fn gas_limits(limits: &Limits, ending: Ending, source_bytes: usize, taken: u64) -> compiled::GasLimits {
+/// The most that the interpreter takes for a unit of what a program does compiled. Loading it prints nothing by itself.
+fn fuel_ratio(program: &CompiledProgram) -> u64 {
+    if program.prints_floats() { PRINTED_FUEL_RATIO } else { FUEL_RATIO }
+}
+
+/// The budgets of a compiled program, for a source of so many bytes and an interpreter that takes `taken` of the memory.
+pub(crate) fn gas_limits(
+    program: &CompiledProgram,
+    limits: &Limits,
+    ending: Ending,
+    source_bytes: usize,
+    taken: u64,
+) -> compiled::GasLimits {
     let gas = |fuel: u64| match ending {
-        Ending::Exact => fuel / FUEL_RATIO,
+        Ending::Exact => {
+            let loading = program.loading_gas();
+            loading + fuel.saturating_sub(loading * FUEL_RATIO) / fuel_ratio(program)
+        }
         Ending::Counted => scaled(fuel, GAS, FUEL),
     };
     let taken = taken + SOURCE_BYTE_MEMORY * source_bytes as u64;
@@ -163,21 +182,23 @@ pub(crate) fn gas_limits(limits: &Limits, ending: Ending, source_bytes: usize, t
 
 /// The most fuel that the interpreter would have used for what ran compiled, but for collecting garbage.
 pub(crate) struct MostFuel {
+    ratio: u64,
     last: u64,
     in_all: u64,
 }
 
 impl MostFuel {
-    /// For loading, which took so much gas and may copy so many bytes that cost none.
-    pub fn of_loading(gas: u64, copied: u64) -> MostFuel {
-        let loading = most_fuel(gas, copied);
-        MostFuel { last: loading, in_all: loading }
+    /// For loading a program, which took so much gas and may copy so many bytes that cost none.
+    pub fn of_loading(program: &CompiledProgram, gas: u64, copied: u64) -> MostFuel {
+        let (ratio, loading) = (fuel_ratio(program), program.loading_gas());
+        let most = most_fuel(gas - loading, ratio, copied).saturating_add(loading * FUEL_RATIO);
+        MostFuel { ratio, last: most, in_all: most }
     }
 
     /// Adds a call with so many bytes of arguments and answer, which took so much gas and may copy so many bytes that cost
     /// none.
     pub fn add_call(&mut self, text_bytes: usize, gas: u64, copied: u64) {
-        self.last = (TEXT_BYTE_FUEL * text_bytes as u64).saturating_add(most_fuel(gas, copied));
+        self.last = (TEXT_BYTE_FUEL * text_bytes as u64).saturating_add(most_fuel(gas, self.ratio, copied));
         self.in_all = self.in_all.saturating_add(self.last);
     }
 
@@ -192,8 +213,8 @@ impl MostFuel {
     }
 }
 
-fn most_fuel(gas: u64, copied: u64) -> u64 {
-    gas.saturating_mul(FUEL_RATIO).saturating_add(copied.saturating_mul(COPIED_BYTE_FUEL))
+fn most_fuel(gas: u64, ratio: u64, copied: u64) -> u64 {
+    gas.saturating_mul(ratio).saturating_add(copied.saturating_mul(COPIED_BYTE_FUEL))
 }
 
 /// The fuel that gas stands for.

@@ -4,21 +4,17 @@
 //! of Weights & Biases' system metrics, and summarised in a [`GpuUsage`]. Nothing here can stop a run: if the driver
 //! fails, the error is reported once and monitoring ends.
 
-mod inventory;
 mod nvml;
 mod reading;
 mod sampler;
-mod table;
 mod usage;
 mod verdict;
 
 #[cfg(test)]
 mod tests;
 
-pub use inventory::{GpuModel, Inventory};
-pub use nvml::NvmlSource;
+pub use nvml::{GpuModel, Inventory, NvmlSource};
 pub use reading::{GpuError, GpuReading, GpuSource, Slowdown};
-pub use sampler::{GpuSampler, SAMPLE_EVERY};
-pub use table::{GPU_FILE, header, row};
+pub use sampler::{GPU_FILE, GpuSampler, SAMPLE_EVERY};
 pub use usage::GpuUsage;
 pub use verdict::{StepShares, verdict};

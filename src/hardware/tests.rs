@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::nvml::{chosen, digits};
+use super::sampler::{header, row};
 use super::*;
 
 fn reading(utilisation: f64, used: u64) -> GpuReading {

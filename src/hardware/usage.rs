@@ -32,11 +32,11 @@ pub struct GpuUsage {
     power: Mean,
     sm_clock: Mean,
     /// In watts, of the latest reading that has it.
-    power_limit: Option<f64>,
-    /// In bytes.
-    memory_peak: Option<u64>,
-    /// In bytes.
-    memory_total: Option<u64>,
+    pub(super) power_limit: Option<f64>,
+    /// Maximum of the memory in use, in bytes.
+    pub(super) memory_peak: Option<u64>,
+    /// All memory, in bytes.
+    pub(super) memory_total: Option<u64>,
     /// Number of readings with each slowdown.
     slowed: BTreeMap<Slowdown, usize>,
 }
@@ -69,24 +69,9 @@ impl GpuUsage {
         self.power.value()
     }
 
-    /// Power limit, in watts.
-    pub fn power_limit(&self) -> Option<f64> {
-        self.power_limit
-    }
-
     /// Mean clock of the multiprocessors, in MHz.
     pub fn sm_clock(&self) -> Option<f64> {
         self.sm_clock.value()
-    }
-
-    /// Maximum of the memory in use, in bytes.
-    pub fn memory_peak(&self) -> Option<u64> {
-        self.memory_peak
-    }
-
-    /// All memory, in bytes.
-    pub fn memory_total(&self) -> Option<u64> {
-        self.memory_total
     }
 
     /// Share of the readings with this slowdown, 0 to 1.

@@ -31,10 +31,10 @@ pub fn verdict(index: usize, name: &str, usage: &GpuUsage, steps: Option<&StepSh
         return format!("GPU {index} ({name}): its driver does not tell how busy it is\n");
     };
     let mut figures = vec![format!("busy {busy:.0}% of the time")];
-    if let (Some(power), Some(limit)) = (usage.power(), usage.power_limit()) {
+    if let (Some(power), Some(limit)) = (usage.power(), usage.power_limit) {
         figures.push(format!("{power:.0} of {limit:.0} W"));
     }
-    if let (Some(used), Some(total)) = (usage.memory_peak(), usage.memory_total()) {
+    if let (Some(used), Some(total)) = (usage.memory_peak, usage.memory_total) {
         figures.push(format!("at most {:.1} of {:.0} GB", used as f64 / 1e9, total as f64 / 1e9));
     }
     if let Some(clock) = usage.sm_clock() {
@@ -68,7 +68,7 @@ fn limit(busy: f64, usage: &GpuUsage, steps: Option<&StepShares>) -> Option<Stri
     if let Some(steps) = steps.filter(|steps| steps.total > 0.0 && steps.reward_wait / steps.total >= WAITING) {
         return Some(waiting(steps));
     }
-    let share = usage.memory_peak().zip(usage.memory_total()).map(|(used, total)| used as f64 / total.max(1) as f64);
+    let share = usage.memory_peak.zip(usage.memory_total).map(|(used, total)| used as f64 / total.max(1) as f64);
     match share {
         Some(share) if share < ROOMY => Some(format!(
             "small batch: {:.0}% of its memory was ever used; more --groups or --num-generations cost little time",

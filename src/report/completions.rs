@@ -15,8 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ReportError;
-use super::frames::Frames;
-use super::logged_game::LoggedGame;
+use super::frames::{Frames, LoggedGame};
 use super::metrics::rounded;
 use crate::environment::{Ending, Floor, TestsTrace, Transcript, Verdict, points};
 use crate::stats;
@@ -177,10 +176,16 @@ impl LoggedEvaluation {
         self.games.first()?.tests.as_ref()
     }
 
-    /// Mean score of the games; 0 without games.
-    pub fn mean_score(&self) -> f64 {
-        stats::mean(self.games.iter().map(|game| game.score))
+    /// Mean score of the games, of which those that fail count as `floor` says.
+    pub fn mean_score(&self, floor: Floor) -> f64 {
+        let counted = |game: &LoggedGame| (game.score, ending(&game.ending).is_none_or(Ending::is_well));
+        floor.mean(self.games.iter().map(counted))
     }
+}
+
+/// What failing counts as in a step.
+pub(super) fn floor(logged: &[LoggedCompletion]) -> Floor {
+    Floor::of(logged.iter().flat_map(|logged| &logged.evaluation.games).map(|game| game.score))
 }
 
 /// Statistics of the completions of one step, and some of the completions.
@@ -212,7 +217,7 @@ pub struct ShownSample {
     pub reason: String,
     pub reward: f64,
     pub advantage: Option<f64>,
-    /// Mean score of its games; with tasks, the share of tests.
+    /// Mean score of its games, counted as [`Floor`] says; with tasks, the share of tests.
     pub score: f64,
     /// The program's source, including the part in the prompt.
     pub source: String,
@@ -248,7 +253,7 @@ impl ToldGame {
 }
 
 impl ShownSample {
-    fn of(logged: &LoggedCompletion, place: &'static str) -> ShownSample {
+    fn of(logged: &LoggedCompletion, place: &'static str, floor: Floor) -> ShownSample {
         ShownSample {
             step: logged.step,
             place,
@@ -257,7 +262,7 @@ impl ShownSample {
             reason: logged.evaluation.reason.clone(),
             reward: rounded(logged.reward),
             advantage: logged.advantage.map(rounded),
-            score: rounded(logged.evaluation.mean_score()),
+            score: rounded(logged.evaluation.mean_score(floor)),
             source: cut(&logged.source()),
             games: logged.evaluation.games.iter().filter_map(Frames::of).collect(),
             tests: logged.evaluation.tests().cloned(),
@@ -302,12 +307,11 @@ pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepS
     let is_tasks = logged.iter().any(|logged| logged.evaluation.tests().is_some());
     let completions = logged.len();
     let succeeded = logged.iter().filter(|logged| logged.evaluation.verdict == Verdict::Succeeded.name()).count();
+    let floor = floor(&logged);
     // Samples keep the order of the log, which is by task.
-    let each =
-        logged.iter().filter(|_| is_tasks).take(EACH_MAX).map(|logged| ShownSample::of(logged, "each")).collect();
-    let floor = Floor::of(logged.iter().flat_map(|logged| &logged.evaluation.games).map(|game| game.score));
-    let counted = |game: &LoggedGame| (game.score, ending(&game.ending).is_none_or(Ending::is_well));
-    let mean = |logged: &LoggedCompletion| floor.mean(logged.evaluation.games.iter().map(counted));
+    let shown = logged.iter().filter(|_| is_tasks).take(EACH_MAX);
+    let each = shown.map(|logged| ShownSample::of(logged, "each", floor)).collect();
+    let mean = |logged: &LoggedCompletion| logged.evaluation.mean_score(floor);
     let key = |logged: &LoggedCompletion| (mean(logged), logged.reward);
     logged.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
     let best = rounded(mean(logged.first()?));
@@ -315,16 +319,16 @@ pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepS
     scores.sort_by(f64::total_cmp);
     // As `eval_game/median_score` has it: of an even number, the median is the mean of the two in the middle.
     let quantiles = QUANTILES.map(|share| rounded(stats::quantile(&scores, share)));
-    let samples = if is_tasks { each } else { chosen(&logged) };
+    let samples = if is_tasks { each } else { chosen(&logged, floor) };
     Some(StepSummary { step, completions, succeeded, quantiles, best, samples })
 }
 
 /// The best, the median and the worst of ranked completions, without repeated programs.
-fn chosen(ranked: &[LoggedCompletion]) -> Vec<ShownSample> {
+fn chosen(ranked: &[LoggedCompletion], floor: Floor) -> Vec<ShownSample> {
     let last = ranked.len() - 1;
     let places = [(0, "best"), (last / 2, "median"), (last, "worst")];
     let mut samples: Vec<ShownSample> =
-        places.iter().map(|&(index, place)| ShownSample::of(&ranked[index], place)).collect();
+        places.iter().map(|&(index, place)| ShownSample::of(&ranked[index], place, floor)).collect();
     samples.dedup_by(|later, earlier| {
         later.source == earlier.source && later.games == earlier.games && later.transcripts == earlier.transcripts
     });
@@ -356,6 +360,7 @@ pub(super) fn cut(source: &str) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::super::log::LogEntry;
     use super::*;
 
     #[test]
@@ -367,8 +372,13 @@ mod tests {
         };
         let played = |score: f64| logged("succeeded", json!([{"score": score, "ending": "game_over"}]));
         let raised = logged("raised", json!([{"score": 0, "ending": "raised"}]));
-        let step = vec![logged("not_compiled", json!([])), raised, played(-4.0), played(-6.0)];
+        let step = vec![played(-6.0), raised, played(-4.0), logged("not_compiled", json!([]))];
+        let listed = LogEntry::of_step(&step).iter().map(|entry| entry.score).collect::<Vec<_>>();
+        assert_eq!(listed, [-6.0, -6.0, -4.0, -6.0]);
         let summary = summarise(1, step).unwrap();
-        assert_eq!((summary.best, summary.quantiles[2], summary.samples[0].score), (-4.0, -6.0, -4.0));
+        assert_eq!((summary.best, summary.quantiles[2]), (-4.0, -6.0));
+        // Each is shown with the score that it has in this order.
+        let shown = summary.samples.iter().map(|shown| (shown.place, &*shown.verdict, shown.score)).collect::<Vec<_>>();
+        assert_eq!(shown, [("best", "succeeded", -4.0), ("worst", "not_compiled", -6.0)]);
     }
 }

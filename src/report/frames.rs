@@ -1,15 +1,37 @@
-//! A logged game in compact form, from which the page can show every board.
+//! One game or task as `completions/` logs it, and a game in compact form, from which the page can show every board.
 //!
 //! The page can move tiles itself. Where new tiles appear is computed here, from the seed with the engine.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::logged_game::LoggedGame;
 use crate::environment::game2048::{Board, Game, Move};
-use crate::environment::points;
+use crate::environment::{TestsTrace, Transcript, points};
+use crate::seed::Seed;
 
 /// Boards are shown of games with at most this number of moves.
 const MOVES_MAX: usize = 20_000;
+
+/// One logged game or task.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct LoggedGame {
+    /// The seed of a game; a task has none.
+    pub seed: Option<Seed>,
+    /// Score of a game; share of passed tests of a task, 0 to 1.
+    pub score: f64,
+    /// Largest tile, for 2048 only.
+    pub max_tile: Option<u32>,
+    /// The name of its ending.
+    pub ending: String,
+    /// The letters that the strategy chose.
+    pub moves_text: String,
+    /// The last board.
+    pub final_board: [[u32; 4]; 4],
+    /// The results of a task's tests.
+    pub tests: Option<TestsTrace>,
+    /// The transcript of a game written in Python.
+    pub transcript: Option<Transcript>,
+}
 
 /// One game, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]

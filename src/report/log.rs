@@ -9,10 +9,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use super::completions::{LoggedCompletion, cut};
+use super::completions::{LoggedCompletion, cut, floor};
 use super::escape::escaped;
 use super::metrics::rounded;
-use crate::environment::Verdict;
+use crate::environment::{Floor, Verdict};
 
 /// Maximum number of bytes of the compressed completions of one run, before base64. The default run of 64 completions
 /// in 200 steps takes a fifth of it.
@@ -39,7 +39,7 @@ pub struct LogEntry {
     pub reward: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advantage: Option<f64>,
-    /// Mean score of its games; with tasks, the share of tests.
+    /// Mean score of its games, counted as [`Floor`] says; with tasks, the share of tests.
     pub score: f64,
     /// Whether its program was tried on a honeypot.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -53,15 +53,16 @@ pub struct LogEntry {
 impl LogEntry {
     /// The entries of a step, with each prompt once.
     pub fn of_step(logged: &[LoggedCompletion]) -> Vec<LogEntry> {
+        let floor = floor(logged);
         let before = |at: usize| at.checked_sub(1).map(|before| logged[before].prompt.as_str());
         let entry = |(at, one): (usize, &LoggedCompletion)| {
             let prompt = if before(at) == Some(&one.prompt) { String::new() } else { one.prompt.clone() };
-            LogEntry { prompt, ..LogEntry::of(one) }
+            LogEntry { prompt, ..LogEntry::of(one, floor) }
         };
         logged.iter().enumerate().map(entry).collect()
     }
 
-    pub fn of(logged: &LoggedCompletion) -> LogEntry {
+    fn of(logged: &LoggedCompletion, floor: Floor) -> LogEntry {
         let (failure, reason) = failure(logged).unwrap_or_default();
         LogEntry {
             step: logged.step,
@@ -72,7 +73,7 @@ impl LogEntry {
             reward: rounded(logged.reward),
             advantage: logged.advantage.map(rounded),
             prompt: String::new(),
-            score: rounded(logged.evaluation.mean_score()),
+            score: rounded(logged.evaluation.mean_score(floor)),
             honeypot: logged.evaluation.tests().is_some_and(|tests| tests.honeypot),
             source: cut(&logged.source()),
         }
@@ -257,7 +258,7 @@ mod tests {
     fn entry(step: usize, verdict: Value, finish: &str) -> LogEntry {
         let logged = json!({"step": step, "completion": format!("program {step}"), "finish": finish,
             "evaluation": {"verdict": verdict, "games": []}});
-        LogEntry::of(&serde_json::from_value(logged).unwrap())
+        LogEntry::of(&serde_json::from_value(logged).unwrap(), Floor::of([]))
     }
 
     fn raised(step: usize, name: &str) -> LogEntry {
@@ -317,12 +318,12 @@ mod tests {
         assert_eq!(entry(1, refused, "length").failure, "cut");
         assert_eq!(entry(1, json!({"rejected": "no_function"}), "stop").failure, "no_function");
         let flat = json!({"version": 2, "verdict": "rejected", "reason": "line 3 of 9: unexpected EOF", "became": "not_compiled"});
-        let flat = LogEntry::of(&serde_json::from_value(flat).unwrap());
+        let flat = LogEntry::of(&serde_json::from_value(flat).unwrap(), Floor::of([]));
         assert_eq!((&*flat.failure, &*flat.reason), ("not_compiled", "unexpected EOF"));
         let played = |ending: &str| {
             let logged =
                 json!({"evaluation": {"verdict": "played", "games": [{"ending": "game_over"}, {"ending": ending}]}});
-            LogEntry::of(&serde_json::from_value(logged).unwrap()).failure
+            LogEntry::of(&serde_json::from_value(logged).unwrap(), Floor::of([])).failure
         };
         assert_eq!((played("freeze"), played("out_of_fuel")), ("froze".into(), String::new()));
     }

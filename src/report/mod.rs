@@ -13,7 +13,6 @@ mod escape;
 mod follow;
 mod frames;
 mod log;
-mod logged_game;
 mod metrics;
 mod page;
 mod run;

@@ -66,7 +66,11 @@ fn sampled_at(settings: &BTreeMap<String, String>, evaluations: &Columns) -> Opt
             "Held-out programs were sampled at several temperatures, whose figures do not compare: {parts}."
         ));
     }
-    let held_out = configuration::evaluated_at(|section, key| settings.get(&format!("{section}.{key}")).cloned())?;
+    // The settings are those of the newest launch, which may not have evaluated yet.
+    let held_out = configuration::evaluated_at(|section, key| match recorded.first() {
+        Some((_, value)) if key == "eval_temperature" => Some(format!("{value:?}")),
+        _ => settings.get(&format!("{section}.{key}")).cloned(),
+    })?;
     let training = settings.get("rollout.temperature")?;
     Some(format!("Held-out programs are sampled at a temperature of {held_out}, those of training at {training}."))
 }

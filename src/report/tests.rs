@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::frames::Frames;
-use super::logged_game::LoggedGame;
+use super::frames::{Frames, LoggedGame};
 use super::*;
 use crate::environment::game2048::{Board, Choice, GameLimits, Move, Strategy, play};
 use crate::seed::Seed;

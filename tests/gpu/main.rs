@@ -124,8 +124,7 @@ fn decoding_with_a_cache_is_that_of_the_processor() {
             let mut cache = decoder.new_cache(2, 64).unwrap();
             let mut logits = vec![decoder.prefill(&[&ids(0, 20), &ids(7, 11)], &mut cache).unwrap()];
             for step in 0..6 {
-                let next = Tensor::new(&[ids(step, 1)[0], ids(step + 9, 1)[0]], device).unwrap();
-                logits.push(decoder.step(&next, &mut cache).unwrap());
+                logits.push(decoder.feed(&[&ids(step, 1), &ids(step + 9, 1)], &mut cache).unwrap());
             }
             Tensor::cat(&logits, 0).unwrap()
         };
@@ -146,7 +145,7 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
         let mut batch = there.decoder().device_batch(&weights, &prompts, drawing).unwrap().expect("a supported shape");
         let mut cache = here.decoder().new_cache(2, 20 + drawing.longest).unwrap();
         let logits = here.decoder().prefill(&prompts, &mut cache).unwrap();
-        cache.expand(3).unwrap();
+        cache.select(&[0, 0, 0, 1, 1, 1]).unwrap();
         let mut logits = logits.index_select(&Tensor::new(&[0u32, 0, 0, 1, 1, 1], &Device::Cpu).unwrap(), 0).unwrap();
         // The first token runs without a CUDA graph, the others with one; then the same with fewer rows.
         for (number, count) in [CHUNK, CHUNK, 4].into_iter().enumerate() {
@@ -174,7 +173,7 @@ fn tokens_drawn_on_the_gpu_are_those_that_their_numbers_fall_on() {
                         "{family}: {uniform}, {below}..{above}"
                     );
                 }
-                logits = here.decoder().step(&Tensor::new(tokens, &Device::Cpu).unwrap(), &mut cache).unwrap();
+                logits = here.decoder().feed(&tokens.chunks(1).collect::<Vec<_>>(), &mut cache).unwrap();
             }
         }
     }

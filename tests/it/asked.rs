@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::chat_model::{CHATML, write_model};
-use crate::program::{done, printed, program, refused};
+use crate::program::{done, printed, ran, refused};
 
 const AGES: &str = include_str!("tasks/ages.jsonl");
 
@@ -48,6 +48,19 @@ fn a_task_that_expects_exceptions_passes_its_check_and_only_programs_that_raise_
 }
 
 #[test]
+fn public_tests_never_count_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("p.py"), "def age(text):\n    return {'7': 7, '12': 12}.get(text)\n").unwrap();
+    // It passes the first and the third test, which is hidden where only two are public.
+    for (public, passed) in [(2, 2), (3, 0)] {
+        let line = AGES.replacen('{', &format!(r#"{{"public": {public}, "#), 1);
+        fs::write(dir.path().join("ages.jsonl"), line).unwrap();
+        let line = printed(dir.path(), &["score", "p.py", "--env", "ages.jsonl", "--json"]);
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["passed"], passed, "{line}");
+    }
+}
+
+#[test]
 fn a_task_is_shown_as_a_model_sees_it_with_the_tests_that_it_does_not_see() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("ages.jsonl"), AGES).unwrap();
@@ -68,6 +81,11 @@ fn a_task_is_shown_as_a_model_sees_it_with_the_tests_that_it_does_not_see() {
     ]
     .map(place);
     assert!(order.is_sorted(), "{order:?}\n{text}");
+    // Of three public tests the prompt shows two.
+    fs::write(dir.path().join("public.jsonl"), AGES.replacen('{', r#"{"public": 3, "#, 1)).unwrap();
+    let text = printed(dir.path(), &["tasks", "show", "public.jsonl", "age"]);
+    let told = "--- public tests, which only feedback tells\nassert age('12') == 12\n\n--- tests that it does not show\nage('-3')";
+    assert!(text.contains("6 tests, 2 shown") && text.contains(told), "{text}");
     let words = refused(dir.path(), &["tasks", "show", "ages.jsonl", "ago"]);
     assert!(words.contains("ages.jsonl: has no task \"ago\"") && words.contains("did you mean `age`?"), "{words}");
     // These commands have no --env that a message could name.
@@ -75,6 +93,66 @@ fn a_task_is_shown_as_a_model_sees_it_with_the_tests_that_it_does_not_see() {
         let words = refused(dir.path(), &arguments);
         assert!(words.contains("error: aegs.jsonl: ") && words.contains("did you mean `ages.jsonl`?"), "{words}");
     }
+}
+
+#[test]
+fn what_belongs_behind_a_flag_or_before_none_is_answered_with_what_to_say() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("ages.jsonl"), AGES).unwrap();
+    fs::create_dir(dir.path().join("run 1")).unwrap();
+    fs::write(dir.path().join("run 1/config.toml"), "").unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["check", "ages.jsonl"], "ages.jsonl: `check` takes it behind a flag\nhint: say --env ages.jsonl\n"),
+        (&["train", "ages.jsonl"], "hint: say --env ages.jsonl\n"),
+        (&["export", "run 1", "--output-dir", "out"], "hint: say --run 'run 1'\n"),
+        (&["train", "run 1"], "hint: say --resume 'run 1'\n"),
+        (&["eval", "run 1"], "hint: say --model 'run 1'\n"),
+        (&["eval", "--run", "run 1"], "hint: say --model RUN\n"),
+        (&["verify", "--run", "run 1"], "hint: say `grpo-2048 verify RUN`\n"),
+        (&["report", "--run", "run 1"], "hint: say `grpo-2048 report RUN`\n"),
+        (&["tasks", "show", "--env", "ages.jsonl", "age"], "hint: say `grpo-2048 tasks show TASKS ID`\n"),
+    ];
+    for (arguments, expected) in cases {
+        let words = refused(dir.path(), arguments);
+        assert!(words.ends_with(expected), "{arguments:?}: {words}");
+    }
+    // What else may be meant is not known: the parser's own message stands.
+    let words = refused(dir.path(), &["check", "ages"]);
+    assert!(words.contains("'ages'") && !words.contains("hint: "), "{words}");
+}
+
+#[test]
+fn a_run_of_tasks_that_is_asked_for_players_of_2048_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("run/checkpoint-1")).unwrap();
+    fs::write(dir.path().join("run/config.toml"), "[environment]\nenv = \"my tasks.jsonl\"\n").unwrap();
+    let asked = |more: &[&str]| {
+        let adapter = &["eval", "--model", "nowhere.gguf", "--adapter", "run/checkpoint-1"][..];
+        refused(dir.path(), &[adapter, more].concat())
+    };
+    let words = asked(&[]);
+    let told = "run was trained on my tasks.jsonl, and is asked for players of 2048 here; --env 'my tasks.jsonl' asks";
+    assert!(words.contains(told), "{words}");
+    for env in ["2048", "my tasks.jsonl"] {
+        let words = asked(&["--env", env]);
+        assert!(!words.contains("was trained on"), "{words}");
+    }
+}
+
+#[test]
+fn a_search_is_no_run_to_report_and_none_that_is_named_in_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["runs/evolve", "runs/train-001", "elsewhere"] {
+        fs::create_dir_all(dir.path().join(name)).unwrap();
+    }
+    fs::write(dir.path().join("runs/evolve/evolve.json"), "{}").unwrap();
+    let report = |run: &str| refused(dir.path(), &["report", run]);
+    let words = report("runs/evolve");
+    assert!(words.ends_with("hint: it is a search of `evolve`, whose best program is best.py there\n"), "{words}");
+    let none = "hint: name a directory that `grpo-2048 train` wrote, as in runs/train-001\n";
+    assert!(report("elsewhere").ends_with(none), "{}", report("elsewhere"));
+    fs::write(dir.path().join("runs/train-001/config.toml"), "").unwrap();
+    assert!(report("elsewhere").ends_with("hint: there are: runs/train-001\n"), "{}", report("elsewhere"));
 }
 
 #[test]
@@ -176,12 +254,11 @@ fn a_dry_run_says_of_the_boards_what_the_run_does() {
     let dir = tempfile::tempdir().unwrap();
     // The budget is enough for the reward check, which looks at the boards.
     let quick = [
-        &["--steps", "1", "--groups", "1", "--num-generations", "2", "--dry-run"][..],
+        &["train", "--steps", "1", "--groups", "1", "--num-generations", "2", "--dry-run"][..],
         &["--set", "train.eval_samples=0", "--set", "train.game_seconds=0.2"],
     ]
     .concat();
-    let output = program(dir.path()).arg("train").args(quick).output().unwrap();
-    let (told, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let (_, told, said) = ran(dir.path(), &quick);
     assert!(told.contains("board_salt = \"") && told.contains("drawn for this run"), "{told}");
     assert!(!said.contains("boards are published"), "{said}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -6,19 +6,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{printed, program};
+use crate::program::{printed, ran};
 
 const TASKS: &str = include_str!("tasks/check.jsonl");
 
-/// The exit code of a command, what it prints, and its messages.
-fn told(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = program(directory).args(arguments).output().unwrap();
-    let [text, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    (output.status.code(), text, said)
-}
-
 fn check(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    told(directory, &[&["check"], arguments].concat())
+    ran(directory, &[&["check"], arguments].concat())
 }
 
 /// With a budget that references need a fraction of, and cheats without an end use up.
@@ -72,7 +65,7 @@ fn a_prelude_that_fails_by_itself_stops_check_and_score_as_wrong_input_and_names
     let nothing = format!("--keep rest.jsonl: nothing is written, since the check ended at {expected}");
     assert!(code == Some(2) && said.contains(&nothing), "{said}");
     assert!(!dir.path().join("rest.jsonl").exists());
-    let (code, _, said) = told(dir.path(), &["score", "half.py", "--env", "tasks.jsonl"]);
+    let (code, _, said) = ran(dir.path(), &["score", "half.py", "--env", "tasks.jsonl"]);
     assert!(code == Some(2) && said.contains(expected), "{said}");
 }
 
@@ -87,11 +80,11 @@ fn what_a_reference_does_not_answer_is_named_with_the_way_to_use_the_rest() {
     let good = task("good", "return 2 * x");
     fs::write(dir.path().join("tasks.jsonl"), format!("\n{}\n{good}\n", task("slow", "while x > 1: pass"))).unwrap();
     fs::write(dir.path().join("f.py"), "def f(x):\n    return 2 * x\n").unwrap();
-    let score = |env: &str| told(dir.path(), &["score", "--env", env, "--task", "good", "f.py"]);
+    let score = |env: &str| ran(dir.path(), &["score", "--env", env, "--task", "good", "f.py"]);
     let (code, _, said) = score("tasks.jsonl");
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("tasks.jsonl:2 (slow): the reference fails on test 2: "), "{said}");
-    assert!(said.contains("`grpo-2048 check --keep FILE` tells of all"), "{said}");
+    assert!(said.contains("`grpo-2048 check --env tasks.jsonl --keep FILE` tells of all"), "{said}");
     let (_, _, said) = check(dir.path(), &["--env", "tasks.jsonl", "--keep", "rest.jsonl"]);
     assert!(said.contains("rest.jsonl: 1 of 2 tasks, without slow"), "{said}");
     assert_eq!(fs::read_to_string(dir.path().join("rest.jsonl")).unwrap(), format!("{good}\n"));

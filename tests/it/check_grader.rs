@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use assert_cmd::cargo::cargo_bin_cmd;
 use serde_json::{Value, json};
 
+use crate::program::{program, refused};
 use crate::served::serve;
 
 const TASKS: &str = r#"{"id":"double","prompt":"Write `double(x)`.","entry_point":"double","inputs":["(1,)","(2,)","(3,)","(4,)"],"reference":"def double(x):\n    return 2 * x"}
@@ -77,9 +77,7 @@ fn tasks() -> tempfile::TempDir {
 }
 
 fn check(directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = cargo_bin_cmd!("grpo-2048");
-    command.current_dir(directory).env("NO_COLOR", "1").args(["--quiet", "check", "--env", "tasks.jsonl"]);
-    command.args(arguments).output().unwrap()
+    program(directory).args(["--quiet", "check", "--env", "tasks.jsonl"]).args(arguments).output().unwrap()
 }
 
 /// The object of `--json`, and the exit code.
@@ -307,15 +305,8 @@ fn a_grader_that_cannot_be_asked_is_the_users_mistake() {
         (vec!["--grader-chat"], "--grader"),
     ];
     for (arguments, expected) in cases {
-        // The last --env counts.
-        let mut command = cargo_bin_cmd!("grpo-2048");
-        command.current_dir(directory.path()).env("NO_COLOR", "1").args(["--quiet", "check"]);
-        if !arguments.contains(&"--env") {
-            command.args(["--env", "tasks.jsonl"]);
-        }
-        let output = command.args(&arguments).output().unwrap();
-        let words = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {words}");
+        let env = if arguments.contains(&"--env") { &[][..] } else { &["--env", "tasks.jsonl"] };
+        let words = refused(directory.path(), &[&["--quiet", "check"][..], env, &arguments[..]].concat());
         assert!(words.contains(expected), "{arguments:?}: no {expected:?} in {words}");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::program::{done, program, refused};
+use crate::program::{done, printed, program, refused};
 
 #[test]
 fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
@@ -15,8 +15,7 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
         r#"{"instruction": "Say hello."}"#,
     ];
     fs::write(dir.path().join("mbpp.jsonl"), rows.join("\n")).unwrap();
-    let output = program(dir.path()).args(["tasks", "convert", "mbpp.jsonl"]).output().unwrap();
-    let words = String::from_utf8(output.stdout).unwrap();
+    let words = printed(dir.path(), &["tasks", "convert", "mbpp.jsonl"]);
     assert!(words.starts_with("mbpp.tasks.jsonl  (1 of 3 rows became tasks; MBPP)\n"), "{words}");
     assert!(
         words.contains("dropped 1: is no call with literals compared with a literal: `assert other(1) == 3` (2)\n")
@@ -48,7 +47,7 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     assert!(
         refused(dir.path(), &["tasks", "convert", "mbpp.jsonl", "--output", "./mbpp.jsonl"]).contains("to convert")
     );
-    program(dir.path()).args(["tasks", "new", "mine"]).assert().success();
+    done(dir.path(), &["tasks", "new", "mine"]);
     assert!(refused(dir.path(), &["tasks", "new", "mine"]).contains("mine/env.toml: is there already"));
 }
 
@@ -65,14 +64,12 @@ fn a_row_that_cannot_be_read_is_named_and_the_others_become_tasks() {
     fs::write(dir.path().join("list.json"), format!("[{}]", rows.join(", "))).unwrap();
     let left_out = "dropped 1: half a surrogate pair, which is no character (row 2)\n";
     for file in ["mbpp.jsonl", "list.json"] {
-        let output = program(dir.path()).args(["tasks", "convert", file, "--output", "tasks.jsonl"]).output().unwrap();
-        let words = String::from_utf8(output.stdout).unwrap();
+        let words = printed(dir.path(), &["tasks", "convert", file, "--output", "tasks.jsonl"]);
         assert!(words.starts_with("tasks.jsonl  (2 of 4 rows became tasks; MBPP)\n"), "{words}");
         assert!(words.contains(left_out) && words.contains("known set ('instruction') (row 4)\n"), "{words}");
     }
     let arguments = ["tasks", "convert", "mbpp.jsonl", "--suite", "mbpp", "--output", "tasks.jsonl"];
-    let output = program(dir.path()).args(arguments).output().unwrap();
-    let words = String::from_utf8(output.stdout).unwrap();
+    let words = printed(dir.path(), &arguments);
     assert!(words.contains("(2 of 4 rows became tasks; mbpp)\n") && words.contains(left_out), "{words}");
     // A line that is no JSON is the file's fault, which may have been cut off.
     fs::write(dir.path().join("cut.jsonl"), format!("{}\n{}", rows[0], &rows[2][..40])).unwrap();

@@ -2,23 +2,17 @@
 //! and programs that are lines of shell.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::told;
+use crate::program::{told, write_program};
 
 /// A toolkit whose compiler says that it is of this release, and otherwise what it was asked.
 fn toolkit(home: &Path, release: &str) {
     fs::create_dir_all(home.join("bin")).unwrap();
-    let (nvcc, text) = (
-        home.join("bin/nvcc"),
-        format!(
-            "#!/bin/sh\n[ \"$1\" = --version ] && echo 'tools, release {release}, V{release}.1' || echo \"{release}: $*\"\n"
-        ),
-    );
-    fs::write(&nvcc, text).unwrap();
-    fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755)).unwrap();
+    let version = format!("echo 'tools, release {release}, V{release}.1'");
+    let text = format!("[ \"$1\" = --version ] && {version} || echo \"{release}: $*\"");
+    write_program(&home.join("bin/nvcc"), &text);
 }
 
 /// Runs a line of shell after the script, in a folder that has nothing but scripts; the toolkit of 13.0 is in PATH, that of
@@ -79,12 +73,10 @@ fn figures_of_a_rehearsal_or_of_another_build_are_not_those_of_a_measurement() {
     // The smallest model, which rehearsals take, is at 0.9 of the memory's rate.
     let build = |share: &str| {
         let text = format!(
-            "#!/bin/sh\ncase \"$*\" in *' builtin '*) share=0.9 ;; *) share={share} ;; esac\n\
-             echo '{{\"rows\":[{{\"roofline\":{{\"median\":'$share'}}}}]}}'\n"
+            "case \"$*\" in *' builtin '*) share=0.9 ;; *) share={share} ;; esac\n\
+             echo '{{\"rows\":[{{\"roofline\":{{\"median\":'$share'}}}}]}}'"
         );
-        let program = place.path().join("grpo-2048-bench");
-        fs::write(&program, text).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&place.path().join("grpo-2048-bench"), &text);
     };
     build("0.4");
     assert_eq!(measured(place.path(), "1"), "90.0");

@@ -9,7 +9,7 @@ use grpo_2048::seed::Seed;
 use grpo_sandbox::FUEL_PER_SECOND;
 
 use crate::inside::{SANDBOX, rules};
-use crate::program::{done, program, refused};
+use crate::program::{printed, ran, refused};
 
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
@@ -174,8 +174,7 @@ fn chance_is_that_of_the_seed() {
 fn the_example_is_in_order_and_ranks_heuristics_as_the_literature_does() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let env = "examples/bin_packing/evaluator.py";
-    let checked = done(root, &["check", "--env", env]);
-    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+    let said = printed(root, &["check", "--env", env]);
     assert!(said.contains("the reward is in order") && said.contains("the evaluator bin_packing, with"), "{said}");
     // Best fit needs fewer bins than first fit, and both fewer than worst fit (Johnson 1974).
     let folder = tempfile::tempdir().unwrap();
@@ -186,8 +185,8 @@ fn the_example_is_in_order_and_ranks_heuristics_as_the_literature_does() {
         path.display().to_string()
     });
     let first = "examples/bin_packing/initial_program.py";
-    let scored = done(root, &["score", "--env", env, "--games", "8", "--seed", "0", "--json", &worst, first, &best]);
-    let means: Vec<f64> = String::from_utf8_lossy(&scored.stdout)
+    let scored = printed(root, &["score", "--env", env, "--games", "8", "--seed", "0", "--json", &worst, first, &best]);
+    let means: Vec<f64> = scored
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["mean_score"].as_f64().unwrap())
         .collect();
@@ -227,9 +226,8 @@ fn the_check_finds_what_is_wrong_with_an_evaluator_or_its_first_program() {
         if let Some(initial) = initial {
             std::fs::write(dir.path().join("initial_program.py"), initial).unwrap();
         }
-        let output = program(dir.path()).args(["check", "--env", "evaluator.py"]).output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.code() == Some(code) && said.contains(expected), "{expected}: {said}");
+        let (found, said, _) = ran(dir.path(), &["check", "--env", "evaluator.py"]);
+        assert!(found == Some(code) && said.contains(expected), "{expected}: {said}");
     }
 }
 

@@ -16,10 +16,11 @@ use grpo_2048::prompt::PromptKind;
 use grpo_2048::rollout::Servers;
 use grpo_2048::seed::Seed;
 use serde_json::{Value, json};
+use walkdir::WalkDir;
 
 use crate::chat_model::{CHATML, write_model};
 use crate::inside::SANDBOX;
-use crate::program::{done, program, refused};
+use crate::program::{failed, printed, refused};
 use crate::served::{Served, honest};
 
 const SETTINGS: Settings = Settings { rounds: 3, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 };
@@ -82,16 +83,9 @@ fn found(ended: Ended) -> Discovery {
 }
 
 fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut paths = vec![dir.to_owned()];
-    let mut files = Vec::new();
-    while let Some(path) = paths.pop() {
-        match path.is_dir() {
-            true => paths.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path())),
-            false => files.push((path.strip_prefix(dir).unwrap().display().to_string(), fs::read(&path).unwrap())),
-        }
-    }
-    files.sort();
-    files
+    let paths = WalkDir::new(dir).sort_by_file_name().into_iter().map(|entry| entry.unwrap().into_path());
+    let files = paths.filter(|path| path.is_file());
+    files.map(|path| (path.strip_prefix(dir).unwrap().display().to_string(), fs::read(&path).unwrap())).collect()
 }
 
 #[test]
@@ -183,7 +177,7 @@ fn a_server_needs_room_for_the_request_and_one_that_fails_is_told_of_with_the_wa
     let served = Served::forgetful();
     let arguments = ["evolve", "--model", "m", "--env", "task.jsonl", "--set", "model.lora_r=4", "--rollouts"];
     let arguments = [&arguments[..], &[served.url.as_str()]].concat();
-    let said = found_nothing(dir.path(), &[&arguments[..], &SHORT].concat());
+    let said = failed(dir.path(), &[&arguments[..], &SHORT].concat());
     let expected = "which it said that it loaded; serve with one API server: --api-server-count 1; the same command goes on from the last whole round\n";
     assert!(said.ends_with(expected), "{said}");
     let said = refused(dir.path(), &[&arguments[..], &["--max-completion-length", "510"]].concat());
@@ -264,14 +258,6 @@ fn what_a_search_cannot_use_is_refused_with_a_hint() {
     }
 }
 
-/// The messages of a search that ends without a program, which is an outcome and no fault of the user's.
-fn found_nothing(directory: &Path, arguments: &[&str]) -> String {
-    let output = program(directory).args(arguments).output().unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), &*output.stdout), (Some(1), &b""[..]), "{arguments:?}: {words}");
-    words
-}
-
 /// A search of so many rounds that is over soon.
 const SHORT: [&str; 6] = ["--groups", "1", "--num-generations", "2", "--max-completion-length", "8"];
 
@@ -284,15 +270,15 @@ fn a_language_model_is_asked_round_after_round_and_another_search_is_refused() {
     let held_out = r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "split": "held_out", "tests": [{"args": "(1, 2)", "expected": "3"}]}"#;
     fs::write(dir.path().join("held_out.jsonl"), held_out).unwrap();
     let of_task = ["--env", "held_out.jsonl", "--output-dir", "h", "--raw-prompt"];
-    let said = found_nothing(dir.path(), &[&arguments[..], &of_task].concat());
+    let said = failed(dir.path(), &[&arguments[..], &of_task].concat());
     let hint = "hint: see what it writes: grpo-2048 eval --model m --env held_out.jsonl --raw-prompt\n";
     assert!(said.contains("error: no program of 2 rounds earned anything\n") && said.ends_with(hint), "{said}");
-    // Random weights write nothing that works.
-    let said = found_nothing(dir.path(), &arguments);
+    // Random weights write nothing that works, which is an outcome and no fault of the user's.
+    let said = failed(dir.path(), &arguments);
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
     let words =
         "evolve --model m --update --groups 1 --num-generations 4 --max-completion-length 8 --rounds 2 --output-dir u";
-    let said = found_nothing(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    let said = failed(dir.path(), &words.split(' ').collect::<Vec<_>>());
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
     let said = refused(dir.path(), &[&arguments[..], &["--islands", "3", "--seed", "1"]].concat());
     assert!(said.contains("is of another search: --islands: 4 -> 3, train.seed: 0 -> 1\n"), "{said}");
@@ -315,8 +301,7 @@ def evaluate(program_path):
 "#;
     fs::write(dir.path().join("evaluator.py"), evaluator).unwrap();
     let arguments = ["evolve", "--model", "m", "--env", "evaluator.py", "--rounds", "1", "--games", "2"];
-    let output = done(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "e"]].concat());
-    let said = String::from_utf8(output.stdout).unwrap();
+    let said = printed(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "e"]].concat());
     assert!(said.starts_with("best: the program to begin with: score 0.7500, reward 0.7500"), "{said}");
     assert_eq!(fs::read_to_string(dir.path().join("e/best.py")).unwrap(), initial);
     let state: Value = serde_json::from_slice(&fs::read(dir.path().join("e/evolve.json")).unwrap()).unwrap();
@@ -326,12 +311,12 @@ def evaluate(program_path):
     assert_eq!((&first["round"], &first["asked"]), (&0.into(), &1.into()));
     // One that does not work is left out, and the user hears of it.
     fs::write(dir.path().join("initial_program.py"), "def answer():\n    return 1 / 0\n").unwrap();
-    let said = found_nothing(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "g"]].concat());
+    let said = failed(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "g"]].concat());
     let expected = "warning: the search begins without initial_program.py, which earns nothing: ZeroDivisionError";
     assert!(said.contains(expected), "{said}");
     // Of one that works, the score shows why.
     fs::write(dir.path().join("initial_program.py"), "def answer():\n    return -1\n").unwrap();
-    let said = found_nothing(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "n"]].concat());
+    let said = failed(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "n"]].concat());
     assert!(said.contains("which earns nothing: its score is -0.25, and its reward 0\n"), "{said}");
     // An evaluator that fails before it has a program is the user's to mend.
     fs::write(dir.path().join("evaluator.py"), format!("import nowhere\n{evaluator}")).unwrap();

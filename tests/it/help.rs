@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::program::{printed, program, refused};
+use crate::program::{printed, program, ran, refused};
 
 #[test]
 fn who_asks_for_help_gets_it_whatever_else_is_wrong_with_the_flags() {
@@ -154,9 +154,8 @@ fn doctor_tells_what_a_bug_report_needs() {
 fn doctor_says_what_to_do_about_a_model_that_is_not_there() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("model.gguf"), "").unwrap();
-    let output = program(dir.path()).args(["doctor", "--model", "modle.gguf"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let (code, text, _) = ran(dir.path(), &["doctor", "--model", "modle.gguf"]);
+    assert_eq!(code, Some(1));
     let problem =
         text.lines().position(|line| line.starts_with("problem   model ")).unwrap_or_else(|| panic!("{text}"));
     let advice = text.lines().skip(problem + 1).find(|line| line.contains("-> ")).unwrap();

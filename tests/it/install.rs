@@ -1,22 +1,16 @@
 //! Tests of `scripts/install.sh`, with an archive whose program is a line of shell.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::told;
+use crate::program::{told, write_program};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/install.sh");
 const NAME: &str = "grpo-2048-7.8.9";
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 /// A machine that there is an archive for.
 const OURS: [&str; 3] = ["Linux", "x86_64", "glibc 2.28"];
-
-fn write_program(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
 
 /// A release with an archive for each platform, as `scripts/release.sh` names them.
 fn release(place: &Path) -> PathBuf {

@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::score::score;
+
 const TASKS: &str = include_str!("tasks/judge.jsonl");
 
 pub fn judge(directory: &Path, arguments: &[&str]) -> Command {
@@ -124,13 +126,7 @@ fn a_player_of_2048_is_judged_as_score_scores_it() {
     let directory = tempfile::tempdir().unwrap();
     let cycle = include_str!("../../crates/environment/src/game2048/ladder/cycle.py");
     fs::write(directory.path().join("cycle.py"), cycle).unwrap();
-    let mut score = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
-    let scored = score
-        .current_dir(directory.path())
-        .args(["score", "cycle.py", "--games", "3", "--seed", "0", "--json"])
-        .output()
-        .unwrap();
-    let scored: Value = serde_json::from_slice(&scored.stdout).unwrap();
+    let scored = score(directory.path(), &["cycle.py", "--games", "3", "--seed", "0", "--json"]).remove(0);
     let answer = parsed(&answers(directory.path(), &[("any name", cycle)], &["--games", "3"])).remove(0);
     assert_eq!(answer["id"], "any name");
     assert_eq!((&answer["reward"], &answer["score"]), (&scored["reward"], &scored["mean_score"]));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use crate::program::{done, program, refused};
+use crate::program::{done, printed, program, refused};
 use crate::runs;
 
 /// A run as small as they come.
@@ -51,8 +51,8 @@ fn a_run_with_relative_paths_goes_on_and_is_exported_from_elsewhere_and_records_
     done(elsewhere.path(), &["export", "--run", &run, "--merge", "--output-dir", "whole"]);
     done(elsewhere.path(), &["export", "--run", &run, "--output-dir", "adapter"]);
     let few = ["--samples", "2", "--games", "1", "--report-games", "0", "--baselines", "none"];
-    let evaluated = done(elsewhere.path(), &[&["eval", "--model", &run, "--against", &run], &few[..]].concat());
-    assert!(String::from_utf8(evaluated.stdout).unwrap().contains("checkpoint-2"));
+    let evaluated = printed(elsewhere.path(), &[&["eval", "--model", &run, "--against", &run], &few[..]].concat());
+    assert!(evaluated.contains("checkpoint-2"));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_best_program_of_a_run_is_played_and_scored_by_the_name_of_the_run() {
     let (file, digest) = scored("run", "");
     assert_eq!(file, "run/best.py");
     assert_eq!(scored("-", &best), ("-".into(), digest));
-    let played = String::from_utf8(done(dir.path(), &["play", "run"]).stdout).unwrap();
+    let played = printed(dir.path(), &["play", "run"]);
     assert!(played.contains("run/best.py"), "{played}");
     fs::remove_file(dir.path().join("run/best.py")).unwrap();
     let words = refused(dir.path(), &["score", "run"]);

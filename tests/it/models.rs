@@ -57,14 +57,13 @@ fn a_model_reads_references_of_tasks_and_how_programs_are_repaired() {
     fs::write(dir.join("tasks.jsonl"), REFERENCES.lines().next().unwrap()).unwrap();
     let words = refused(dir, &warm);
     assert!(words.contains("--env tasks.jsonl: 1 of 1 tasks can be read"), "{words}");
+    assert!(words.contains("the task says in \"opening\" how its program begins"), "{words}");
     let game = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/2584.py");
     let words = refused(dir, &["sft", "--model", "base", "--env", game]);
     assert!(
         words.contains("2584.py: expected \"2048\" or tasks") && words.contains("grpo-2048 train --env"),
         "{words}"
     );
-    let words = refused(dir, &["sft", "--env", "tasks.jsonl"]);
-    assert!(words.contains("the built-in model reads players of 2048, and nothing else"), "{words}");
 }
 
 #[test]

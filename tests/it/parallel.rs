@@ -5,11 +5,11 @@
 
 use std::fs;
 use std::panic::Location;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::runs::{SETTLED, essence, run, signal, small, steps, wait_for};
+use crate::runs::{SETTLED, copy, essence, run, signal, small, steps, wait_for};
 use crate::served::{Served, honest};
 
 /// A time limit that no correct run exceeds, even on a busy machine.
@@ -44,10 +44,17 @@ fn launchers() -> Vec<Launcher> {
 }
 
 impl Launcher {
-    /// A command that starts several groups of processes, each with its number of processes and arguments of `train`.
-    fn starts(&self, starts: &[(usize, &[&str])]) -> Command {
+    /// The launcher, whose output is read.
+    fn command(&self) -> Command {
         let mut command = Command::new(self.0);
         command.args(self.1).env("RAYON_NUM_THREADS", "1");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// A command that starts several groups of processes, each with its number of processes and arguments of `train`.
+    fn starts(&self, starts: &[(usize, &[&str])]) -> Command {
+        let mut command = self.command();
         for (place, (count, arguments)) in starts.iter().enumerate() {
             if place > 0 {
                 command.arg(":");
@@ -55,7 +62,20 @@ impl Launcher {
             command.args(["-n", &count.to_string(), env!("CARGO_BIN_EXE_grpo-2048"), "train"]);
             command.args(["--parallel-rewards", "1"]).args(small()).args(*arguments);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// A command that starts a process on each of these machines, which are directories, with arguments of `train`.
+    fn on_machines(&self, machines: &[PathBuf], more: &[&str]) -> Command {
+        let mut command = self.command();
+        for (place, machine) in machines.iter().enumerate() {
+            if place > 0 {
+                command.arg(":");
+            }
+            command.args(["-n", "1", "sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(machine);
+            command.args([env!("CARGO_BIN_EXE_grpo-2048"), "train", "--output-dir", "run", "--parallel-rewards", "1"]);
+            command.args(small()).args(more);
+        }
         command
     }
 
@@ -343,20 +363,28 @@ fn another_run_that_stands_in_the_place_of_this_one_on_another_machine_changes_n
         fs::create_dir(&machines[0]).unwrap();
         fs::create_dir_all(machines[1].join("run")).unwrap();
         fs::write(machines[1].join("run/hall_of_fame.json"), &programs).unwrap();
-        let mut command = Command::new(launcher.0);
-        command.args(launcher.1).env("RAYON_NUM_THREADS", "1");
-        for (place, machine) in machines.iter().enumerate() {
-            if place > 0 {
-                command.arg(":");
-            }
-            command.args(["-n", "1", "sh", "-c", "cd \"$0\" && exec \"$@\""]).arg(machine);
-            command.args([env!("CARGO_BIN_EXE_grpo-2048"), "train", "--output-dir", "run", "--parallel-rewards", "1"]);
-            command.args(small()).args(&more);
-        }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = ended(command.spawn().unwrap(), PATIENCE);
+        let output = ended(launcher.on_machines(&machines, &more).spawn().unwrap(), PATIENCE);
         assert!(output.status.success(), "{}: {}", launcher.0, told(&output));
         assert_alike(&alone, &machines[0].join("run"));
+    }
+}
+
+#[test]
+fn an_older_copy_of_a_run_on_another_machine_is_not_asked_how_far_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    let whole = root.path().join("whole");
+    let more = [SHORT, &["--steps", "2"]].concat();
+    for (number, launcher) in launchers().iter().enumerate() {
+        if number == 0 {
+            run(&whole, &more);
+        }
+        let machines = ["first", "second"].map(|name| root.path().join(format!("{name}-{}", launcher.0)));
+        machines.iter().for_each(|machine| copy(&whole, &machine.join("run")));
+        fs::remove_dir_all(machines[1].join("run/checkpoint-2")).unwrap();
+        let resumed = [&more[..], &["--resume", "run"]].concat();
+        let output = ended(launcher.on_machines(&machines, &resumed).spawn().unwrap(), PATIENCE);
+        let words = told(&output);
+        assert!(output.status.success() && words.contains("run is at step 2 already"), "{}: {words}", launcher.0);
     }
 }
 
@@ -373,14 +401,8 @@ fn a_killed_process_ends_all_of_them_and_leaves_a_whole_checkpoint() {
             let says_so = !is_mpich || !option.is_empty();
             let quiet: &[&str] = if says_so { &["--quiet"] } else { &[] };
             let more = [quiet, &["--steps", "1000", "--save-steps", "1", "--set", "train.eval_samples=0"]].concat();
-            let mut command = launcher.train(3, &dir, &more);
-            if !option.is_empty() {
-                let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-                command = Command::new(launcher.0);
-                command.arg(option).args(arguments).env("RAYON_NUM_THREADS", "1");
-                command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            }
-            let mut child = command.spawn().unwrap();
+            let options = if option.is_empty() { launcher.1 } else { &["-disable-auto-cleanup"] };
+            let mut child = Launcher(launcher.0, options).train(3, &dir, &more).spawn().unwrap();
             wait_for(&dir.join("checkpoint-1"), &mut child);
             let processes = processes_with(dir.to_str().unwrap());
             let victim = processes.iter().copied().find(|pid| rank_of(*pid) == Some(2)).unwrap();
@@ -429,9 +451,8 @@ fn processes_of_which_one_draws_boards_are_told_how_they_differ() {
     for launcher in launchers() {
         let dir = root.path().join(launcher.0);
         let drawing = ["-n", "1", env!("CARGO_BIN_EXE_grpo-2048"), "train", "--output-dir", dir.to_str().unwrap()];
-        let mut command = Command::new(launcher.0);
-        command.args(launcher.1).args(drawing).arg(":").args(drawing).args(["--seed", "5"]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = launcher.command();
+        command.args(drawing).arg(":").args(drawing).args(["--seed", "5"]);
         let output = ended(command.spawn().unwrap(), PATIENCE);
         let words = told(&output);
         assert!(!output.status.success() && words.contains("rank 1 differs from rank 0: "), "{words}");

@@ -1,6 +1,7 @@
 //! Runs the program as a user would.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{self, Output};
 
@@ -40,20 +41,30 @@ pub fn printed(directory: &Path, arguments: &[&str]) -> String {
     String::from_utf8(done(directory, arguments).stdout).unwrap()
 }
 
-/// The messages of a command that fails by the machine's fault.
-#[cfg(target_os = "linux")]
-pub fn failed(directory: &Path, arguments: &[&str]) -> String {
+/// The exit code of the program, what it prints, and its messages.
+pub fn ran(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = program(directory).args(arguments).output().unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {words}");
-    words
+    let [text, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code(), text, said)
+}
+
+/// The messages of a command that fails, which is no fault of the user's.
+pub fn failed(directory: &Path, arguments: &[&str]) -> String {
+    let (code, text, said) = ran(directory, arguments);
+    assert_eq!((code, &*text), (Some(1), ""), "{arguments:?}: {said}");
+    said
 }
 
 /// The messages of a command that the program must refuse because of the user's input.
 pub fn refused(directory: &Path, arguments: &[&str]) -> String {
-    let output = program(directory).args(arguments).output().unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]), "{arguments:?}: {words}");
-    assert!(words.lines().any(|line| line.starts_with("error: ")), "{words}");
-    words
+    let (code, text, said) = ran(directory, arguments);
+    assert_eq!((code, &*text), (Some(2), ""), "{arguments:?}: {said}");
+    assert!(said.lines().any(|line| line.starts_with("error: ")), "{said}");
+    said
+}
+
+/// Writes a program of lines of shell.
+pub fn write_program(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use walkdir::WalkDir;
 
 /// Settings of a run that is small enough for a test and large enough to use every part of the program: with elites and the
 /// reference, so that all state is used from the second step on, and with some of a group that have no part in the update.
@@ -130,25 +131,18 @@ pub fn run_killed_after(dir: &Path, written: &[&str], more: &[&str]) {
 /// The files of a run that must be reproducible, without the values of clocks.
 pub fn essence(run: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
-    collect(run, run, &mut files);
-    files
-}
-
-fn collect(root: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if path.is_dir() {
-            collect(root, &path, files);
-        } else if name.ends_with(".safetensors") || name == "hall_of_fame.json" {
-            files.insert(path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap());
+    for path in WalkDir::new(run).into_iter().map(|entry| entry.unwrap().into_path()) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let bytes = if name.ends_with(".safetensors") || name == "hall_of_fame.json" {
+            fs::read(&path).unwrap()
         } else if name.ends_with(".jsonl") && name != "launches.jsonl" {
-            let text = fs::read_to_string(&path).unwrap();
-            let lines: Vec<String> =
-                text.lines().map(|line| without_clocks(serde_json::from_str(line).unwrap())).collect();
-            files.insert(path.strip_prefix(root).unwrap().to_owned(), lines.join("\n").into_bytes());
-        }
+            lines(&path).into_iter().map(without_clocks).collect::<Vec<_>>().join("\n").into_bytes()
+        } else {
+            continue;
+        };
+        files.insert(path.strip_prefix(run).unwrap().to_owned(), bytes);
     }
+    files
 }
 
 fn without_clocks(mut record: Value) -> String {

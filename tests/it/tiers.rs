@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::program::{printed, program};
+use crate::program::{printed, ran};
 
 const LADDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/environment/src/game2048/ladder");
 
@@ -63,14 +63,31 @@ fn a_program_that_is_not_compiled_is_named_with_its_line() {
     assert!(lines[2].starts_with("text.py: ") && !lines[2].contains("compiled"), "{said}");
     assert!(lines[3].ends_with("cycle.py: compiled"), "{said}");
 
-    let output =
-        program(dir.path()).args(["score", "classy.py", "--tier", "compiled", "--games", "1"]).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("a program leaves the compiled tier: line 1"), "{said}");
+    let (code, _, said) = ran(dir.path(), &["score", "classy.py", "--tier", "compiled", "--games", "1"]);
+    assert!(code != Some(0) && said.contains("a program leaves the compiled tier: line 1"), "{said}");
     assert!(
         said.contains("sandbox.tier = \"compiled\" does not run its program") && !said.contains("failed"),
         "{said}"
     );
+    assert!(said.contains("classy.py: not tried"), "{said}");
+}
+
+#[test]
+fn what_runs_a_program_is_told_for_each_task_that_it_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    write_task(dir.path(), json!({}));
+    let path = dir.path().join("tasks.jsonl");
+    let apart = json!({"id": "apart", "prompt": "Double.", "entry_point": "twice", "checker": CHECKER, "apart": true});
+    fs::write(&path, format!("{}\n{apart}\n", fs::read_to_string(&path).unwrap())).unwrap();
+    let said = score(dir.path(), &["twice.py", "--env", "tasks.jsonl", "--explain"]);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "twice.py, task twice: compiled");
+    assert!(lines[1].starts_with("twice.py, task apart: interpreted: its task keeps"), "{said}");
+
+    let failing = "def twice(x):\n    return [0, 2, 4][x + 5]\n";
+    fs::write(dir.path().join("twice.py"), failing).unwrap();
+    let (code, _, said) = ran(dir.path(), &["score", "twice.py", "--env", "tasks.jsonl", "--tier", "compiled"]);
+    assert!(code == Some(1) && said.contains("twice.py, task twice: not tried"), "{said}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use grpo_2048::config::{Layers, keys, trl};
 
-use crate::program::{program, refused};
+use crate::program::{ran, refused};
 use crate::runs::copy;
 
 const MANIFEST: &str = env!("CARGO_MANIFEST_DIR");
@@ -35,6 +35,8 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
         (&["train", "--max-completion_length", "9"], "hint: say --max-completion-length"),
         (&["train", "--max-steps", "5"], "hint: say --steps 5"),
         (&["train", "--model_name_or_path", "x"], "hint: say --model x"),
+        (&["train", "--lr", "1e-5"], "hint: say --learning-rate"),
+        (&["sft", "--lr", "1e-5"], "hint: say --sft-learning-rate 1e-5"),
         // What is said to be copied is quoted for a shell.
         (&["train", "--model_name_or_path", "my model"], "hint: say --model 'my model'"),
         (&["train", "--epsilon", "a b"], "hint: say --set 'grpo.epsilon=a b'"),
@@ -197,9 +199,8 @@ fn a_dry_run_of_the_example_says_what_it_would_be_and_writes_nothing() {
         &["--set", "rollout.max_completion_length=160"],
     ]
     .concat();
-    let output = program(dir.path()).args(asked).output().unwrap();
-    let (told, printed) = (String::from_utf8(output.stderr).unwrap(), String::from_utf8(output.stdout).unwrap());
-    assert!(output.status.success(), "{told}");
+    let (code, printed, told) = ran(dir.path(), &asked);
+    assert_eq!(code, Some(0), "{told}");
     assert!(is_empty(dir.path()), "{printed}");
     let answers: Vec<&str> =
         told.lines().filter(|line| line.contains(" -> ") || line.contains(": no effect, ")).collect();

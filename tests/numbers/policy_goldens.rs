@@ -65,9 +65,9 @@ fn smollm2_continues_greedily_as_in_transformers() {
     let mut logits = decoder.prefill(&[&golden.prompt_ids], &mut cache).unwrap();
     let mut continuation = Vec::new();
     while continuation.len() < golden.continuation_ids.len() {
-        let next = logits.argmax(D::Minus1).unwrap();
-        continuation.extend(next.to_vec1::<u32>().unwrap());
-        logits = decoder.step(&next, &mut cache).unwrap();
+        let next = logits.argmax(D::Minus1).unwrap().to_vec1::<u32>().unwrap();
+        logits = decoder.feed(&[&next], &mut cache).unwrap();
+        continuation.extend(next);
     }
     assert_eq!(tokenizer.decode(&continuation), golden.continuation);
     assert_eq!(continuation, golden.continuation_ids);

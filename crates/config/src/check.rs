@@ -196,7 +196,12 @@ fn elites(grpo: &GrpoConfig) -> Result<(), ConfigError> {
 /// Refuses weights that grow with rewards where two completions are compared: the worse one would have none at all.
 fn entropic(config: &Config) -> Result<(), ConfigError> {
     let fits = config.grpo.scale_rewards != ScaleRewards::Entropic || config.learnt_per_group() > 2;
-    require(fits, "grpo.scale_rewards", "entropic", "expected another where groups of two are learnt from")
+    require(
+        fits,
+        "grpo.scale_rewards",
+        "entropic",
+        "expected another where groups of two are learnt from, or more of a group (rollout.num_generations above 2)",
+    )
 }
 
 /// The clipping limits of the loss, and which loss uses which.

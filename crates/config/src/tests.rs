@@ -128,7 +128,7 @@ fn settings_that_nothing_can_be_done_with_are_refused_with_what_is_allowed() {
         (
             &["grpo.scale_rewards=entropic", "grpo.learn_from_best=4", "rollout.num_generations=2"],
             "grpo.scale_rewards = entropic: ",
-            "groups of two",
+            "groups of two are learnt from, or more of a group (rollout.num_generations above 2)",
         ),
         (&[&cispo[..], &["grpo.delta=8"]].concat(), "grpo.delta = 8: expected 0", "\"dapo\", \"grpo\", \"dr_grpo\""),
         (&["grpo.loss_type=sapo", "grpo.delta=4"], "grpo.delta = 4: expected 0", "unclipped side"),

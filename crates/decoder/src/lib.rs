@@ -32,8 +32,7 @@ use grpo_base::seed::Seed;
 use grpo_config::ModelConfig;
 use serde_json::Value;
 
-pub use adapters::dropout::Dropout;
-pub use adapters::linear::Adapters;
+pub use adapters::linear::{Adapters, Dropout};
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
 pub use decoding::sampling::{Cache, READ_AT_ONCE, prefill_bytes};
@@ -44,7 +43,7 @@ pub use families::architecture::{DecoderConfig, Experts, LongRope, RopeScaling, 
 pub use families::family::ModelType;
 #[doc(hidden)]
 pub use families::shapes::{KNOWN_SHAPES, KnownShape};
-pub use files::export::{Exported, WeightFormat, export_adapter, export_merged};
+pub use files::export::{Exported, export_adapter, export_merged};
 pub use files::hub::hub_cache_dir;
 pub use files::hub::push::{HubRepo, PushError, Pushed, Visibility, check_push, push};
 pub use files::loading::Location;
@@ -239,7 +238,7 @@ impl Policy {
         let path = dir.join("config.json");
         let shape = self.decoder.config();
         let described = match self.described.clone() {
-            Some(own) => export::described(own, shape, WeightFormat::F32),
+            Some(own) => export::described(own, shape, Precision::F32),
             None => shape.to_json(),
         };
         std::fs::write(&path, format!("{described:#}\n")).map_err(PolicyError::file(&path))?;

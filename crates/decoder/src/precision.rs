@@ -74,6 +74,15 @@ impl Precision {
         }
     }
 
+    /// Its name in a model's `config.json`.
+    pub fn torch_name(self) -> &'static str {
+        match self {
+            Precision::F32 => "float32",
+            Precision::Bf16 => "bfloat16",
+            Precision::F16 => "float16",
+        }
+    }
+
     /// Bytes of one number.
     pub fn bytes(self) -> usize {
         self.format().size_in_bytes()

@@ -210,8 +210,8 @@ fn errors_of_decoding(policy: &Policy, sequences: &[Vec<u32>], read: usize) -> V
     let prompts: Vec<&[u32]> = sequences.iter().map(|ids| &ids[..read]).collect();
     let mut logits = vec![decoder.prefill(&prompts, &mut cache).unwrap()];
     for step in read..length {
-        let next: Vec<u32> = sequences.iter().map(|ids| ids[step]).collect();
-        logits.push(decoder.step(&Tensor::new(next, &Device::Cpu).unwrap(), &mut cache).unwrap());
+        let next: Vec<&[u32]> = sequences.iter().map(|ids| &ids[step..=step]).collect();
+        logits.push(decoder.feed(&next, &mut cache).unwrap());
     }
     let at = |step: usize| expected.narrow(1, step, 1).unwrap().squeeze(1).unwrap();
     (read - 1..).zip(logits).map(|(step, logits)| largest_difference(&logits, &at(step))).collect()
@@ -232,12 +232,12 @@ fn i13_a_padded_row_is_the_row_alone() {
     let borrowed: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
     let mut together = policy.decoder().new_cache(3, 32).unwrap();
     let mut logits = vec![policy.decoder().prefill(&borrowed, &mut together).unwrap()];
-    let next = Tensor::new(&[7_u32, 8, 9], &Device::Cpu).unwrap();
-    logits.push(policy.decoder().step(&next, &mut together).unwrap());
+    let next: [&[u32]; 3] = [&[7], &[8], &[9]];
+    logits.push(policy.decoder().feed(&next, &mut together).unwrap());
     for (row, prompt) in borrowed.iter().enumerate() {
         let mut alone = policy.decoder().new_cache(1, 32).unwrap();
         let first = policy.decoder().prefill(&[prompt], &mut alone).unwrap();
-        let second = policy.decoder().step(&next.narrow(0, row, 1).unwrap(), &mut alone).unwrap();
+        let second = policy.decoder().feed(&next[row..=row], &mut alone).unwrap();
         for (together, alone) in logits.iter().zip([first, second]) {
             let found = largest_difference(&together.narrow(0, row, 1).unwrap(), &alone);
             assert!(found < 1e-5, "row {row} differs by {found}");
@@ -293,11 +293,11 @@ fn expanded_and_selected_rows_go_on_as_their_originals() {
     let decoder = policy.decoder();
     let mut cache = decoder.new_cache(2, 16).unwrap();
     decoder.prefill(&[&[1, 2, 3], &[4, 5]], &mut cache).unwrap();
-    cache.expand(2).unwrap();
+    cache.select(&[0, 0, 1, 1]).unwrap();
     assert_eq!(cache.rows(), 4);
-    decoder.step(&Tensor::new(&[6_u32, 7, 8, 9], &Device::Cpu).unwrap(), &mut cache).unwrap();
+    decoder.feed(&[&[6], &[7], &[8], &[9]], &mut cache).unwrap();
     cache.select(&[3, 0]).unwrap();
-    let logits = decoder.step(&Tensor::new(&[10_u32, 11], &Device::Cpu).unwrap(), &mut cache).unwrap();
+    let logits = decoder.feed(&[&[10], &[11]], &mut cache).unwrap();
     for (row, sequence) in [vec![4, 5, 9, 10], vec![1, 2, 3, 6, 11]].into_iter().enumerate() {
         let last = sequence.len() - 1;
         let expected = full_logits(&policy, &[sequence]).get(0).unwrap().get(last).unwrap();
@@ -312,8 +312,7 @@ fn a_cache_that_is_full_or_misused_says_so() {
     let decoder = policy.decoder();
     let mut cache = decoder.new_cache(1, 3).unwrap();
     decoder.prefill(&[&[1, 2, 3]], &mut cache).unwrap();
-    let next = Tensor::new(&[1_u32], &Device::Cpu).unwrap();
-    assert!(matches!(decoder.step(&next, &mut cache), Err(PolicyError::TooLong { found: 4, expected: 3, .. })));
+    assert!(matches!(decoder.feed(&[&[1]], &mut cache), Err(PolicyError::TooLong { found: 4, expected: 3, .. })));
     assert!(matches!(cache.select(&[1]), Err(PolicyError::Argument { .. })));
     assert!(matches!(decoder.new_cache(1, 65), Err(PolicyError::TooLong { .. })));
     let nothing = decoder.prefill(&[&[]], &mut decoder.new_cache(1, 4).unwrap());

@@ -22,11 +22,12 @@ pub enum Event<'a> {
     /// More tokens have been sampled.
     Decoding {
         step: usize,
-        /// The turn of conversations that is being written, from 1. Each later turn begins with an event.
+        /// The turn of conversations that is being written, from 1. Each later turn begins with an event, as does each round
+        /// in which tied groups are sampled again.
         turn: usize,
-        /// Completion tokens sampled so far in this step, those of earlier turns included.
+        /// Completion tokens sampled so far in this step, those of earlier turns and rounds included.
         tokens: usize,
-        /// Number of completions that have ended; in a later turn with the conversations that do not go on.
+        /// Number of completions that have ended, with those that are not sampled in this turn or round.
         finished: usize,
         /// Number of completions of the step.
         total: usize,

@@ -8,7 +8,7 @@ pub struct UpdateRecord {
     /// Mean value of the loss.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub loss: Option<f64>,
-    /// Global norm of the gradient before clipping.
+    /// Global norm of the gradient before clipping; absent if every gradient of the step left the range of f16.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub grad_norm: Option<f64>,
     pub learning_rate: f64,

@@ -8,7 +8,7 @@ pub(super) struct Phase {
     pub step: usize,
     /// The turn of conversations that is being written, from 1.
     pub turn: usize,
-    /// When its step began, or its turn if that is another one than the first.
+    /// When its step began, or a later turn or round of its sampling.
     pub started: Option<Instant>,
     /// Number of tokens sampled so far.
     pub tokens: usize,
@@ -28,8 +28,8 @@ impl Phase {
         Phase { step, turn: 1, started: Some(Instant::now()), ..Phase::default() }
     }
 
-    /// Begins another turn, before which so many tokens were sampled and so many completions had ended. Conversations that
-    /// go on are scored again.
+    /// Begins another turn, or a round in which groups are sampled again, before which so many tokens were sampled and so many
+    /// completions had ended. The others are scored again.
     pub fn begin_turn(&mut self, turn: usize, tokens: usize, finished: usize) {
         let (started, scored) = (Some(Instant::now()), self.scored.min(finished));
         *self = Phase { turn, started, earlier: tokens, scored, ..*self };

@@ -203,11 +203,12 @@ impl Sink for TerminalSink {
             Event::StepStarted { step } => self.step_started(step),
             Event::Decoding { step, turn, tokens, finished, total } => {
                 let phase = self.phase(step);
-                // Evaluations and groups that are sampled again count from 0.
+                // Evaluations count from 0.
                 if phase.started.is_none() || phase.step != step || tokens < phase.tokens {
                     *phase = Phase::begin(step);
                 }
-                if phase.turn != turn {
+                // Where fewer have ended than are scored, groups are sampled again.
+                if phase.turn != turn || finished < phase.scored {
                     phase.begin_turn(turn, tokens, finished);
                 }
                 (phase.tokens, phase.finished, phase.total) = (tokens, finished, total);
@@ -405,6 +406,23 @@ mod tests {
         note(Event::Scored { step: 0, done: 4, total: 8 });
         assert_eq!(note(decoding(1, 112, 4)), "held out, decoding: 112 tokens at 0/s, 4/8 written, 4 scored");
         assert_eq!(note(decoding(1, 132, 5)), "held out, decoding: 132 tokens at 10/s, 5/8 written, 4 scored");
+    }
+
+    #[test]
+    fn groups_that_are_sampled_again_are_counted_after_those_that_stay_at_a_speed_of_their_own() {
+        let mut sink = TerminalSink::new(Console::for_log(), Show::Steps);
+        let mut note = |event: Event<'_>| {
+            sink.note(&event).unwrap();
+            sink.phase.words(2.0, &sink.next)
+        };
+        let decoding = |tokens, finished| Event::Decoding { step: 1, turn: 1, tokens, finished, total: 8 };
+        note(Event::StepStarted { step: 1 });
+        note(decoding(160, 8));
+        note(Event::Scored { step: 1, done: 8, total: 8 });
+        assert_eq!(note(decoding(160, 6)), "decoding: 160 tokens at 0/s, 6/8 written, 6 scored");
+        assert_eq!(note(decoding(180, 7)), "decoding: 180 tokens at 10/s, 7/8 written, 6 scored");
+        note(decoding(190, 8));
+        assert_eq!(note(Event::Scored { step: 1, done: 7, total: 8 }), "rewards: 7/8 scored");
     }
 
     #[test]

@@ -230,7 +230,9 @@ mod tests {
         let of = |change: fn(&mut RolloutConfig)| {
             let mut config = Config::preset("llm").unwrap().rollout;
             change(&mut config);
-            needs_logits(&config)
+            let needed = needs_logits(&config);
+            assert_eq!(drawing(&[], &config).is_none(), needed.is_some(), "a GPU draws only whole distributions");
+            needed
         };
         assert_eq!(of(|config| (config.top_k, config.top_p, config.min_p) = (0, 1.0, 0.0)), None);
         assert_eq!(of(|config| (config.top_k, config.top_p) = (0, 0.9)).as_deref(), Some("rollout.top_p = 0.9"));

@@ -1,5 +1,7 @@
 //! Which completion of a step: known before it is sampled, and the same in every part, process, round and turn.
 
+use crate::config::RolloutConfig;
+use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
@@ -50,6 +52,15 @@ impl<'a> GroupRequest<'a> {
             |group: usize| (group * size..(group + 1) * size).map(|index| CompletionId::new(seed, index)).collect();
         prompts.iter().enumerate().map(|(group, prompt)| GroupRequest { prompt, ids: ids(group) }).collect()
     }
+}
+
+/// What is to be sampled.
+#[derive(Debug, Clone, Copy)]
+pub struct Assignment<'a> {
+    /// The policy; its tokenizer alone where servers sample.
+    pub policy: &'a Policy,
+    pub config: &'a RolloutConfig,
+    pub requests: &'a [GroupRequest<'a>],
 }
 
 /// All completions of these requests, each with its prompt.

@@ -7,8 +7,6 @@
 
 #![forbid(unsafe_code)]
 
-mod assignment;
-mod caches;
 mod completion;
 mod decoding;
 mod device;
@@ -33,13 +31,12 @@ use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
-pub use assignment::Assignment;
-pub use caches::Caches;
 pub use completion::{Completion, FinishReason, RolloutEvent};
 pub use device::slow_on_gpu;
 pub use error::{RolloutError, ServerFault};
-pub use identity::{CompletionId, GroupRequest};
+pub use identity::{Assignment, CompletionId, GroupRequest};
 pub use length::check_length;
+pub use parts::{Caches, converse};
 pub use remote::{LoadedAdapter, Servers};
 pub use sampler::Sampler;
 pub use trajectory::{Trajectory, TurnTokens};
@@ -55,20 +52,7 @@ pub fn sample(
     config: &RolloutConfig,
     observer: &mut dyn FnMut(RolloutEvent<'_>),
 ) -> Result<Vec<Completion>, RolloutError> {
-    Ok(parts::decode(Assignment { policy, config, requests }, None, observer)?.0)
-}
-
-/// [Samples](sample) a turn of conversations. Takes the caches of the turn before, if there are any, and returns its own, so
-/// that a turn reads what is new alone. Its bits are those without caches. There are none on a GPU, in 16-bit formats and
-/// of servers.
-///
-/// `asked.requests` are some of those of the turn before, in their order, one for each conversation.
-pub fn converse(
-    asked: Assignment<'_>,
-    caches: Option<Caches>,
-    observer: &mut dyn FnMut(RolloutEvent<'_>),
-) -> Result<(Vec<Completion>, Option<Caches>), RolloutError> {
-    parts::decode(asked, caches, observer)
+    Ok(converse(Assignment { policy, config, requests }, None, observer)?.0)
 }
 
 /// [Samples](sample) `config.num_generations` completions for each prompt, with the random streams of `seed`.

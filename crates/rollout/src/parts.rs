@@ -1,5 +1,8 @@
 //! Samples a batch of a small model in parallel parts of a few rows, each on one core. The work for one token is too
 //! small to be divided among cores, and the cache of few rows fits into a core's cache.
+//!
+//! A further turn of conversations reads only what no turn before it has read or written: every part of a batch keeps the
+//! cache that it has, so memory stays that of the first turn.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,9 +11,8 @@ use std::time::Instant;
 
 use rayon::ThreadPoolBuilder;
 
-use crate::policy::Policy;
+use crate::policy::{Cache, Policy};
 
-use super::caches::{Caches, Part};
 use super::decoding::{Decoding, Ended, IDLE_SHARE, Start, copies};
 use super::device;
 use super::length::check_length;
@@ -24,6 +26,46 @@ const MOST_PARTS: usize = 32;
 /// memory, which is best done once for all rows and cores.
 const SMALL: usize = 4 << 20;
 
+/// A part of a batch.
+struct Part<'a> {
+    requests: &'a [GroupRequest<'a>],
+    /// The indices of the completions whose rows its cache has, row by row.
+    rows: Vec<usize>,
+    start: Start,
+}
+
+/// The caches of a batch, part by part: the index of the completion of each row, and the rows.
+///
+/// They belong to the weights that the batch was sampled with.
+#[derive(Debug)]
+pub struct Caches(Vec<(Vec<usize>, Cache)>);
+
+impl Caches {
+    /// None if there are parts whose rows cannot be fed alone.
+    fn new(parts: Vec<(Vec<usize>, Cache)>) -> Option<Self> {
+        parts.iter().all(|(_, cache)| cache.feeds_rows_alone()).then_some(Caches(parts))
+    }
+
+    /// The parts of a further turn. Caches of which no conversation goes on are freed.
+    ///
+    /// # Panics
+    /// When requests have no rows here, or not in the order of the first turn: that is a bug of the caller.
+    fn parts<'a>(self, requests: &'a [GroupRequest<'a>]) -> Vec<Part<'a>> {
+        let (mut parts, mut rest) = (Vec::new(), requests);
+        for (rows, cache) in self.0 {
+            let slot = |request: &GroupRequest<'_>| rows.iter().position(|index| *index == request.ids[0].index);
+            let slots: Vec<usize> = rest.iter().map_while(slot).collect();
+            let (requests, others) = rest.split_at(slots.len());
+            rest = others;
+            if !requests.is_empty() {
+                parts.push(Part { requests, rows, start: Start::Rows(cache, slots) });
+            }
+        }
+        assert!(rest.is_empty(), "every conversation has a cache, in the order of the first turn");
+        parts
+    }
+}
+
 /// The messages of a part's thread.
 enum PartMessage {
     Finished(Completion),
@@ -36,9 +78,13 @@ struct Decoded {
     end: Instant,
 }
 
-/// Samples all parts. The order of events does not depend on the speed of the parts: each part in turn reports one more
-/// token. Returns the caches too, unless a GPU has them or rows cannot be fed alone.
-pub(super) fn decode(
+/// [Samples](super::sample) a turn of conversations. Takes the caches of the turn before, if there are any, and returns its
+/// own, so that a turn reads what is new alone. Its bits are those without caches. There are none on a GPU, in 16-bit
+/// formats and of servers. The order of events does not depend on the speed of the parts: each part in turn reports one
+/// more token.
+///
+/// `asked.requests` are some of those of the turn before, in their order, one for each conversation.
+pub fn converse(
     asked: Assignment<'_>,
     caches: Option<Caches>,
     observer: &mut dyn FnMut(RolloutEvent<'_>),

@@ -1,7 +1,5 @@
 //! Draws one token from one row of logits.
 
-use std::cmp::Ordering;
-
 use crate::config::RolloutConfig;
 
 /// The temperature of the distribution that a token is drawn from, and its restriction to likely tokens.
@@ -55,8 +53,8 @@ impl Sampler {
     fn cut(&self, weights: &mut [f32]) -> f64 {
         if self.top_k > 0 && self.top_k < weights.len() {
             let mut order: Vec<usize> = (0..weights.len()).collect();
-            let (_, last, _) = order.select_nth_unstable_by(self.top_k - 1, |a, b| likelier(weights, *a, *b));
-            let last = *last;
+            let likelier = |a: &usize, b: &usize| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b));
+            let last = *order.select_nth_unstable_by(self.top_k - 1, likelier).1;
             keep_up_to(weights, last);
         }
         if self.top_p < 1.0 {
@@ -97,11 +95,6 @@ fn reaching(enough: f64, tokens: &[(usize, f32)]) -> Option<usize> {
         sum >= enough
     });
     reached.map(|(token, _)| *token)
-}
-
-/// The order from the likeliest token to the least likely; among equal weights, lower ids come first.
-fn likelier(weights: &[f32], a: usize, b: usize) -> Ordering {
-    weights[b].total_cmp(&weights[a]).then(a.cmp(&b))
 }
 
 /// Sets the weights of tokens after `last` in the order of likelihood to zero.

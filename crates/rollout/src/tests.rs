@@ -353,17 +353,3 @@ fn a_gpu_samples_conversations_of_unequal_length_as_the_cpu_does() {
         assert_eq!((&found.ids, found.finish), (&expected.ids, expected.finish));
     }
 }
-
-#[test]
-fn a_gpu_draws_only_whole_distributions() {
-    let (whole, prompts) = (rollout_config(2, 4), prompts());
-    let requests = GroupRequest::all(&prompts, 2, Seed::root(5));
-    assert!(device::drawing(&requests, &whole).is_some());
-    for cut in [
-        RolloutConfig { top_k: 5, ..whole.clone() },
-        RolloutConfig { top_p: 0.9, ..whole.clone() },
-        RolloutConfig { min_p: 0.1, ..whole },
-    ] {
-        assert!(device::drawing(&requests, &cut).is_none());
-    }
-}

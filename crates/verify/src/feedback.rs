@@ -59,12 +59,13 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
             format!("The program does not compile: {}.", quoted(&rejection.to_string()))
         }
         Start::Faulted(_) | Start::Played if environment.has_tests() => {
-            let public = |case: &Case| match (environment.tasks(), case) {
-                // Of a task without tests, its checker says what fails: nothing of that is told.
-                (Some(tasks), Case::Task(task)) => tasks.tasks()[*task as usize].hidden().start,
-                _ => 0,
+            let task = match (environment.tasks(), cases.first()) {
+                (Some(tasks), Some(Case::Task(task))) => Some(&tasks.tasks()[*task as usize]),
+                _ => None,
             };
-            of_tests(evaluation, cases.first().map_or(0, public))
+            // Of a task without tests, its checker says what fails: nothing of that is told.
+            let (shown, public) = task.map_or((0, 0), |task| (task.examples().end, task.hidden().start));
+            of_tests(evaluation, shown, public)
         }
         // An evaluator calls what it likes, and the reason may be about the score that it gives.
         Start::Faulted(fault) if matches!(environment, Environment::Evaluator(_)) => {
@@ -75,8 +76,8 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
     }
 }
 
-/// `public`: number of tests that may be told of, which are the first ones.
-fn of_tests(evaluation: &Evaluation, public: usize) -> String {
+/// `public`: number of tests that may be told of, which are the first ones; the prompt shows the first `shown` of them.
+fn of_tests(evaluation: &Evaluation, shown: usize, public: usize) -> String {
     let failed =
         evaluation.games.iter().filter_map(Outcome::tests).find_map(|tests: &TestsTrace| tests.failed.as_ref());
     match (failed, &evaluation.start) {
@@ -84,6 +85,7 @@ fn of_tests(evaluation: &Evaluation, public: usize) -> String {
             format!("The program fails a test: {}.", quoted(&failed.reason))
         }
         // Hidden tests come after the public ones, so that these are passed.
+        (Some(_), _) if public > shown => "The program passes the public tests, and fails others.".to_owned(),
         (Some(_), _) if public > 0 => "The program passes the tests that were shown, and fails others.".to_owned(),
         // Without a failed test the program has not come to any: the reason is that it cannot be loaded.
         (None, Start::Faulted(fault)) => format!("The program fails as it is loaded: {}.", quoted(&fault.reason)),

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::hash::Hash;
 use std::sync::Mutex;
 
 use wasmtime::CacheStore;
 
 /// Values by key, in the order of insertion.
+#[derive(Debug)]
 pub(crate) struct Bounded<K, V> {
     entries: HashMap<K, (V, usize)>,
     order: VecDeque<K>,
@@ -43,19 +43,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
 }
 
 /// Machine code of single functions, for Cranelift: many programs share functions.
-pub(crate) struct Functions(Mutex<Bounded<Vec<u8>, Vec<u8>>>);
-
-impl Functions {
-    pub(crate) fn new(bytes_max: usize) -> Functions {
-        Functions(Mutex::new(Bounded::new(bytes_max)))
-    }
-}
-
-impl fmt::Debug for Functions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Functions")
-    }
-}
+#[derive(Debug)]
+pub(crate) struct Functions(pub(crate) Mutex<Bounded<Vec<u8>, Vec<u8>>>);
 
 impl CacheStore for Functions {
     fn get(&self, key: &[u8]) -> Option<Cow<'_, [u8]>> {

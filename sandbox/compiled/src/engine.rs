@@ -85,7 +85,7 @@ fn config() -> wasmtime::Result<Config> {
         .wasm_backtrace_max_frames(None)
         // Programs are small and compiled on many threads already: dealing out their functions costs 4 % more CPU.
         .parallel_compilation(false)
-        .enable_incremental_compilation(Arc::new(Functions::new(FUNCTION_BYTES)))?;
+        .enable_incremental_compilation(Arc::new(Functions(Mutex::new(Bounded::new(FUNCTION_BYTES)))))?;
     Ok(config)
 }
 

@@ -7,7 +7,7 @@ use wasmtime::{Module, ModuleExport};
 use crate::check;
 use crate::emit::{self, Emission};
 use crate::runtime::{STACK_NEEDED, Shared};
-use crate::scope::Scopes;
+use crate::scope::{Refused, Scopes};
 use crate::{NotCompiled, Outside, TierError};
 
 /// A program that can be started any number of times. Cheap to clone.
@@ -26,6 +26,12 @@ pub(crate) struct Compiled {
 }
 
 impl CompiledProgram {
+    /// Whether it prints what may be a float, or hold floats. Their text, which is dropped here, costs CPython up to 216 times
+    /// what printing is charged.
+    pub fn prints_floats(&self) -> bool {
+        self.compiled.emission.prints_floats
+    }
+
     /// Approximate bytes of the program: its machine code and a page for the rest.
     pub(crate) fn bytes(&self) -> usize {
         let range = self.compiled.module.image_range();
@@ -44,11 +50,11 @@ pub(crate) fn compile(shared: &Arc<Shared>, source: &str) -> Result<CompiledProg
 
 /// The WebAssembly of a source.
 pub(crate) fn emit(shared: &Shared, source: &str) -> Result<Emission, NotCompiled> {
-    let outside = |construct: String, at| NotCompiled::Outside(Outside { line: check::line_of(source, at), construct });
+    let outside =
+        |Refused { construct, at }| NotCompiled::Outside(Outside { line: check::line_of(source, at), construct });
     let parsed = check::parse(source).map_err(NotCompiled::Outside)?;
-    let scopes = Scopes::build(parsed.suite()).map_err(|refused| outside(refused.construct, refused.at))?;
-    let emitted = emit::compile(&scopes, &shared.interface);
-    let emission = emitted.map_err(|(refusal, at)| outside(refusal.construct, at))?;
+    let scopes = Scopes::build(parsed.suite()).map_err(outside)?;
+    let emission = emit::compile(&scopes, &shared.interface).map_err(outside)?;
     Ok(Emission { tokens: parsed.tokens().len() as u64, ..emission })
 }
 

@@ -61,6 +61,11 @@ pub struct CompiledSession {
 }
 
 impl CompiledProgram {
+    /// Gas that compiling the source in CPython and running it once costs, before anything that it does is charged.
+    pub fn loading_gas(&self) -> u64 {
+        LOAD_GAS + self.compiled.emission.tokens * TOKEN_GAS
+    }
+
     /// A fresh instance in which the module's top level has run. `seed` seeds `random` as `random.seed(seed)` does.
     pub fn start(&self, seed: u64, limits: &GasLimits) -> Result<CompiledSession, Stop> {
         let (compiled, emission) = (&self.compiled, &self.compiled.emission);
@@ -98,7 +103,7 @@ impl CompiledProgram {
         let layout = (emission.heap, emission.roots, emission.root_count, value_bytes as u32, seed);
         prepare.and_then(|prepare| prepare.call(&mut session.store, layout)).map_err(machine)?;
         let load = instance.get_typed_func::<(), ()>(&mut session.store, "init").map_err(machine)?;
-        session.spend(LOAD_GAS + emission.tokens * TOKEN_GAS, |session| {
+        session.spend(self.loading_gas(), |session| {
             load.call(&mut session.store, ())?;
             session.end()
         })?;
@@ -116,6 +121,11 @@ impl CompiledSession {
         let result = self.answer(function, arguments);
         self.finished = result.is_err();
         result
+    }
+
+    /// The program that it runs.
+    pub fn program(&self) -> &CompiledProgram {
+        &self.program
     }
 
     /// Gas used so far, loading included.

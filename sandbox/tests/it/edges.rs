@@ -10,11 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Both without the comparison of sessions, which would hide a difference.
-static TIERS: LazyLock<[Sandbox; 2]> = LazyLock::new(|| {
-    let sandbox = Sandbox::open(&Sandbox::default_cache_dir().unwrap(), || eprintln!("compiling the sandbox")).unwrap();
-    [TierChoice::Interpreter, TierChoice::Auto].map(|tier| sandbox.with_tiers(tier, 0))
-});
+static TIERS: LazyLock<[Sandbox; 2]> = LazyLock::new(crate::tiers);
 
 /// Far more than any program here needs.
 const AMPLE: Limits =
@@ -255,6 +251,44 @@ fn beginnings_of_a_text_at_the_edge_of_a_budget_end_as_in_the_interpreter() {
     let source = "def f(n):\n    t = ''\n    x = []\n    p = 'c' * 1000\n    for i in range(n):\n        t += p\n        \
                   x.append(t)\n    return len(x)\n";
     expect_the_same(std::iter::once(Program { source: source.to_owned(), calls: vec!["[150]".to_owned(); 20] }));
+}
+
+/// CPython picks them one by one, where it copies those of a slice without a step at once.
+#[test]
+fn letters_picked_by_a_step_at_the_edge_of_a_budget_end_as_in_the_interpreter() {
+    for step in ["-1", "2"] {
+        let source = format!(
+            "def f(n):\n    t = 'ab' * 5000\n    s = 0\n    for i in range(n):\n        s += len(t[::{step}])\n    \
+             return s\n"
+        );
+        expect_the_same(std::iter::once(Program { source, calls: vec!["[500]".to_owned(); 5] }));
+    }
+}
+
+/// What a call prints is dropped, but CPython makes its text.
+#[test]
+fn floats_that_are_printed_at_the_edge_of_a_budget_end_as_in_the_interpreter() {
+    let source = "def f(n):\n    x = [1e-300 / (i + 7) for i in range(1000)]\n    for i in range(n):\n        print(x)\n    \
+                  return n\n";
+    expect_the_same(std::iter::once(Program { source: source.to_owned(), calls: vec!["[3]".to_owned(); 4] }));
+}
+
+/// What takes CPython the most fuel for what is charged, in a call that does nothing else.
+#[test]
+fn the_dearest_values_take_no_more_fuel_than_compiled_code_foresees() {
+    for (values, done) in
+        [("[2 ** 60 + i for i in range(20000)]", "a == b"), ("[1.9626691815623126e-308] * 5000", "print(a)")]
+    {
+        let source = format!(
+            "a = {values}\nb = {values}\ndef f(n):\n    for i in range(n):\n        {done}\n    return len(a) + len(b)\n"
+        );
+        let [mut interpreter, mut auto] = [0, 1].map(|tier| TIERS[tier].load_exact(&source, 7, &AMPLE).unwrap());
+        let before = [interpreter.fuel_used(), auto.fuel_at_most()];
+        assert_eq!(interpreter.call("f", "[10]").unwrap(), auto.call("f", "[10]").unwrap());
+        assert!(auto.is_compiled(), "{done}");
+        let (taken, foreseen) = (interpreter.fuel_used() - before[0], auto.fuel_at_most() - before[1]);
+        assert!(taken <= foreseen, "{taken} and {foreseen} of {done}");
+    }
 }
 
 #[test]

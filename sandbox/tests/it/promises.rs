@@ -1,19 +1,14 @@
-//! What a session promises: copies, budgets to the last unit, the same result on every thread.
+//! What a session promises, with either tier: copies, budgets to the last unit, the same result on every thread.
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits, Sandbox, TierChoice};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, Limits};
 use proptest::prelude::*;
 
-use crate::sandbox;
+use crate::{sandbox, tiers};
 
 const ARGUMENTS: &str = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]";
 
 const LIMITS: Limits =
     Limits { game_fuel: FUEL_PER_SECOND / 2, call_fuel: FUEL_PER_SECOND / 6, memory_bytes: 96 << 20 };
-
-/// The same with each tier: what is promised holds for both.
-fn tiers() -> [Sandbox; 2] {
-    [TierChoice::Interpreter, TierChoice::Auto].map(|tier| sandbox().with_tiers(tier, 0))
-}
 
 #[test]
 fn arguments_are_a_copy() {

@@ -16,8 +16,9 @@ mod native;
 mod program;
 mod reducer;
 mod scope;
-mod suites;
 mod ways_out;
+
+use std::path::Path;
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -149,6 +150,16 @@ fn no_hard_case_tells_the_tiers_apart() {
     let (tiers, cases) = (Tiers::open(), corpus::snippets());
     assert!(cases.len() >= 200, "{} cases", cases.len());
     expect_the_same_in_parts(&tiers, cases);
+}
+
+/// What CPython's own tests assert, of the parts that the compiled tier takes, in the form of `snippets.py`.
+#[test]
+fn no_assertion_of_cpythons_own_tests_tells_the_tiers_apart() {
+    let suites = corpus::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiers/cpython"));
+    let cases: Vec<_> = suites.iter().flat_map(|(name, text)| corpus::cases(name, text)).collect();
+    assert!(cases.len() > 250, "{} cases", cases.len());
+    let tally = expect_the_same_in_parts(&Tiers::open(), cases);
+    assert!(tally.stayed * 10 > tally.functions * 9, "{tally:#?}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Arguments that the parser refuses, in the words of this program or of TRL: flags that do not exist but name a setting,
 //! and numbers that are none.
 
+use std::path::Path;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
@@ -11,7 +13,7 @@ use crate::config::{ConfigError, Layers, keys, known_as, nearest};
 use crate::shell;
 
 /// Flags whose setting a command refuses: command, flag, why, what to do.
-const REFUSED: [(&str, &str, &str, &str); 2] = [
+const REFUSED: [(&str, &str, &str, &str); 6] = [
     (
         "play",
         "--env",
@@ -19,6 +21,10 @@ const REFUSED: [(&str, &str, &str, &str); 2] = [
         "`grpo-2048 score --env E FILE.py` says how programs do there",
     ),
     ("corpus", "--env", "`corpus` writes players of 2048, and nothing else", "leave it away"),
+    ("show", "--env", "`tasks show` takes its tasks without a flag", "say `grpo-2048 tasks show TASKS ID`"),
+    ("verify", "--run", "`verify` takes its run without a flag", "say `grpo-2048 verify RUN`"),
+    ("report", "--run", "`report` takes its runs without a flag", "say `grpo-2048 report RUN`"),
+    ("eval", "--run", "`eval` takes a run for a model", "say --model RUN"),
 ];
 
 /// The help of a command, where a line asks for it behind a flag that does not exist: the parser ends at the first of the two.
@@ -65,6 +71,9 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
         return Some(CliError::user_hint(format!("{flag}: {why}"), *hint));
     }
     let has = |long: &str| command.get_arguments().any(|argument| argument.get_long() == Some(long));
+    if !flag.starts_with('-') {
+        return without_flag(command, flag, has);
+    }
     let long = flag.strip_prefix("--")?;
     let unknown = || format!("{flag}: `{}` has no such flag", command.get_name());
     if error.get(ContextKind::SuggestedArg).is_none()
@@ -72,7 +81,8 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
     {
         return Some(CliError::user_hint(unknown(), format!("did you mean `--{near}`?")));
     }
-    let name = long.replace('-', "_");
+    // What the lines of a run call it.
+    let name = if long == "lr" { "learning_rate".into() } else { long.replace('-', "_") };
     if !has("set") {
         return None;
     }
@@ -84,6 +94,26 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
     };
     let hint = hint(command, &name, value, &say)?;
     Some(CliError::user_hint(unknown(), hint))
+}
+
+/// The error for a path that a command takes behind a flag alone, as `check` takes tasks.
+fn without_flag(command: &Command, path: &str, has: impl Fn(&str) -> bool) -> Option<CliError> {
+    let is_there = |name: &str| Path::new(path).join(name).is_file();
+    let is_file_of = |ending: &str| path.ends_with(ending) && Path::new(path).is_file();
+    // Lines for `judge` are completions, if anything.
+    let is_tasks = is_file_of(".jsonl") && command.get_name() != "judge";
+    let flags: &[&str] = if is_there("config.toml") {
+        &["run", "resume", "model"]
+    } else if is_tasks || is_there("env.toml") || is_file_of(".py") {
+        &["env"]
+    } else {
+        return None;
+    };
+    let flag = flags.iter().find(|flag| has(flag))?;
+    Some(CliError::user_hint(
+        format!("{path}: `{}` takes it behind a flag", command.get_name()),
+        format!("say --{flag} {}", shell::quoted(path)),
+    ))
 }
 
 /// The flag of a command that was typed with two neighbouring letters in each other's place. In a short name, to the parser two

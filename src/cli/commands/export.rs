@@ -14,7 +14,7 @@ use crate::config::{Config, ModelConfig};
 use crate::files;
 use crate::metrics::Console;
 use crate::plural::counted;
-use crate::policy::{self, Exported, HubRepo, Origin, PolicyError, PushError, Visibility, WeightFormat};
+use crate::policy::{self, Exported, HubRepo, Origin, PolicyError, Precision, PushError, Visibility};
 use crate::report::{CardSubject, Training, card};
 use crate::train::run_dir;
 
@@ -100,12 +100,12 @@ enum Dtype {
 }
 
 impl Dtype {
-    fn format(self) -> Option<WeightFormat> {
+    fn format(self) -> Option<Precision> {
         match self {
             Dtype::Auto => None,
-            Dtype::F32 => Some(WeightFormat::F32),
-            Dtype::F16 => Some(WeightFormat::F16),
-            Dtype::Bf16 => Some(WeightFormat::Bf16),
+            Dtype::F32 => Some(Precision::F32),
+            Dtype::F16 => Some(Precision::F16),
+            Dtype::Bf16 => Some(Precision::Bf16),
         }
     }
 }
@@ -257,7 +257,7 @@ impl ExportArgs {
         // A text of JSON is one of Python: quotes and backslashes of a path are escaped.
         let quoted = serde_json::Value::String(dir.to_string());
         let millions = exported.parameters as f64 / 1e6;
-        let format = exported.format.name();
+        let format = exported.format.torch_name();
         let template = if exported.chat_template { "with" } else { "without" };
         if !self.merge {
             return format!(
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn the_line_of_python_that_loads_an_export_names_any_directory() {
-        let exported = Exported { parameters: 1_000_000, format: WeightFormat::F32, adapted: 0, chat_template: false };
+        let exported = Exported { parameters: 1_000_000, format: Precision::F32, adapted: 0, chat_template: false };
         let config = Config::preset("builtin").unwrap();
         let line = |merge| ExportArgs { merge, ..args(r#"a"b\c"#) }.summary(&config, &exported);
         assert!(line(true).contains(r#"AutoModelForCausalLM.from_pretrained("a\"b\\c")"#), "{}", line(true));

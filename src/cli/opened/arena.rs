@@ -126,8 +126,11 @@ pub fn open_with_sandbox(config: &Config, console: &Console) -> Result<(Arena, S
             let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
             Err(CliError::user_hint(
                 format!("--env {first}{more}"),
-                "where a task has `inputs`, its reference computes the answers; `grpo-2048 check --keep FILE` tells of all \
-                 that fail, and writes the other tasks to FILE",
+                format!(
+                    "where a task has `inputs`, its reference computes the answers; \
+                     `grpo-2048 check --env {} --keep FILE` tells of all that fail, and writes the other tasks to FILE",
+                    shell::quoted(&config.environment.env)
+                ),
             ))
         }
     }

@@ -6,6 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::machine::processor_features;
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
@@ -53,8 +56,8 @@ pub fn with_peers(
     if peers.leads() { done } else { Ok(()) }
 }
 
-/// The value of the first process, given the value of each process as `mine`.
-pub fn first_of(peers: &Peers, mine: String) -> Result<String, CliError> {
+/// The value of the first process, given the value of each process as `mine`. All processes call this together.
+pub fn first_of<T: Serialize + DeserializeOwned>(peers: &Peers, mine: T) -> Result<T, CliError> {
     Ok(peers.gather_values(mine).map_err(parallel_error)?.swap_remove(0))
 }
 

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::cli::said::CliError;
 use crate::environment::tasks::convert::Dropped;
 use crate::environment::tasks::{Suite, SuiteRows};
-use crate::environment::{Int, Value, ValueError};
+use crate::environment::{Int, Value};
 use crate::plural::counted;
 
 /// Most bytes of a line, and of a JSON list, which is read whole.
@@ -29,6 +29,8 @@ pub const CSV_HINT: &str = "docs/tasks.md has the lines of Python that make rows
 const UTF_16: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 /// How a text in UTF-8 may begin.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// What is said of a text in another encoding.
+const NOT_UTF_8: &str = "not UTF-8; save the file as UTF-8";
 /// How a file that gzip has packed begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -178,9 +180,16 @@ fn items(inside: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The row in a text of JSON, or why it is left out. An error says that the text is no JSON, for which no row is to blame.
-fn row(text: &[u8]) -> Result<Result<Value, String>, ValueError> {
-    let Ok(text) = std::str::from_utf8(text) else { return Ok(Err("not UTF-8; save the file as UTF-8".to_owned())) };
-    Value::from_plain_json(text).map(Ok).or_else(|error| error.beyond_values().map(Err).ok_or(error))
+fn row(text: &[u8]) -> Result<Result<Value, String>, String> {
+    let is_utf_8 = std::str::from_utf8(text).is_ok();
+    // Bytes that are not UTF-8 stand within a text of JSON, or are where the file was cut off within a character.
+    match Value::from_plain_json(&String::from_utf8_lossy(text)) {
+        Ok(value) => Ok(if is_utf_8 { Ok(value) } else { Err(NOT_UTF_8.to_owned()) }),
+        Err(error) => error.beyond_values().map(Err).ok_or_else(|| match is_utf_8 {
+            true => error.to_string(),
+            false => format!("{error}, and {NOT_UTF_8}"),
+        }),
+    }
 }
 
 fn parquet(path: &Path, mut take: impl FnMut(Result<Value, String>)) -> Result<(), CliError> {
@@ -269,6 +278,10 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+        // Cut off within a character, which no row is to blame for.
+        std::fs::write(&path, b"{\"a\": 1}\n{\"a\": \"caf\xc3").unwrap();
+        let error = rows(&path).unwrap_err();
+        assert!(error.contains("rows:2: not JSON: column ") && error.contains(", and not UTF-8"), "{error}");
         std::fs::write(&path, b"\xff\xfe{\0}\0").unwrap();
         let CliError::User { hint, .. } = each(&path, drop).unwrap_err() else { panic!("a mistake of the user's") };
         assert_eq!(hint.as_deref(), Some("it is in UTF-16; save the file as UTF-8"));

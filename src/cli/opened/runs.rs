@@ -80,6 +80,8 @@ const SAMPLING: [&str; 6] = ["temperature", "top_p", "top_k", "min_p", "max_comp
 /// How a run's evaluations sample.
 pub struct Sampling {
     pub run: PathBuf,
+    /// What the run learnt from.
+    pub env: String,
     pub rollout: RolloutConfig,
 }
 
@@ -89,7 +91,7 @@ impl Sampling {
         let Some(run) = run_of(checkpoint) else { return Ok(None) };
         let recorded = recorded(run)?;
         let rollout = RolloutConfig { temperature: recorded.held_out_temperature(), ..recorded.rollout };
-        Ok(Some(Sampling { run: run.to_owned(), rollout }))
+        Ok(Some(Sampling { run: run.to_owned(), env: recorded.environment.env, rollout }))
     }
 
     /// The same as a layer of TOML.
@@ -192,9 +194,14 @@ pub fn report_error(error: ReportError) -> CliError {
     {
         return CliError::user_hint(error, hint);
     }
+    if let ReportError::NoRun { path } = &error
+        && path.join("evolve.json").is_file()
+    {
+        return CliError::user_hint(error, "it is a search of `evolve`, whose best program is best.py there");
+    }
     let runs = fs::read_dir(run_dir::RUNS).into_iter().flatten().flatten();
     let mut there: Vec<String> =
-        runs.map(|entry| entry.path()).filter(|path| path.is_dir()).map(|path| path.display().to_string()).collect();
+        runs.map(|entry| entry.path()).filter(|path| is_run(path)).map(|path| path.display().to_string()).collect();
     there.sort();
     match there.is_empty() {
         true => CliError::user_hint(error, "name a directory that `grpo-2048 train` wrote, as in runs/train-001"),

@@ -87,6 +87,9 @@ fn evaluations_at_several_temperatures_are_said_not_to_compare() {
     assert!(changed.ends_with("whose figures do not compare: 0.7 from step 0, 0.3 from step 40."), "{changed}");
     let same = noted([0.3, 0.3, 0.3]);
     assert_eq!(same, "Held-out programs are sampled at a temperature of 0.3, those of training at 0.7.");
+    // The newest launch has not evaluated yet.
+    let before = noted([0.5, 0.5, 0.5]);
+    assert_eq!(before, "Held-out programs are sampled at a temperature of 0.5, those of training at 0.7.");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::attached::attached;
 use crate::attention::gpu::Attention;
 use crate::attention::rope::{RopeTable, Turn};
 use crate::attention::spans::Spans;
+use crate::attention::window::Window;
 use crate::serving::{can_fuse, on_gpu};
 pub use heads::{Heads, Scores};
 
@@ -41,17 +42,9 @@ fn turned(qkv: &Tensor, rows: usize, heads: Heads, rope: &RopeTable) -> Result<[
     Ok([turned(&query)?, turned(&key)?, value])
 }
 
-/// `(1, T, T)`: zero where a query sees the key, negative infinity elsewhere.
+/// `(1, T, T)`: zero where a query sees the key, negative infinity elsewhere, as for a call that fills an empty cache.
 fn causal_mask(steps: usize, scores: Scores, device: &Device) -> Result<Tensor> {
-    let positions = Tensor::arange(0, steps as u32, device)?;
-    let (queries, keys) = (positions.reshape((steps, 1))?, positions.reshape((1, steps))?);
-    let mut seen = queries.broadcast_ge(&keys)?;
-    if let Some(window) = scores.window {
-        let ends = Tensor::arange(window as u32, (window + steps) as u32, device)?.reshape((1, steps))?;
-        seen = (seen * queries.broadcast_lt(&ends)?)?;
-    }
-    let hidden = Tensor::full(f32::NEG_INFINITY, (steps, steps), device)?;
-    seen.where_cond(&hidden.zeros_like()?, &hidden)?.unsqueeze(0)
+    Window { fed: vec![steps], ..Window::new(1, steps) }.mask(scores, device)
 }
 
 /// Keeps only `qkv` for the backward pass, which computes the weights again.

@@ -61,10 +61,10 @@ pub fn examine() -> CudaExamination {
         kernels: Target::of_ptx(kernels::FILL.ptx()),
         driver: driver(),
         libraries: vec![
-            library("cuBLAS", built_with.major, CUBLAS_LOADING, cublas_number),
-            library("cuRAND", CURAND, CURAND_LOADING, curand_number),
+            library("cuBLAS", built_with.major, CUBLAS_LOADING, cublas_version),
+            library("cuRAND", CURAND, CURAND_LOADING, curand_version),
         ],
-        nccl: library("NCCL", NCCL, NCCL_LOADING, nccl_number),
+        nccl: library("NCCL", NCCL, NCCL_LOADING, nccl_version),
     }
 }
 
@@ -132,8 +132,7 @@ fn gpu(index: c_int) -> Result<(String, Version), DriverError> {
     Ok((device::get_name(gpu)?, Version { major, minor }))
 }
 
-fn library(name: &'static str, expected: u32, loading: Loading, number: fn(Part) -> Option<u32>) -> LibraryFound {
-    let version = || Some(Version { major: number(Part::Major)?, minor: number(Part::Minor)? });
+fn library(name: &'static str, expected: u32, loading: Loading, version: fn() -> Option<Version>) -> LibraryFound {
     let found = located(loading).and_then(|path| match version() {
         Some(version) => Ok((path, version)),
         None => Err(format!("{} names no version", path.display())),
@@ -141,35 +140,32 @@ fn library(name: &'static str, expected: u32, loading: Loading, number: fn(Part)
     LibraryFound { name, expected, found }
 }
 
-/// A part of a version number.
-#[derive(Clone, Copy)]
-enum Part {
-    Major,
-    Minor,
-}
-
-fn cublas_number(part: Part) -> Option<u32> {
+fn cublas_version() -> Option<Version> {
     use cublas::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
-    let mut number: c_int = 0;
-    let part = if matches!(part, Part::Major) { MAJOR_VERSION } else { MINOR_VERSION };
-    // SAFETY: the call writes one number to the given place.
-    let status = unsafe { cublasGetProperty(part, &mut number) };
-    (status == cublasStatus_t::CUBLAS_STATUS_SUCCESS).then_some(number.unsigned_abs())
+    let number = |part| {
+        let mut number: c_int = 0;
+        // SAFETY: the call writes one number to the given place.
+        let status = unsafe { cublasGetProperty(part, &mut number) };
+        (status == cublasStatus_t::CUBLAS_STATUS_SUCCESS).then_some(number.unsigned_abs())
+    };
+    Some(Version { major: number(MAJOR_VERSION)?, minor: number(MINOR_VERSION)? })
 }
 
-fn curand_number(part: Part) -> Option<u32> {
+fn curand_version() -> Option<Version> {
     use curand::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
-    let mut number: c_int = 0;
-    let part = if matches!(part, Part::Major) { MAJOR_VERSION } else { MINOR_VERSION };
-    // SAFETY: the call writes one number to the given place.
-    let status = unsafe { curandGetProperty(part, &mut number) };
-    (status == curandStatus_t::CURAND_STATUS_SUCCESS).then_some(number.unsigned_abs())
+    let number = |part| {
+        let mut number: c_int = 0;
+        // SAFETY: the call writes one number to the given place.
+        let status = unsafe { curandGetProperty(part, &mut number) };
+        (status == curandStatus_t::CURAND_STATUS_SUCCESS).then_some(number.unsigned_abs())
+    };
+    Some(Version { major: number(MAJOR_VERSION)?, minor: number(MINOR_VERSION)? })
 }
 
 /// As versions from 2.9 on count themselves: 22703 is 2.27.3.
-fn nccl_number(part: Part) -> Option<u32> {
+fn nccl_version() -> Option<Version> {
     let number = get_nccl_version().ok()?.unsigned_abs();
-    Some(if matches!(part, Part::Major) { number / 10_000 } else { number % 10_000 / 100 })
+    Some(Version { major: number / 10_000, minor: number % 10_000 / 100 })
 }
 
 /// The file that a library was loaded from, or why none was.

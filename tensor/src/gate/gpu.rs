@@ -10,17 +10,9 @@ params! {
     Gate { out: u64, gate_up: u64, slope: u64, width: u32, padding: u32 }
 }
 
-/// `silu(gate) * up`; `gate_up` is `(N, 2 I)`, contiguous, the gate first.
-pub(crate) fn silu_mul(gate_up: &Tensor) -> Result<Tensor> {
-    launched(gate_up, None)
-}
-
-/// Gradient by `gate_up`; `slope` is the gradient of the output, contiguous.
-pub(crate) fn silu_mul_slope(gate_up: &Tensor, slope: &Tensor) -> Result<Tensor> {
-    launched(gate_up, Some(slope))
-}
-
-fn launched(gate_up: &Tensor, slope: Option<&Tensor>) -> Result<Tensor> {
+/// `silu(gate) * up`; `gate_up` is `(N, 2 I)`, contiguous, the gate first. With the gradient of that, contiguous, the
+/// gradient by `gate_up`.
+pub(crate) fn silu_mul(gate_up: &Tensor, slope: Option<&Tensor>) -> Result<Tensor> {
     let (gpu, (rows, width)) = (Gpu::of(gate_up)?, gate_up.dims2()?);
     let (kernel, out_width) = if slope.is_some() { ("gate_slope", width) } else { ("gate", width / 2) };
     let out = gpu.empty((rows, out_width), gate_up.dtype())?;

@@ -76,8 +76,8 @@ pub(crate) fn by_tensors(gate_up: &Tensor, activation: Activation) -> Result<Ten
     let inputs = gate_up.detach();
     if activation == Activation::Silu && on_gpu(gate_up) {
         let inputs = inputs.contiguous()?;
-        let value = gpu::silu_mul(&inputs)?;
-        return attached(value, &[gate_up], move |grad| Ok([Some(gpu::silu_mul_slope(&inputs, grad)?), None, None]));
+        let value = gpu::silu_mul(&inputs, None)?;
+        return attached(value, &[gate_up], move |grad| Ok([Some(gpu::silu_mul(&inputs, Some(grad))?), None, None]));
     }
     attached(plain(&inputs, activation)?, &[gate_up], move |grad| {
         let ([gate, up], grad) = (halves(&inputs)?, grad.to_dtype(DType::F32)?);

@@ -4,14 +4,42 @@ use std::collections::VecDeque;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use super::drawing::{CHUNK, Rows};
 use super::kernels::{FillCache, MoveRows, NOT_FINITE, THREADS};
 use super::machine::{Machine, Memory};
-use super::step::{Buffers, Shapes, Step};
+use super::step::{Buffers, CHUNK, Shapes, Step};
 use super::view::{DecoderView, WeightLayout};
 use super::weights::Weights;
-use super::{Drawing, Drawn};
 use crate::RopeTable;
+
+/// How many tokens a batch draws, and at which temperature.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawing {
+    /// Sequences per prompt.
+    pub copies: usize,
+    /// Tokens that a sequence may grow by.
+    pub longest: usize,
+    /// Divisor of the logits.
+    pub temperature: f64,
+    /// Whether a step is recorded and replayed, if the machine can.
+    pub record: bool,
+}
+
+/// Tokens of one chunk on the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawn {
+    /// For each row a token for each place of the chunk; `None` if the logits were not finite.
+    pub tokens: Vec<Vec<Option<u32>>>,
+    /// Their log-probabilities, in nats.
+    pub logprobs: Vec<Vec<f32>>,
+}
+
+/// A batch on some machine.
+pub(super) trait Rows {
+    fn rows(&self) -> usize;
+    fn enqueue(&mut self, count: usize, uniforms: &[f64]) -> Result<()>;
+    fn collect(&mut self) -> Result<Option<Drawn>>;
+    fn keep(&mut self, live: &[usize]) -> Result<Vec<usize>>;
+}
 
 /// Prompts that tensor operations have fed to the model.
 pub struct Prefilled {
@@ -65,7 +93,6 @@ pub(super) fn start<M: Machine + 'static>(
         dtype,
         rows: prompts.first.len() * drawing.copies,
         capacity,
-        chunk: CHUNK,
         inverse_temperature: (1.0 / drawing.temperature) as f32,
     };
     let rope = RopeTable::new(&view.sizes.angles, capacity, &Device::Cpu)?;
@@ -174,11 +201,10 @@ impl<M: Machine> Rows for Batch<M> {
     }
 
     fn enqueue(&mut self, count: usize, uniforms: &[f64]) -> Result<()> {
-        let chunk = self.step.shapes.chunk;
-        assert!(count <= chunk && uniforms.len() == count * self.rows, "uniforms of a chunk");
+        assert!(count <= CHUNK && uniforms.len() == count * self.rows, "uniforms of a chunk");
         assert!(self.slots + count <= self.step.shapes.capacity, "the cache is full");
         let spread = uniforms.chunks(count.max(1)).flat_map(|row| {
-            row.iter().copied().chain(std::iter::repeat_n(0.0, chunk - count)).flat_map(f64::to_le_bytes)
+            row.iter().copied().chain(std::iter::repeat_n(0.0, CHUNK - count)).flat_map(f64::to_le_bytes)
         });
         let (machine, buffers) = (&self.step.machine, &self.step.buffers);
         machine.write(&buffers.uniforms, &spread.collect::<Vec<u8>>())?;
@@ -187,7 +213,7 @@ impl<M: Machine> Rows for Batch<M> {
             self.token()?;
         }
         self.slots += count;
-        let pending = self.step.machine.read(&self.step.buffers.drawn, 8 * self.step.shapes.rows * chunk)?;
+        let pending = self.step.machine.read(&self.step.buffers.drawn, 8 * self.step.shapes.rows * CHUNK)?;
         self.flights.push_back(Flight { pending, rows: self.rows, count });
         Ok(())
     }
@@ -197,10 +223,9 @@ impl<M: Machine> Rows for Batch<M> {
         let bytes = self.step.machine.wait(pending)?;
         let (all, _) = bytes.as_chunks::<4>();
         let (tokens, logprobs) = all.split_at(all.len() / 2);
-        let chunk = self.step.shapes.chunk;
         let token = |word: &[u8; 4]| Some(u32::from_le_bytes(*word)).filter(|token| *token != NOT_FINITE);
-        let tokens = tokens.chunks(chunk).take(rows).map(|row| row[..count].iter().map(token).collect());
-        let logprobs = logprobs.chunks(chunk).take(rows);
+        let tokens = tokens.chunks(CHUNK).take(rows).map(|row| row[..count].iter().map(token).collect());
+        let logprobs = logprobs.chunks(CHUNK).take(rows);
         let logprobs = logprobs.map(|row| row[..count].iter().map(|word| f32::from_le_bytes(*word)).collect());
         Ok(Some(Drawn { tokens: tokens.collect(), logprobs: logprobs.collect() }))
     }

@@ -10,8 +10,7 @@ use candle_core::cuda_backend::cudarc::driver::{
 use candle_core::{CudaDevice, DType, Error, Result, Storage, Tensor, bail};
 use half::{bf16, f16};
 
-use super::check::launches_are_checked;
-use super::machine::{Machine, Memory, Product};
+use super::machine::{Machine, Memory, Product, launches_are_checked};
 use super::modules;
 use super::params::Params;
 use super::pinned::{Landing, upload};

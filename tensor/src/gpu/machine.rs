@@ -1,10 +1,25 @@
 //! What decoding and training need of a GPU: memory, copies, kernels and matrix products. Code outside the
 //! implementations of `Machine` is the same for all machines, so that it can be tested without a GPU.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use candle_core::{DType, Result, Tensor};
 
 use super::params::Params;
 use super::products::Products;
+
+static CHECKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a GPU's kernels and products are waited for from now on, each by itself, so that one that fails is named.
+/// Otherwise the next call that waits reports it.
+pub fn check_launches(on: bool) {
+    CHECKED.store(on, Ordering::Relaxed);
+}
+
+#[cfg(feature = "cuda")]
+pub(super) fn launches_are_checked() -> bool {
+    CHECKED.load(Ordering::Relaxed)
+}
 
 /// Memory of a machine, freed when dropped.
 pub(super) trait Memory {

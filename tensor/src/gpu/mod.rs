@@ -9,10 +9,8 @@
 mod batch;
 #[cfg(test)]
 mod census;
-mod check;
 #[cfg(feature = "cuda")]
 mod cuda;
-mod drawing;
 mod emulated;
 mod kernels;
 pub(crate) mod launch;
@@ -25,7 +23,6 @@ pub(crate) mod params;
 #[cfg(feature = "cuda")]
 mod pinned;
 pub(crate) mod products;
-mod rates;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -34,15 +31,15 @@ mod weights;
 
 use candle_core::{Result as TensorResult, Tensor};
 
-pub use batch::Prefilled;
-pub use check::check_launches;
-use drawing::Rows;
-pub use drawing::{CHUNK, Drawing, Drawn};
+use batch::Rows;
+pub use batch::{Drawing, Drawn, Prefilled};
 use emulated::Emulated;
 pub use emulated::{emulated, emulated_launches, in_both_orders};
+pub use kernels::AdamWRates;
 #[cfg(feature = "cuda")]
 use machine::Machine;
-pub use rates::AdamWRates;
+pub use machine::check_launches;
+pub use step::CHUNK;
 pub use view::{AdapterView, DecoderView, LayerView, MapsView, MatrixView, Sizes, WeightLayout};
 
 /// A batch of sequences on a GPU.

@@ -3,9 +3,8 @@
 
 use candle_core::Result;
 
-use super::kernels::{AdamW, Params, Piece, SquareSums, THREADS};
+use super::kernels::{AdamW, AdamWRates, Params, Piece, SquareSums, THREADS};
 use super::machine::{Machine, Memory};
-use super::rates::AdamWRates;
 
 /// Numbers that one block works on.
 const PIECE: usize = 1 << 14;

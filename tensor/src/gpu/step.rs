@@ -14,6 +14,9 @@ use super::weights::{Adapter, LayerWeights, Maps, Matrix, Weights, address_or_no
 /// Slots of the cache that one block of `attend` goes through; a multiple of its threads.
 const SPLIT: usize = 128;
 
+/// Tokens that are drawn between two looks of the host. A larger chunk notices stops later.
+pub const CHUNK: usize = 8;
+
 /// Sizes of a batch.
 #[derive(Debug, Clone)]
 pub(super) struct Shapes {
@@ -24,8 +27,6 @@ pub(super) struct Shapes {
     pub rows: usize,
     /// Slots of the cache.
     pub capacity: usize,
-    /// Tokens drawn between two looks of the host.
-    pub chunk: usize,
     pub inverse_temperature: f32,
 }
 
@@ -97,8 +98,8 @@ impl<M: Machine> Buffers<M> {
             joint: words(rows * joint)?,
             logits: words(rows * model.vocab_size)?,
             ids: words(*rows)?,
-            drawn: words(2 * rows * shapes.chunk)?,
-            uniforms: words(2 * rows * shapes.chunk)?,
+            drawn: words(2 * rows * CHUNK)?,
+            uniforms: words(2 * rows * CHUNK)?,
             first: words(*rows)?,
             slot: words(1)?,
             place: words(1)?,
@@ -156,12 +157,12 @@ impl<M: Machine> Step<M> {
         let params = Sample {
             ids: ids.address(),
             tokens: drawn.address(),
-            logps: drawn.address() + 4 * (self.shapes.rows * self.shapes.chunk) as u64,
+            logps: drawn.address() + 4 * (self.shapes.rows * CHUNK) as u64,
             logits: logits.address(),
             uniforms: uniforms.address(),
             step: place.address(),
             vocabulary: self.shapes.model.vocab_size as u32,
-            chunk: self.shapes.chunk as u32,
+            chunk: CHUNK as u32,
             inverse_temperature: self.shapes.inverse_temperature,
             padding: 0,
         };

@@ -60,6 +60,11 @@ pub fn score_tokens(
         Weight::Dense(weight) => hidden.apply_op2(&weight.contiguous()?, op)?,
         Weight::Packed(_) => hidden.apply_op1(ScoreByBlocks { weight: weight.clone(), op })?,
     };
+    columns(&both)
+}
+
+/// Log-probabilities and entropies, which lie side by side.
+fn columns(both: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
 }
 
@@ -101,7 +106,7 @@ pub(crate) fn by_tensors(
             let (dhidden, dweight) = gpu::score_slopes(&head, &sums, grad, wanted)?;
             Ok([dhidden, dweight, None])
         })?;
-        return Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?));
+        return columns(&both);
     }
     let op = ByTensors {
         hidden: hidden.contiguous()?.detach(),
@@ -112,8 +117,7 @@ pub(crate) fn by_tensors(
         rows: how.rows(weight.dim(0)?),
         wanted: Wanted::of(hidden, weight),
     };
-    let both = attached(op.forward()?, &[hidden, weight], move |grad| op.backward(grad))?;
-    Ok((both.narrow(1, 0, 1)?.squeeze(1)?, both.narrow(1, 1, 1)?.squeeze(1)?))
+    columns(&attached(op.forward()?, &[hidden, weight], move |grad| op.backward(grad))?)
 }
 
 /// Operands of both passes, without a graph.

@@ -13,7 +13,7 @@ use crate::attached::attached;
 use crate::rows::{Matrix, for_rows, matmul, slice, with_slice};
 use crate::serving::can_fuse;
 pub use adapted::{Adapted, Frozen};
-use split::Split;
+use split::{Split, biases, has_bias};
 
 /// `x W^T + bias + scale (x A^T) B^T` for several maps of one `x`, side by side.
 ///
@@ -176,26 +176,10 @@ impl AdaptedLinear {
             let term = operands.low(&low, index).times(operands.b(column, outputs).t());
             term.scaled(self.scale).on_threads().add_to(out, total);
         })?;
-        if self.maps.iter().any(|map| map.bias.is_some()) {
-            let bias = self.bias(total)?;
-            for_rows(&mut out, total, |_, out| out.iter_mut().zip(&bias).for_each(|(out, bias)| *out += bias));
+        if has_bias(&self.maps) {
+            add_to_rows(&mut out, &biases(&self.maps)?)?;
         }
         Ok(out)
-    }
-
-    /// The biases side by side; zero for a map without bias.
-    fn bias(&self, total: usize) -> Result<Vec<f32>> {
-        let mut all = Vec::with_capacity(total);
-        for map in &self.maps {
-            match &map.bias {
-                Some(bias) => with_slice(bias, |bias| {
-                    all.extend_from_slice(bias);
-                    Ok(())
-                })?,
-                None => all.resize(all.len() + map.weight.dim(0)?, 0.0),
-            }
-        }
-        Ok(all)
     }
 
     /// Gradients by `a` and `b`; writes the gradient by `x` to `dx`, if it is needed.
@@ -290,6 +274,14 @@ pub fn add_bias(y: &Tensor, bias: &Tensor) -> Result<Tensor> {
     y.to_dtype(DType::F32)?.broadcast_add(&bias.to_dtype(DType::F32)?)?.to_dtype(y.dtype())
 }
 
+/// Adds `bias` to each row of `out`.
+fn add_to_rows(out: &mut [f32], bias: &Tensor) -> Result<()> {
+    with_slice(bias, |bias| {
+        for_rows(out, bias.len(), |_, out| out.iter_mut().zip(bias).for_each(|(out, bias)| *out += bias));
+        Ok(())
+    })
+}
+
 struct AddFrozenBias {
     bias: Tensor,
 }
@@ -301,10 +293,7 @@ impl CustomOp1 for AddFrozenBias {
 
     fn cpu_fwd(&self, y: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let mut out = slice(y, layout)?.to_vec();
-        with_slice(&self.bias, |bias| {
-            for_rows(&mut out, bias.len(), |_, out| out.iter_mut().zip(bias).for_each(|(out, bias)| *out += bias));
-            Ok(())
-        })?;
+        add_to_rows(&mut out, &self.bias)?;
         Ok((CpuStorage::F32(out), layout.shape().clone()))
     }
 

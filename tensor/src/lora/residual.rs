@@ -185,21 +185,14 @@ impl Residual {
         norm::gpu::rms_norm(x, &self.norm, self.epsilon)
     }
 
-    fn mix(&self, mapped: &Tensor) -> Result<Tensor> {
+    /// What the middle makes of `mapped`; with the gradient of that, the gradient by `mapped`.
+    fn mix(&self, mapped: &Tensor, slope: Option<&Tensor>) -> Result<Tensor> {
         match &self.middle {
             Middle::Attention { rows, heads, rope } => {
-                Attention::new(mapped, *rows, *heads, rope.angles())?.forward(mapped)
+                let attention = Attention::new(mapped, *rows, *heads, rope.angles())?;
+                slope.map_or_else(|| attention.forward(mapped), |slope| attention.backward(mapped, slope))
             }
-            Middle::Gate => gate::gpu::silu_mul(mapped),
-        }
-    }
-
-    fn mix_slope(&self, mapped: &Tensor, slope: &Tensor) -> Result<Tensor> {
-        match &self.middle {
-            Middle::Attention { rows, heads, rope } => {
-                Attention::new(mapped, *rows, *heads, rope.angles())?.backward(mapped, slope)
-            }
-            Middle::Gate => gate::gpu::silu_mul_slope(mapped, slope),
+            Middle::Gate => gate::gpu::silu_mul(mapped, slope),
         }
     }
 
@@ -207,7 +200,7 @@ impl Residual {
         let prepared = self.split(x.dtype())?;
         let [first, last] = &prepared.splits;
         let mapped = gpu::adapted_linear(&self.normed(x)?, &self.first, first)?;
-        let mixed = self.mix(&mapped)?;
+        let mixed = self.mix(&mapped, None)?;
         let value = gpu::adapted_linear(&mixed, &self.last, last)?;
         add_to(&value, x)?;
         // A gate is cheap to compute again: one pass over memory.
@@ -225,11 +218,11 @@ impl Residual {
     ) -> Result<(Option<Tensor>, FactorSlopes)> {
         let prepared = self.split(x.dtype())?;
         let [first, last] = &prepared.splits;
-        let mixed = mixed.as_ref().map_or_else(|| self.mix(mapped), |mixed| Ok(mixed.clone()))?;
+        let mixed = mixed.as_ref().map_or_else(|| self.mix(mapped, None), |mixed| Ok(mixed.clone()))?;
         let [dmixed, da_last, db_last] = gpu::adapted_linear_slopes(&mixed, &self.last, last, grad, true)?;
         drop(mixed);
         let Some(dmixed) = dmixed else { bail!("no gradient reaches what lies between the maps") };
-        let dmapped = self.mix_slope(mapped, &dmixed)?;
+        let dmapped = self.mix(mapped, Some(&dmixed))?;
         drop(dmixed);
         let [dnormed, da, db] = gpu::adapted_linear_slopes(&self.normed(x)?, &self.first, first, &dmapped, of_x)?;
         let through_norm = |dnormed: Tensor| {

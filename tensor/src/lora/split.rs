@@ -107,7 +107,7 @@ pub(super) fn zeros(rank: usize, has_bias: bool) -> u32 {
 }
 
 /// The biases side by side, in f32; zero for a map without bias.
-fn biases(maps: &[Frozen]) -> Result<Tensor> {
+pub(super) fn biases(maps: &[Frozen]) -> Result<Tensor> {
     let parts = maps.iter().map(|map| match &map.bias {
         Some(bias) => bias.to_dtype(DType::F32),
         None => Tensor::zeros(map.weight.dim(0)?, DType::F32, map.weight.device()),

@@ -117,6 +117,21 @@ pub const TYPED: &[Typed] = &[
         &[],
         &["--steps 1", SHORT, "--max-completion-length 60"],
     ),
+    short(
+        "grpo-2048 sft --env examples/tasks/told.jsonl --model M --turns 2 --total-tokens 25000 --output-dir told",
+        &[("--total-tokens 25000", "--total-tokens 2048")],
+        &["--lora-r 4", "--set sft.batch_tokens=1024 --set sft.eval_samples=0"],
+    ),
+    short(
+        "grpo-2048 train --env examples/tasks/told.jsonl --model M --adapter told --turns 2 --groups 4 --num-generations 8 \
+         --max-completion-length 160 --learning-rate 1e-4 --steps 16 --seed 1",
+        &[
+            ("--groups 4 --num-generations 8", "--groups 1 --num-generations 2"),
+            ("--max-completion-length 160", "--max-completion-length 60"),
+            ("--steps 16", "--steps 1"),
+        ],
+        &["--sequential --set train.eval_samples=0 --set train.preflight=false"],
+    ),
 ];
 
 impl Typed {
@@ -284,8 +299,10 @@ fn furnish(place: &Path) {
         let path = format!("examples/bin_packing/{file}");
         copy(&path, &path);
     }
-    copy("examples/tasks/micro.jsonl", "examples/tasks/micro.jsonl");
-    copy("examples/tasks/moves.jsonl", "examples/tasks/moves.jsonl");
+    for file in ["micro.jsonl", "moves.jsonl", "told.jsonl"] {
+        let path = format!("examples/tasks/{file}");
+        copy(&path, &path);
+    }
     for player in ["my_player.py", "mine.py"] {
         copy("crates/environment/src/game2048/ladder/greedy.py", player);
     }

@@ -1,10 +1,11 @@
 //! Linear maps with optional low-rank adapters.
 
+use std::sync::Arc;
+
 use candle_core::{DType, Result, Tensor};
 
-use grpo_tensor::{self as kernels, Adapted, Frozen, Weight};
-
-use crate::Dropout;
+use grpo_base::seed::{Purpose, Seed};
+use grpo_tensor::{self as kernels, Adapted, Frozen, Masks, Weight};
 
 /// Whether the forward pass uses the adapters. For a model without adapters all variants are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,26 @@ pub enum Adapters {
     /// The policy during training: dropout on the input of the adapters, by these seeds. Without dropout this is the
     /// policy, bit for bit.
     Thinned(Dropout),
+}
+
+/// The seeds of dropout in one pass over some sequences.
+///
+/// A mask depends on the seed of its row and on the layer, so it is the same however rows are batched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropout {
+    rows: Arc<[Seed]>,
+}
+
+impl Dropout {
+    /// One seed for each row.
+    pub fn new(rows: impl IntoIterator<Item = Seed>) -> Self {
+        Dropout { rows: rows.into_iter().collect() }
+    }
+
+    /// The masks of the layer with this number.
+    pub(crate) fn masks(&self, layer: u64, probability: f64) -> Masks {
+        Masks::new(self.rows.iter().map(|row| row.child(Purpose::Dropout, layer).rng()).collect(), probability)
+    }
 }
 
 /// A low-rank term `scale * B A x`.

@@ -1,5 +1,4 @@
 //! Low-rank adapters, and the linear maps that they sit on.
 
-pub(crate) mod dropout;
 pub(crate) mod linear;
 pub(crate) mod set;

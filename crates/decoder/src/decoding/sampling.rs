@@ -52,17 +52,6 @@ impl Cache {
         !matches!(self.layers.first(), Some(KeyValues::Tensors { .. }))
     }
 
-    /// Tokens that a row may hold.
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// Repeats each row `count` times, the copies next to each other: a prompt becomes its group.
-    pub fn expand(&mut self, count: usize) -> Result<(), PolicyError> {
-        let rows: Vec<usize> = (0..self.rows()).flat_map(|row| std::iter::repeat_n(row, count)).collect();
-        self.select(&rows)
-    }
-
     /// Keeps these rows, in this order; a row may be named more than once.
     pub fn select(&mut self, rows: &[usize]) -> Result<(), PolicyError> {
         let count = self.rows();
@@ -109,17 +98,11 @@ impl Decoder {
     /// An empty cache for `rows` sequences of up to `capacity` tokens, over a snapshot of the present weights.
     pub fn new_cache(&self, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         self.check_length(capacity)?;
-        self.new_cache_over(self.snapshot()?, rows, capacity)
+        self.new_padded_cache(self.snapshot()?, rows, capacity)
     }
 
-    /// An empty cache over a given snapshot.
-    pub fn new_cache_over(&self, weights: Arc<Snapshot>, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
-        self.check_length(capacity)?;
-        self.new_padded_cache(weights, rows, capacity)
-    }
-
-    /// The same for sequences of different lengths, which may have padding before them: their capacity may be larger than
-    /// the model's context, though none of them may be longer than that.
+    /// The same over a given snapshot for sequences of different lengths, which may have padding before them: their
+    /// capacity may be larger than the model's context, though none of them may be longer than that.
     pub fn new_padded_cache(&self, weights: Arc<Snapshot>, rows: usize, capacity: usize) -> Result<Cache, PolicyError> {
         let window = Window::new(rows, capacity);
         let format = self.precision.format();
@@ -146,11 +129,12 @@ impl Decoder {
         prompts: &[&[u32]],
     ) -> Result<Prefilled, PolicyError> {
         let width = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
+        self.check_length(width)?;
         let at_once = (bytes / score_bytes(&self.config, width).max(1)).max(1);
         let (mut logits, mut first) = (Vec::new(), Vec::new());
         let mut layers: Vec<[Vec<Tensor>; 2]> = self.layers.iter().map(|_| [Vec::new(), Vec::new()]).collect();
         for part in prompts.chunks(at_once) {
-            let mut cache = self.new_cache_over(weights.clone(), part.len(), width)?;
+            let mut cache = self.new_padded_cache(weights.clone(), part.len(), width)?;
             let dtype = cache.weights.embedding.dtype();
             for layer in &mut cache.layers {
                 *layer = KeyValues::tensors(&cache.window, self.config.heads(), self.device(), dtype)?;
@@ -227,18 +211,6 @@ impl Decoder {
         }
         let count = given.len();
         Ok(logits.index_select(&Tensor::from_vec(given, count, self.device())?, 0)?)
-    }
-
-    /// Feeds one token to each row.
-    ///
-    /// * `ids`: `(rows,)` u32. Returns the logits of the next token, `(rows, vocab_size)`.
-    pub fn step(&self, ids: &Tensor, cache: &mut Cache) -> Result<Tensor, PolicyError> {
-        let rows = ids.dims1()?;
-        if rows != cache.rows() {
-            let expected = format!("one for each of {} rows", cache.rows());
-            return Err(PolicyError::argument("tokens of a step", rows, expected));
-        }
-        self.advance(ids, vec![1; rows], cache)
     }
 
     /// `ids`: `(N,)`, of which each row is fed as many as `fed` says; returns the logits after the last of each row that is

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{Device, Tensor};
 use serde_json::{Value, json};
 
 use crate::adapters::set;
@@ -25,47 +25,12 @@ const COMPANIONS: &[&str] = &[
     "merges.txt", "tokenizer.model", "chat_template.jinja", "generation_config.json",
 ];
 
-/// Number format of exported weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WeightFormat {
-    /// 32 bits, the format in which training computes.
-    F32,
-    /// 16 bits with 5 bits of exponent.
-    F16,
-    /// 16 bits with the exponent of f32.
-    Bf16,
-}
-
-impl WeightFormat {
-    fn dtype(self) -> DType {
-        match self {
-            WeightFormat::F32 => DType::F32,
-            WeightFormat::F16 => DType::F16,
-            WeightFormat::Bf16 => DType::BF16,
-        }
-    }
-
-    /// The name in `config.json`.
-    pub fn name(self) -> &'static str {
-        match self {
-            WeightFormat::F32 => "float32",
-            WeightFormat::F16 => "float16",
-            WeightFormat::Bf16 => "bfloat16",
-        }
-    }
-
-    fn of_config(config: &Value) -> Option<Self> {
-        let name = config.get("dtype").or_else(|| config.get("torch_dtype"))?.as_str()?;
-        [WeightFormat::F32, WeightFormat::F16, WeightFormat::Bf16].into_iter().find(|format| format.name() == name)
-    }
-}
-
 /// A summary of what was written.
 #[derive(Debug, Clone)]
 pub struct Exported {
     pub parameters: usize,
     /// Format of the written tensors.
-    pub format: WeightFormat,
+    pub format: Precision,
     /// Number of layers with an adapter.
     pub adapted: usize,
     /// Whether the tokenizer brings a chat template.
@@ -77,20 +42,20 @@ const EXACT: LoadTarget<'_> = LoadTarget { device: &Device::Cpu, precision: Prec
 
 /// Writes the model that `config` names, with its adapter merged into the weights, into an existing directory. Without
 /// a `format` the weights keep the format that the model's own `config.json` names, or f32 if it names none.
-pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &Path) -> Result<Exported, PolicyError> {
+pub fn export_merged(config: &ModelConfig, format: Option<Precision>, dir: &Path) -> Result<Exported, PolicyError> {
     let Loaded { config: shape, described: own, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
     // Checks that every tensor is present and has the right shape.
     Decoder::new(shape.clone(), &weights, None, Precision::F32)?;
     let numbers = weights.into_iter().map(|(name, weight)| Ok((name, weight.tensor()?)));
     let weights = numbers.collect::<Result<BTreeMap<_, _>, PolicyError>>()?;
-    let (weights, adapted) = match config.adapter.is_empty() {
+    let (mut weights, adapted) = match config.adapter.is_empty() {
         true => (weights, 0),
         false => {
             let set = AdapterSet::load(Path::new(&config.adapter), &shape, &Device::Cpu)?;
             (set.merge(&weights)?, set.tensors.len() / 2)
         }
     };
-    let format = format.or_else(|| own.as_ref().and_then(WeightFormat::of_config)).unwrap_or(WeightFormat::F32);
+    let format = format.or_else(|| own.as_ref().and_then(named_format)).unwrap_or(Precision::F32);
     let own = own.unwrap_or_else(|| {
         let mut described = shape.to_json();
         described["eos_token_id"] = json!(tokenizer.stop_ids());
@@ -102,14 +67,13 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
         None => tokenizer.save(dir)?,
     }
     let (mut tensors, mut parameters) = (BTreeMap::new(), 0);
-    let mut weights = weights;
     for (name, _) in shape.tensors() {
         // Tensors are taken out one by one, so that each is held in two formats only while it is converted.
         let Some(tensor) = weights.remove(&name) else { continue };
         parameters += tensor.elem_count();
-        let tensor = tensor.to_dtype(format.dtype())?;
+        let tensor = tensor.to_dtype(format.format())?;
         if !weights::is_finite(&tensor)? {
-            return Err(PolicyError::NotFinite { place: format!("weights in {}", format.name()), name });
+            return Err(PolicyError::NotFinite { place: format!("weights in {}", format.torch_name()), name });
         }
         tensors.insert(name, tensor);
     }
@@ -117,13 +81,19 @@ pub fn export_merged(config: &ModelConfig, format: Option<WeightFormat>, dir: &P
     Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })
 }
 
+/// The format of weights that a `config.json` names.
+fn named_format(config: &Value) -> Option<Precision> {
+    let name = config.get("dtype").or_else(|| config.get("torch_dtype"))?.as_str()?;
+    [Precision::F32, Precision::F16, Precision::Bf16].into_iter().find(|format| format.torch_name() == name)
+}
+
 /// A model's own `config.json` for weights in this format.
-pub(crate) fn described(mut own: Value, shape: &DecoderConfig, format: WeightFormat) -> Value {
+pub(crate) fn described(mut own: Value, shape: &DecoderConfig, format: Precision) -> Value {
     if let Some(keys) = own.as_object_mut() {
         // Both names are written: older readers know only `torch_dtype`, and newer ones prefer `dtype`.
         keys.remove("torch_dtype");
-        keys.insert("dtype".into(), format.name().into());
-        keys.insert("torch_dtype".into(), format.name().into());
+        keys.insert("dtype".into(), format.torch_name().into());
+        keys.insert("torch_dtype".into(), format.torch_name().into());
         keys.insert("tie_word_embeddings".into(), shape.tie_word_embeddings.into());
         // It names code of the makers beside the file. That is not written, and a reader who trusts it would look for it.
         keys.remove("auto_map");
@@ -147,14 +117,11 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
     match base.as_ref().map(|base| (&base.dir, &base.tokenizer)) {
         Some((Some(source), _)) => copy_companions(source, dir)?,
         Some((None, tokenizer)) => tokenizer.save(dir)?,
-        None => {
-            let hub = HubSettings::from_env(&|name| std::env::var(name).ok());
-            copy_companions(&with_tokenizer(from, config, &hub), dir)?;
-        }
+        None => copy_companions(&with_tokenizer(from, config, &HubSettings::given()), dir)?,
     }
     Ok(Exported {
         parameters: set.tensors.values().map(Tensor::elem_count).sum(),
-        format: WeightFormat::F32,
+        format: Precision::F32,
         adapted: set.tensors.len() / 2,
         chat_template: base.is_some_and(|base| base.tokenizer.chat_template().is_some()),
     })

@@ -146,17 +146,11 @@ const ROPE_DIVISORS: &str = "rope_freqs.weight";
 fn llama3_scaling(divisors: &[f32], config: &DecoderConfig) -> Result<RopeScaling, PolicyError> {
     let factor = divisors.iter().copied().fold(1.0, f32::max);
     let scaling = RopeScaling { factor: f64::from(factor), ..LLAMA3 };
-    let context = scaling.original_max_position_embeddings as f64;
-    let expected = (0..divisors.len()).map(|pair| {
-        let frequency = config.rope_theta.powf(-2.0 * pair as f64 / config.head_dim as f64);
-        let turns = context * frequency / (2.0 * std::f64::consts::PI);
-        let smooth = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
-        let smooth = smooth.clamp(0.0, 1.0);
-        1.0 / ((1.0 - smooth) / scaling.factor + smooth)
-    });
-    let expected: Vec<f64> = expected.collect();
-    let near = |(found, expected): (&f32, &f64)| (f64::from(*found) / expected - 1.0).abs() < DIVISOR_TOLERANCE;
-    if divisors.len() == config.head_dim / 2 && divisors.iter().zip(&expected).all(near) {
+    let frequencies = |rope_scaling| DecoderConfig { rope_scaling, ..config.clone() }.angles().frequencies;
+    let (plain, stretched) = (frequencies(None), frequencies(Some(scaling)));
+    let expected = plain.iter().zip(&stretched).map(|(plain, stretched)| plain / stretched);
+    let near = |(found, expected): (&f32, f64)| (f64::from(*found) / expected - 1.0).abs() < DIVISOR_TOLERANCE;
+    if divisors.len() == config.head_dim / 2 && divisors.iter().zip(expected).all(near) {
         return Ok(scaling);
     }
     let expected = "frequencies stretched as in Llama 3.1; load the safetensors of this model";

@@ -36,6 +36,11 @@ pub(crate) struct HubSettings {
 }
 
 impl HubSettings {
+    /// Those of this process.
+    pub fn given() -> Self {
+        Self::from_env(&|name| std::env::var(name).ok())
+    }
+
     /// Reads HF_ENDPOINT, HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_TOKEN_PATH and HF_HUB_OFFLINE through `variable`.
     pub fn from_env(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let given = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
@@ -59,7 +64,7 @@ impl HubSettings {
 
 /// Cache directory of fetched models.
 pub fn hub_cache_dir() -> PathBuf {
-    HubSettings::from_env(&|name| std::env::var(name).ok()).cache
+    HubSettings::given().cache
 }
 
 /// The local directory of a model; missing files are fetched.

@@ -5,10 +5,17 @@ use std::path::{Path, PathBuf};
 use crate::files::hub;
 use crate::files::hub::HubSettings;
 use crate::files::loaded::Loaded;
-use crate::files::{builtin, directory, gguf};
+use crate::files::{directory, gguf};
 use crate::weights::{Held, LoadTarget};
 use crate::{DecoderConfig, PolicyError, Precision, Tokenizer, weights};
 use grpo_config::{FrozenWeights, ModelConfig};
+
+/// The files of the small model that is embedded in the binary.
+const CONFIG: &str = include_str!("../../builtin/config.json");
+const TOKENIZER: &str = include_str!("../../builtin/tokenizer.json");
+const TOKENIZER_CONFIG: &str = include_str!("../../builtin/tokenizer_config.json");
+const GENERATION_CONFIG: &str = include_str!("../../builtin/generation_config.json");
+const WEIGHTS: &[u8] = include_bytes!("../../builtin/model.safetensors");
 
 /// The location of a model on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +51,7 @@ impl Location {
             return refuse("is neither a directory nor a .gguf file", "name the directory that the model is in");
         }
         if hub::is_hub_id(&config.model) {
-            let settings = HubSettings::from_env(&|name| std::env::var(name).ok());
-            return Ok(Location::Directory(hub::fetch(&config.model, &config.revision, &settings)?));
+            return Ok(Location::Directory(hub::fetch(&config.model, &config.revision, &HubSettings::given())?));
         }
         Err(PolicyError::UnknownModel { found: config.model.clone() })
     }
@@ -67,7 +73,7 @@ pub(crate) fn load(config: &ModelConfig, target: LoadTarget<'_>) -> Result<Loade
     let location = Location::of(config)?;
     let held = held(config, target)?;
     let loaded = match location {
-        Location::Builtin => builtin::load(target)?,
+        Location::Builtin => load_builtin(target)?,
         Location::Gguf(path) => gguf::load(&path, target, held)?,
         Location::Directory(path) => load_dir(&path, target, held)?,
     };
@@ -97,6 +103,18 @@ fn held(config: &ModelConfig, LoadTarget { device, precision }: LoadTarget<'_>) 
 fn not_packed(found: &str, expected: &str) -> PolicyError {
     let expected = format!("{expected}; or \"auto\"");
     PolicyError::argument("model.frozen_weights", format!("\"packed\" {found}"), expected)
+}
+
+/// Reads the embedded files.
+fn load_builtin(target: LoadTarget<'_>) -> Result<Loaded, PolicyError> {
+    let path = Path::new("builtin");
+    Ok(Loaded {
+        config: DecoderConfig::from_json(CONFIG, path)?,
+        described: None,
+        tokenizer: Tokenizer::from_json(TOKENIZER, Some(TOKENIZER_CONFIG), Some(GENERATION_CONFIG))?,
+        weights: weights::dense(weights::read_bytes(WEIGHTS, path, target)?),
+        dir: None,
+    })
 }
 
 /// Reads a directory in Hugging Face layout.

@@ -1,6 +1,5 @@
 //! Models in files: directories, `.gguf` files, the Hub and its cache, the model inside the program, exports.
 
-pub(crate) mod builtin;
 pub(crate) mod directory;
 pub(crate) mod export;
 pub(crate) mod finite;

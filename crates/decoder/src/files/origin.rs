@@ -45,8 +45,7 @@ impl Origin {
             let hub_id = base.as_deref().and_then(|url| url.strip_prefix("https://huggingface.co/")).map(str::to_owned);
             return Origin { name, hub_id, license: text("general.license") };
         }
-        let settings = HubSettings::from_env(&|name| std::env::var(name).ok());
-        let cached = hub::cached(&config.model, &config.revision, &settings);
+        let cached = hub::cached(&config.model, &config.revision, &HubSettings::given());
         let license = cached.and_then(|dir| front_matter(&card(&dir), "license"));
         Origin { name: config.model.clone(), hub_id: Some(config.model.clone()), license }
     }

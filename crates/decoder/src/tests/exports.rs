@@ -12,7 +12,7 @@ fn a_merged_model_gives_the_logits_of_model_and_adapter() {
         let settings = tiny_with(family, dir.path(), &golden_adapter(name));
         std::fs::write(dir.path().join("chat_template.jinja"), "{{ messages }}").unwrap();
         let exported = export_merged(&settings, None, out.path()).unwrap();
-        assert_eq!((exported.adapted, exported.format), (*modules, WeightFormat::F32), "{name}");
+        assert_eq!((exported.adapted, exported.format), (*modules, Precision::F32), "{name}");
         assert!(exported.chat_template);
         let merged = load(&settings_of(out.path())).unwrap();
         let (ids, expected) = expected(name);
@@ -35,8 +35,8 @@ fn the_number_format_is_that_of_the_model_unless_one_is_chosen() {
     });
     for (asked, name, dtype) in [
         (None, "bfloat16", DType::BF16),
-        (Some(WeightFormat::F16), "float16", DType::F16),
-        (Some(WeightFormat::F32), "float32", DType::F32),
+        (Some(Precision::F16), "float16", DType::F16),
+        (Some(Precision::F32), "float32", DType::F32),
     ] {
         let out = tempfile::tempdir().unwrap();
         export_merged(&settings, asked, out.path()).unwrap();

@@ -37,6 +37,13 @@ pub(super) struct Signature {
 pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Signature, String> {
     with_module(source, |module| {
         let Some(function) = definition(&module.body, entry_point) else {
+            let mut classes = module.body.iter().filter_map(Stmt::as_class_def_stmt);
+            if classes.any(|class| class.name.as_str() == entry_point) {
+                return Err(format!(
+                    "`{entry_point}` is a class; expected a function, or a method of it that is named as in \
+                     `{entry_point}.method`"
+                ));
+            }
             let defined = functions(&module.body).map(|function| function.name.as_str());
             let defined = defined.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             let defined = if defined.is_empty() { "no function".into() } else { defined };

@@ -147,18 +147,19 @@ impl Suite {
     /// Makes lines of a file of tasks of the rows, of which some are only the reason why they cannot be read.
     pub fn convert(self, rows: &[Result<Value, String>]) -> SuiteRows {
         let (mut converter, mut found) = (Converter::default(), SuiteRows::default());
-        for (number, row) in (1..).zip(rows) {
+        for row in rows {
             let row = match row {
-                Ok(row) => row,
+                Ok(row) if self.is_in_split(row) => row,
+                Ok(_) => {
+                    converter.pass_over();
+                    found.other_splits += 1;
+                    continue;
+                }
                 Err(why) => {
-                    found.left_out.push(Dropped { id: format!("row {number}"), why: why.clone() });
+                    found.left_out.push(converter.unread(why.clone()));
                     continue;
                 }
             };
-            if !self.is_in_split(row) {
-                found.other_splits += 1;
-                continue;
-            }
             let converted = converter.convert_as(self.format(), &self.judged(row));
             let fit = converted.and_then(|line| match self.unfit(row) {
                 None => Ok(line.text),
@@ -257,9 +258,10 @@ mod tests {
             row["task_id"] = json!(number);
             Ok(Value::from_plain_json(&row.to_string()).unwrap())
         };
-        let found = Suite::Mbpp.convert(&[read(10), read(11), Err("not UTF-8".to_owned()), read(12)]);
+        let unread = Err("not UTF-8".to_owned());
+        let found = Suite::Mbpp.convert(&[read(10), read(11), unread, read(12), Ok(Value::None)]);
         assert_eq!((found.tasks, found.other_splits), (2, 1));
-        assert_eq!(whys(&found.left_out), [("row 3", "not UTF-8")]);
+        assert_eq!(whys(&found.left_out), [("row 3", "not UTF-8"), ("row 5", "a NoneType and no object")]);
     }
 
     #[test]

@@ -411,6 +411,10 @@ fn bad_lines_are_named_with_what_is_allowed() {
         (&plus(r#""seconds":0"#), "seconds: found int 0; expected a number above 0, at most 60"),
         (&plus(r#""seconds":"2""#), "seconds: found str '2'"),
         (&plus(r#""reference":"def ad(a, b): pass""#), "reference: does not define `add`; it defines `ad`"),
+        (
+            &plus(r#""reference":"class add: pass""#),
+            "reference: `add` is a class; expected a function, or a method of it that is named as in `add.method`",
+        ),
         (&plus(r#""reference":"x = (\ny""#), "reference: line 2 of the Python: "),
         (&plus(r#""reference":7"#), "reference: found int 7; expected text"),
         (&plus(r#""checker":"def f(): yield""#), "checker: does not define `check`; it defines `f`"),
@@ -506,9 +510,18 @@ fn our_own_examples_are_tasks_with_many_hidden_tests() {
         assert!(task.hidden().len() >= 14 && task.reference.is_some(), "{}", task.id);
         assert!(task.words().contains("\nassert ") || task.words().contains("\nInput:\n"), "{}", task.words());
     }
-    let held_out = basics.tasks().iter().filter(|task| task.split == Split::HeldOut).count();
+    let held_out = |tasks: &Tasks| tasks.tasks().iter().filter(|task| task.split == Split::HeldOut).count();
     let scripts = basics.tasks().iter().filter(|task| task.kind == Kind::Script).count();
-    assert_eq!((held_out, scripts), (8, 6));
+    assert_eq!((held_out(&basics), scripts), (8, 6));
+    // What these tasks leave out is told by one public test alone, and is another of each task that is held out.
+    let told = open("told.jsonl");
+    assert_eq!((told.tasks().len(), held_out(&told)), (72, 24));
+    let key = |task: &Task| format!("{:?}", task.tests[0].expected.as_ref().unwrap());
+    for task in told.tasks() {
+        assert_eq!((task.examples(), task.hidden().start), (0..0, 1), "{}", task.id);
+        let others = told.tasks().iter().filter(|other| key(other) == key(task));
+        assert_eq!(others.count(), 1, "{}", task.id);
+    }
 }
 
 #[test]

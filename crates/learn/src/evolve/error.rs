@@ -1,7 +1,6 @@
 //! Why a search failed.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -29,13 +28,4 @@ pub enum EvolveError {
         /// Keys and flags that differ, with both values; none are known of a search that an earlier version began.
         differing: Vec<String>,
     },
-    #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
-}
-
-impl EvolveError {
-    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> EvolveError {
-        let path = path.to_owned();
-        move |source| EvolveError::File { path, source }
-    }
 }

@@ -16,6 +16,7 @@ use crate::seed::{Purpose, Seed};
 use crate::train::checkpoint::OPTIMIZER;
 use crate::train::memory::{Allowance, MemoryPlan, Workload};
 use crate::train::reference::Reference;
+use crate::train::run_dir::RunDirError;
 use crate::train::{Episode, TrainError, optimizer};
 
 use super::error::EvolveError;
@@ -96,12 +97,12 @@ impl Learner {
 
     /// Writes what `policy` has become after a round, completely or not at all.
     pub fn save(&self, dir: &Path, policy: &Policy, round: usize) -> Result<(), EvolveError> {
-        let filled = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(dir).map_err(EvolveError::file(dir))?;
+        let filled = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(dir).map_err(RunDirError::io(dir))?;
         policy.save(filled.path()).map_err(TrainError::from)?;
         self.optimizer.save(&filled.path().join(OPTIMIZER)).map_err(TrainError::from)?;
         // One of a round that is made again, because its database was never written, is replaced.
         let target = checkpoint(dir, round);
-        files::replace_dir(filled.path(), &target).map_err(EvolveError::file(&target))
+        Ok(files::replace_dir(filled.path(), &target).map_err(RunDirError::io(&target))?)
     }
 
     /// Sets `policy` to what it was after a round.
@@ -120,14 +121,14 @@ fn checkpoint(dir: &Path, round: usize) -> PathBuf {
 
 /// Removes the policies of other rounds, once that of `round` and its database are written, and what a killed process left
 /// incomplete.
-pub(super) fn forget(dir: &Path, round: usize) -> Result<(), EvolveError> {
+pub(super) fn forget(dir: &Path, round: usize) -> Result<(), RunDirError> {
     let newest = checkpoint(dir, round);
-    for entry in fs::read_dir(dir).map_err(EvolveError::file(dir))? {
-        let path = entry.map_err(EvolveError::file(dir))?.path();
+    for entry in fs::read_dir(dir).map_err(RunDirError::io(dir))? {
+        let path = entry.map_err(RunDirError::io(dir))?.path();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let of_round = name.strip_prefix(CHECKPOINT).is_some_and(|round| round.parse::<usize>().is_ok());
         if path.is_dir() && path != newest && (of_round || name.starts_with(PARTIAL)) {
-            fs::remove_dir_all(&path).map_err(EvolveError::file(&path))?;
+            fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
         }
     }
     Ok(())

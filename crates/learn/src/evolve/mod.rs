@@ -321,7 +321,8 @@ impl Search<'_> {
         let played = evaluation::play_report(self.arena, &held_out, &mut samples, &games, &mut |_, _| ());
         played.map_err(TrainError::from)?;
         let best = finalists[halving.winner].clone();
-        let report = Single::new(format!("program {}", best.id), &samples[halving.winner].report);
+        let name = format!("program {}", best.id);
+        let report = Single::new(name, evaluation::floor(&samples), &samples[halving.winner].report);
         Ok(Ended::Done(Some(Box::new(Discovery { best, report: Some(report) }))))
     }
 

@@ -10,7 +10,7 @@ use super::database::{Candidate, Cell, Database};
 use super::error::EvolveError;
 use crate::files;
 use crate::grpo::{Division, EntropyController};
-use crate::train::run_dir::{self, BEST, Fingerprint};
+use crate::train::run_dir::{self, BEST, Fingerprint, RunDirError};
 
 const STATE: &str = "evolve.json";
 /// The directory below which OpenEvolve's visualiser looks for a checkpoint, which it knows by its name.
@@ -47,8 +47,8 @@ pub(super) fn read(dir: &Path, settings: &Fingerprint) -> Result<Option<State>, 
     if !path.exists() {
         return Ok(None);
     }
-    let text = fs::read_to_string(&path).map_err(EvolveError::file(&path))?;
-    let state: State = serde_json::from_str(&text).map_err(|error| EvolveError::file(&path)(error.into()))?;
+    let text = fs::read_to_string(&path).map_err(RunDirError::io(&path))?;
+    let state: State = serde_json::from_str(&text).map_err(|error| RunDirError::io(&path)(error.into()))?;
     match settings.differing(&state.settings) {
         None => Ok(Some(state)),
         // One that was stopped in its first round has nothing to lose.
@@ -59,27 +59,27 @@ pub(super) fn read(dir: &Path, settings: &Fingerprint) -> Result<Option<State>, 
 
 /// Writes the state of the search and the best program so far. Without one, that of a search with other settings, which was stopped
 /// in its first round, is removed: it would pass for this one's.
-pub(super) fn write(dir: &Path, state: &State) -> Result<(), EvolveError> {
+pub(super) fn write(dir: &Path, state: &State) -> Result<(), RunDirError> {
     write_json(&dir.join(STATE), &json!(state))?;
     let path = dir.join(BEST);
     match state.database.ranked().first() {
         Some(best) => write_text(&path, &best.source),
-        None if path.exists() => fs::remove_file(&path).map_err(EvolveError::file(&path)),
+        None if path.exists() => fs::remove_file(&path).map_err(RunDirError::io(&path)),
         None => Ok(()),
     }
 }
 
 /// Writes the program that was chosen at the end, and the database as OpenEvolve has it.
-pub(super) fn write_best(dir: &Path, database: &Database, best: &Candidate) -> Result<(), EvolveError> {
+pub(super) fn write_best(dir: &Path, database: &Database, best: &Candidate) -> Result<(), RunDirError> {
     write_text(&dir.join(BEST), &best.source)?;
     let all = dir.join(OPEN_EVOLVE);
     if all.exists() {
         // It is that of fewer rounds, or of an earlier version.
-        fs::remove_dir_all(&all).map_err(EvolveError::file(&all))?;
+        fs::remove_dir_all(&all).map_err(RunDirError::io(&all))?;
     }
     let checkpoint = all.join(format!("checkpoint_{}", database.rounds));
     let programs = checkpoint.join("programs");
-    fs::create_dir_all(&programs).map_err(EvolveError::file(&programs))?;
+    fs::create_dir_all(&programs).map_err(RunDirError::io(&programs))?;
     for candidate in database.candidates() {
         write_json(&programs.join(format!("{}.json", name(candidate.id))), &program(candidate))?;
     }
@@ -129,13 +129,13 @@ fn program(candidate: &Candidate) -> Value {
     })
 }
 
-fn write_json(path: &Path, value: &Value) -> Result<(), EvolveError> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| EvolveError::file(path)(error.into()))?;
+fn write_json(path: &Path, value: &Value) -> Result<(), RunDirError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| RunDirError::io(path)(error.into()))?;
     write_text(path, &text)
 }
 
-fn write_text(path: &Path, text: &str) -> Result<(), EvolveError> {
-    files::write_whole(path, text.as_bytes()).map_err(EvolveError::file(path))
+fn write_text(path: &Path, text: &str) -> Result<(), RunDirError> {
+    files::write_whole(path, text.as_bytes()).map_err(RunDirError::io(path))
 }
 
 #[cfg(test)]

@@ -52,7 +52,11 @@ pub(super) fn fingerprint(
     ];
     let flags = [("islands", islands), ("inspirations", inspirations), ("migration", migration), ("games", boards)];
     let mut named: Map<_, _> = flags.into_iter().map(|(flag, value)| (format!("--{flag}"), json!(value))).collect();
-    named.extend([("--update".into(), json!(update)), ("requests".into(), json!(requests))]);
+    let asked = match judge {
+        Environment::Tasks(_) => ("--task", json!(requests.first())),
+        _ => ("requests", json!(requests)),
+    };
+    named.extend([("--update".into(), json!(update)), (asked.0.into(), asked.1)]);
     named.insert("contents of --env".into(), json!(contents));
     let learnt = if update { format!(", updated by {grpo:?}") } else { String::new() };
     let unnamed = format!(
@@ -85,7 +89,9 @@ fn asked(tasks: &Tasks, requests: &[Request]) -> String {
     let parts = tasks.map(|task| {
         let request = (&task.prompt, &task.kind, &task.opening, task.shown);
         let verdict = (&task.prelude, &task.tests, &task.equality, task.array_types, task.numpy, task.seconds);
-        format!("{:?}", (request, verdict))
+        // Without more public tests than those that are shown, the digest is that of earlier versions, whose searches go on.
+        let public = if task.public > task.shown { task.public.to_string() } else { String::new() };
+        format!("{:?}{public}", (request, verdict))
     });
     parts.collect()
 }
@@ -117,6 +123,23 @@ mod tests {
         assert_eq!(wanted.differing(&recorded), Some(expected));
         assert_eq!(began.differing(&Value::from(began.unnamed.clone())), None);
         assert_eq!(wanted.differing(&Value::from(began.unnamed.clone())), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_search_for_another_task_is_told_by_its_flag() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("two.jsonl");
+        let tests = r#"[{"args": "(1,)", "expected": "2"}, {"args": "(2,)", "expected": "4"}]"#;
+        let row = |id: &str| format!(r#"{{"id": "{id}", "prompt": "P.", "entry_point": "f", "tests": {tests}}}"#);
+        std::fs::write(&path, format!("{}\n{}\n", row("one"), row("two"))).unwrap();
+        let environment = Environment::open(path.to_str().unwrap()).unwrap();
+        let config = Config::preset("llm").unwrap();
+        let settings = Settings { rounds: 4, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 };
+        let requests = environment.briefing().requests;
+        let of = |number: usize| fingerprint(&config, &settings, &environment, &requests[number..=number]);
+        let differing = of(1).differing(&Value::from(of(0).named)).unwrap();
+        assert!(differing.contains(&r#"--task: "one" -> "two""#.to_owned()), "{differing:?}");
+        assert_eq!(of(1).differing(&Value::from(of(1).named)), None);
     }
 
     #[test]
@@ -152,6 +175,9 @@ mod tests {
         for more in [r#", "array_types": true"#, r#", "modules": ["numpy"]"#, r#", "shown": 0"#, opening] {
             assert_ne!(of(more), first, "{more}");
         }
+        let public = |count: usize| of(&format!(r#", "shown": 0, "public": {count}"#));
+        assert_ne!(public(1), public(0), "the second test alone decides then");
+        assert_eq!(public(0), of(r#", "shown": 0"#));
         assert_eq!(of(r#", "group": "sums""#), first, "no part of what is asked or judged");
     }
 }

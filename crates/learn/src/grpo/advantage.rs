@@ -61,20 +61,22 @@ fn in_group(group: &[f32], of_batch: f64, config: &GrpoConfig) -> Vec<f32> {
     group.iter().map(|reward| ((f64::from(*reward) - centre) / divisor) as f32).collect()
 }
 
-/// The largest steepness of weights.
-const STEEPEST: f64 = 1e6;
-/// Halvings of the interval in which the steepness is searched for: down to that of the largest rewards, of 1e30, with all the
-/// digits of an f64.
-const HALVINGS: usize = 200;
+/// The largest steepness of weights, for rewards that are 1 apart: enough to tell the best from one that differs in its last
+/// digit.
+const STEEPEST: f64 = 1e12;
+/// Halvings of the interval in which the steepness is searched for: it is above ln 2, and is found with all the digits of an
+/// f64.
+const HALVINGS: usize = 100;
 
 /// Advantages for which the best counts: `exp(b r) / mean of exp(b r) over the others - 1`, with `b` so that the weights
-/// `exp(b r)`, made to sum to 1, have a divergence of ln 2 from equal ones; at most [`STEEPEST`], where so many are the
-/// best that no weights have it. At least three rewards, not all equal.
+/// `exp(b r)`, made to sum to 1, have a divergence of ln 2 from equal ones; at most [`STEEPEST`] over the distance of the best
+/// from the worst, where so many are the best that no weights have it. At least three rewards, not all equal.
 ///
 /// Source: the objective `entropic_adaptive_beta` of TTT-Discover (2026).
 fn entropic(group: &[f32]) -> Vec<f32> {
-    let best = as_f64(group).fold(f64::MIN, f64::max);
-    let weights = |b: f64| -> Vec<f64> { as_f64(group).map(|reward| (b * (reward - best)).exp()).collect() };
+    let (best, worst) = (as_f64(group).fold(f64::MIN, f64::max), as_f64(group).fold(f64::MAX, f64::min));
+    let below = |reward: f64| (reward - best) / (best - worst);
+    let weights = |b: f64| -> Vec<f64> { as_f64(group).map(|reward| (b * below(reward)).exp()).collect() };
     let divergence = |b: f64| -> f64 {
         let weights = weights(b);
         let sum: f64 = weights.iter().sum();
@@ -153,8 +155,8 @@ mod tests {
         check(ScaleRewards::Mean, 3, &[-0.1, 0.0, -0.06], &[0.0; 3]);
     }
 
-    /// Steepness and advantages were computed in Python by bisection: 2.5532449, 3.7522998, and the limit where two of
-    /// three are the best.
+    /// Steepness and advantages were computed in Python by bisection: 2.5532449, 3.7522998, the limit where two of three are
+    /// the best, and 15,208,507 where one of them is better by the last digit of an f32.
     #[test]
     fn entropic_advantages_are_those_of_the_paper() {
         let check = |rewards: &[f32], expected: &[f32]| {
@@ -166,9 +168,10 @@ mod tests {
         check(&[1.0, 0.0, 0.0, 0.0], &[11.848_729, low, low, low]);
         check(&[0.1, 0.2, 0.3, 0.9, 0.4, 0.2], &of_six);
         check(&[1.0, 1.0, 0.0], &[1.0, 1.0, -1.0]);
-        // A shift or another unit of the rewards changes nothing, up to the largest that there are.
+        check(&[1.0, 0.999_999_9, 0.0], &[11.257_555, -0.673_670_65, -1.0]);
+        // A shift or another unit of the rewards changes nothing, down to the smallest and up to the largest that there are.
         check(&[3.0, 5.0, 7.0, 19.0, 9.0, 5.0], &of_six);
-        for unit in [1e-3f32, 1e6, 1e12, 1e20, 1e30] {
+        for unit in [1e-30f32, 1e-9, 1e-3, 1e6, 1e12, 1e20, 1e30] {
             check(&[0.1, 0.2, 0.3, 0.9, 0.4, 0.2].map(|reward: f32| reward * unit), &of_six);
         }
     }

@@ -21,19 +21,26 @@ pub fn reference_logprobs(decoder: &Decoder, adapters: Adapters, batch: &Batch) 
 /// memory for, because an update in larger ones would run out of it again. A batch [without signal](Batch::has_signal)
 /// stays as it is, because no update would read them.
 pub fn score_reference(decoder: &Decoder, adapters: Adapters, batch: Batch) -> Result<Batch, LearnError> {
-    with_scored_reference(batch, decoder, |batch| logprobs(decoder, &adapters, batch))
-}
-
-fn with_scored_reference(
-    batch: Batch,
-    decoder: &Decoder,
-    score: impl FnMut(&Batch) -> Result<Vec<Vec<f32>>, LearnError>,
-) -> Result<Batch, LearnError> {
     if !batch.has_signal() {
         return Ok(batch);
     }
-    let (reference, division) = batch.in_parts_that_fit(batch.division, decoder, score)?;
-    Ok(batch.divided(division).with_reference(reference))
+    with_scored(batch, decoder, |batch| logprobs(decoder, &adapters, batch), Batch::with_reference)
+}
+
+/// The batch with the policy's own log-probabilities before the first update, divided in the same way.
+pub(super) fn score_old(decoder: &Decoder, batch: Batch) -> Result<Batch, LearnError> {
+    with_scored(batch, decoder, |batch| logprobs(decoder, &Adapters::On, batch), Batch::with_old)
+}
+
+/// The batch with what `score` computes, which `add` puts into it, divided into parts that this found memory for.
+fn with_scored(
+    batch: Batch,
+    decoder: &Decoder,
+    score: impl FnMut(&Batch) -> Result<Vec<Vec<f32>>, LearnError>,
+    add: fn(Batch, Vec<Vec<f32>>) -> Batch,
+) -> Result<Batch, LearnError> {
+    let (logprobs, division) = batch.in_parts_that_fit(batch.division, decoder, score)?;
+    Ok(add(batch.divided(division), logprobs))
 }
 
 fn logprobs(decoder: &Decoder, adapters: &Adapters, batch: &Batch) -> Result<Vec<Vec<f32>>, LearnError> {
@@ -155,13 +162,20 @@ mod tests {
     #[test]
     fn an_update_is_divided_as_its_reference_had_to_be_and_there_is_none_where_nothing_is_learnt() {
         let (policy, mut tried) = (tiny_policy(), 0);
-        let scored = with_scored_reference(batch(&policy, 1.0), policy.decoder(), |batch| {
-            tried += 1;
-            if tried == 1 { Err(out_of_memory()) } else { logprobs(policy.decoder(), &Adapters::On, batch) }
-        });
-        let scored = scored.unwrap();
-        assert_eq!((scored.division.micro_batch, scored.parts().count(), tried), (2, 4, 2));
-        assert_eq!(scored.reference.unwrap().len(), 8);
+        let mut scored = |add: fn(Batch, Vec<Vec<f32>>) -> Batch| {
+            tried = 0;
+            let score = |batch: &Batch| {
+                tried += 1;
+                if tried == 1 { Err(out_of_memory()) } else { logprobs(policy.decoder(), &Adapters::On, batch) }
+            };
+            let scored = with_scored(batch(&policy, 1.0), policy.decoder(), score, add).unwrap();
+            assert_eq!((scored.division.micro_batch, scored.parts().count(), tried), (2, 4, 2));
+            scored
+        };
+        assert_eq!(scored(Batch::with_reference).reference.unwrap().len(), 8);
+        // Where servers sampled, the policy's own log-probabilities divide it in the same way.
+        let old = scored(Batch::with_old);
+        assert!(old.parts().all(|(_, part)| part.old.is_some_and(|old| old.len() == part.targets.len())));
         let idle = score_reference(policy.decoder(), Adapters::On, batch(&policy, 0.0)).unwrap();
         assert!(idle.reference.is_none());
     }

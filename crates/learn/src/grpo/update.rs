@@ -9,7 +9,7 @@ use super::batch::Part;
 use super::correction::Weight;
 use super::division::countable;
 use super::gradients::{Gradients, gradients_by_layer, gradients_kept};
-use super::scores::{keep_uncertain, reference_logprobs, score, scores, vector};
+use super::scores::{keep_uncertain, score, score_old, scores, vector};
 use super::shared::{Shared, agree_on_success};
 use super::sums::Sums;
 use super::{Batch, CorrectionStats, Division, LearnError, Optimizer, Tokens, k3_of, loss};
@@ -18,7 +18,7 @@ use super::{Batch, CorrectionStats, Division, LearnError, Optimizer, Tokens, k3_
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UpdateStats {
     pub loss: f64,
-    /// Mean global norm of the gradient before clipping, of the updates whose gradient was finite.
+    /// Mean global norm of the gradient before clipping, of the updates whose gradient was finite; infinite if none was.
     pub grad_norm: f64,
     /// Mean entropy of the policy, in nats per token.
     pub entropy: f64,
@@ -117,12 +117,9 @@ pub fn update_watched(
     if batch.config.beta > 0.0 && batch.reference.is_none() {
         return Err(LearnError::NoReference { beta: batch.config.beta });
     }
-    let (iterations, mut division) = (batch.config.num_iterations, batch.division);
-    let scored = match batch.needs_old() {
-        true => Some(batch.clone().with_old(reference_logprobs(policy.decoder(), Adapters::On, batch)?)),
-        false => None,
-    };
+    let scored = if batch.needs_old() { Some(score_old(policy.decoder(), batch.clone())?) } else { None };
     let batch = scored.as_ref().unwrap_or(batch);
+    let (iterations, mut division) = (batch.config.num_iterations, batch.division);
     let (mut all, mut first, mut norms) = (Sums::default(), None, Vec::new());
     for iteration in 0..iterations {
         let loss_scale = optimizer.loss_scale();
@@ -150,7 +147,7 @@ pub fn update_watched(
     let (first, updates) = (first.unwrap_or_default(), iterations as f64);
     Ok(Some(UpdateStats {
         loss: all.loss / updates,
-        grad_norm: stats::mean(norms.iter().copied()),
+        grad_norm: if norms.is_empty() { f64::INFINITY } else { stats::mean(norms.iter().copied()) },
         entropy: all.entropy / all.tokens,
         kl: batch.reference.is_some().then_some(all.kl / all.tokens),
         clip_ratio_low: all.low / all.tokens,

@@ -10,8 +10,6 @@ use crate::train::run_dir::RunDirError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SftError {
-    #[error("{path}: {source}")]
-    File { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Dir(#[from] RunDirError),
     #[error("--output-dir {path}: is not empty and holds no run of sft; choose an empty or new directory")]
@@ -37,7 +35,8 @@ pub enum SftError {
     },
     #[error(
         "{found} of {tasks} tasks can be read, expected one to train on and one to measure the loss on: a task's reference is read if \
-         it begins like the program in the prompt and fits into the model's context"
+         it begins like the program in the prompt and fits into the model's context; before one that begins with imports or has \
+         types, the task says in \"opening\" how its program begins"
     )]
     NoLessons { found: usize, tasks: usize },
     #[error(transparent)]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::SftError;
 use crate::files;
 use crate::policy::Policy;
-use crate::train::run_dir::{self, Fingerprint, step_of};
+use crate::train::run_dir::{self, Fingerprint, RunDirError, step_of};
 
 /// The extension of a checkpoint that is not complete; a process that was killed may leave one.
 const PARTIAL: &str = "partial";
@@ -45,10 +45,10 @@ pub(super) struct State {
 
 impl State {
     /// Writes it into a checkpoint, or into the directory of the run.
-    pub(super) fn write(&self, dir: &Path) -> Result<(), SftError> {
+    pub(super) fn write(&self, dir: &Path) -> Result<(), RunDirError> {
         let path = dir.join(STATE);
-        let text = serde_json::to_string_pretty(self).map_err(|error| file(&path)(error.into()))?;
-        files::write_whole(&path, text.as_bytes()).map_err(file(&path))
+        let text = serde_json::to_string_pretty(self).map_err(|error| RunDirError::io(&path)(error.into()))?;
+        files::write_whole(&path, text.as_bytes()).map_err(RunDirError::io(&path))
     }
 
     /// None if nothing is in `dir` that a supervised run has written.
@@ -73,14 +73,14 @@ pub struct SftSummary {
 
 impl Saved {
     /// Writes a checkpoint below `dir` and removes the earlier ones.
-    pub(super) fn write(&self, dir: &Path) -> Result<(), SftError> {
+    pub(super) fn write(&self, dir: &Path) -> Result<(), RunDirError> {
         let whole = dir.join(format!("checkpoint-{}", self.state.step));
         let partial = whole.with_extension(PARTIAL);
-        fs::create_dir_all(&partial).map_err(file(&partial))?;
+        fs::create_dir_all(&partial).map_err(RunDirError::io(&partial))?;
         write_tensors(&self.weights, &partial.join(WEIGHTS))?;
         write_tensors(&self.optimizer, &partial.join(OPTIMIZER))?;
         self.state.write(&partial)?;
-        fs::rename(&partial, &whole).map_err(file(&whole))?;
+        fs::rename(&partial, &whole).map_err(RunDirError::io(&whole))?;
         remove_checkpoints(dir, Some(&whole))
     }
 
@@ -130,15 +130,15 @@ fn latest_checkpoint(dir: &Path) -> Option<(PathBuf, State)> {
 }
 
 /// Removes the checkpoints below `dir` that a supervised run has written, also incomplete ones, except `kept`.
-pub(super) fn remove_checkpoints(dir: &Path, kept: Option<&Path>) -> Result<(), SftError> {
-    for entry in fs::read_dir(dir).map_err(file(dir))? {
-        let path = entry.map_err(file(dir))?.path();
+pub(super) fn remove_checkpoints(dir: &Path, kept: Option<&Path>) -> Result<(), RunDirError> {
+    for entry in fs::read_dir(dir).map_err(RunDirError::io(dir))? {
+        let path = entry.map_err(RunDirError::io(dir))?.path();
         let is_own = match path.extension() {
             Some(extension) => extension == PARTIAL && step_of(&path.with_extension("")).is_some(),
             None => step_of(&path).is_some() && State::read(&path).is_some(),
         };
         if is_own && Some(path.as_path()) != kept {
-            fs::remove_dir_all(&path).map_err(file(&path))?;
+            fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
         }
     }
     Ok(())
@@ -148,33 +148,28 @@ pub(super) fn remove_checkpoints(dir: &Path, kept: Option<&Path>) -> Result<(), 
 /// weights.
 pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<(), SftError> {
     let partial = dir.join("model.partial");
-    fs::create_dir_all(&partial).map_err(file(&partial))?;
+    fs::create_dir_all(&partial).map_err(RunDirError::io(&partial))?;
     policy.save(&partial)?;
     let path = partial.join(MODELS[0]);
     if format != DType::F32 && path.exists() {
         let narrowed = read_tensors(&path)?.into_iter().map(|(name, tensor)| Ok((name, tensor.to_dtype(format)?)));
         write_tensors(&narrowed.collect::<candle_core::Result<_>>()?, &path)?;
     }
-    let entries = fs::read_dir(&partial).map_err(file(&partial))?;
+    let entries = fs::read_dir(&partial).map_err(RunDirError::io(&partial))?;
     for entry in entries {
-        let entry = entry.map_err(file(&partial))?;
+        let entry = entry.map_err(RunDirError::io(&partial))?;
         let target = dir.join(entry.file_name());
-        fs::rename(entry.path(), &target).map_err(file(&target))?;
+        fs::rename(entry.path(), &target).map_err(RunDirError::io(&target))?;
     }
-    fs::remove_dir(&partial).map_err(file(&partial))
+    Ok(fs::remove_dir(&partial).map_err(RunDirError::io(&partial))?)
 }
 
-fn write_tensors(tensors: &BTreeMap<String, Tensor>, path: &Path) -> Result<(), SftError> {
+fn write_tensors(tensors: &BTreeMap<String, Tensor>, path: &Path) -> Result<(), RunDirError> {
     let metadata = std::collections::HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    files::write_tensors(tensors.iter(), Some(metadata), path).map_err(file(path))
+    files::write_tensors(tensors.iter(), Some(metadata), path).map_err(RunDirError::io(path))
 }
 
 fn read_tensors(path: &Path) -> Result<BTreeMap<String, Tensor>, SftError> {
-    let bytes = fs::read(path).map_err(file(path))?;
+    let bytes = fs::read(path).map_err(RunDirError::io(path))?;
     Ok(candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)?.into_iter().collect())
-}
-
-fn file(path: &Path) -> impl FnOnce(std::io::Error) -> SftError {
-    let path = path.to_owned();
-    move |source| SftError::File { path, source }
 }

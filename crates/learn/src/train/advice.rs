@@ -45,6 +45,11 @@ pub fn of_recorded(settings: &str, count: impl Fn(&str) -> usize, has_tests: boo
     (!advice(&counts, &config, labels).is_empty()).then(|| told(&counts, &config, labels).join("; "))
 }
 
+/// Words for users whose command has this flag, beside which `--set` changes nothing.
+fn unless_given(flag: &str) -> String {
+    format!(" (not beside --{flag}, which wins)")
+}
+
 /// What to change, the most promising first; empty if enough completions succeed.
 fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String> {
     let succeeded = counts.share(Verdict::Succeeded);
@@ -54,7 +59,8 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String
     }
     let (longest, model) = (config.rollout.max_completion_length, config.model.model.as_str());
     if counts.share(Verdict::Cut) >= MANY_CUT {
-        advice.push(format!("longer completions: --set rollout.max_completion_length={}", 2 * longest));
+        let flag = unless_given("max-completion-length");
+        advice.push(format!("longer completions: --set rollout.max_completion_length={}{flag}", 2 * longest));
     }
     // Every weight is trained of the built-in model alone, also where a checkpoint of it is named.
     if model == "builtin" || config.model.lora_r == 0 {
@@ -67,7 +73,7 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String
         ));
     }
     if config.rollout.temperature > COOLER {
-        advice.push(format!("fewer slips: --set rollout.temperature={COOLER}"));
+        advice.push(format!("fewer slips: --set rollout.temperature={COOLER}{}", unless_given("temperature")));
     }
     if succeeded < HARDLY_ANY && labels == Labels::Tests {
         advice.push("easier tasks among the first, more completions a prompt (rollout.num_generations), or --set reward.tests=share".into());
@@ -103,6 +109,10 @@ mod tests {
             "rollout.temperature=0.7",
         ] {
             assert!(found.contains(words), "{words} in {found}");
+        }
+        // Added to a command that has the flag, `--set` would change nothing.
+        for flag in ["=256 (not beside --max-completion-length,", "=0.7 (not beside --temperature, which wins)"] {
+            assert!(found.contains(flag), "{flag} in {found}");
         }
         assert_eq!(told(&counts(20, 10, 2), &config, Labels::Board).len(), 1);
         // A model with an adapter needs no warm-up, and there is none for tasks.

@@ -101,7 +101,7 @@ pub fn save(dir: &RunDir, contents: &Contents<'_>, retention: Retention) -> Resu
         optimizer.save(&path.join(OPTIMIZER))?;
         write_json(&path.join(CHANCE), &chance)?;
         ahead.map_or(Ok(()), |completions| ahead::save(path, completions))?;
-        write_json(&path.join(STATE), state)
+        Ok(write_json(&path.join(STATE), state)?)
     })?;
     dir.advance(&name, retention)?;
     Ok(path)
@@ -131,10 +131,9 @@ pub fn load(
     Ok(state)
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), TrainError> {
-    let io = |source| TrainError::RunDir(RunDirError::Io { path: path.to_owned(), source });
-    let text = serde_json::to_vec_pretty(value).map_err(|error| io(error.into()))?;
-    fs::write(path, text).map_err(io)
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunDirError> {
+    let text = serde_json::to_vec_pretty(value).map_err(|error| RunDirError::io(path)(error.into()))?;
+    fs::write(path, text).map_err(RunDirError::io(path))
 }
 
 fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<T, TrainError> {

@@ -157,12 +157,13 @@ fn discounted(rewards: &[&Reward], first: usize, most: usize, gamma: f64, value:
 
 /// The parts of the reward of the first turn and those after it, by name.
 fn discounted_parts(rewards: &[&Reward], most: usize, gamma: f64) -> Vec<(&'static str, f32)> {
-    let names = rewards[0].parts.iter().map(|(name, _)| *name);
-    let of = |reward: &Reward, wanted: &str| {
-        let found = reward.parts.iter().find(|(name, _)| *name == wanted);
-        found.map_or(0.0, |(_, value)| f64::from(*value))
-    };
-    names.map(|name| (name, discounted(rewards, 0, most, gamma, |reward| of(reward, name)) as f32)).collect()
+    let value = |name: &str| discounted(rewards, 0, most, gamma, |reward| f64::from(part(reward, name))) as f32;
+    rewards[0].parts.iter().map(|(name, _)| (*name, value(name))).collect()
+}
+
+/// The value of a part of a reward, 0 if the reward has no such part.
+pub fn part(reward: &Reward, name: &str) -> f32 {
+    reward.parts.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
 }
 
 /// Whether all rewards of a group that are learnt from count as equal, so that there is nothing to learn.

@@ -10,7 +10,7 @@ use super::elites::Elites;
 use super::run_dir::HALL_OF_FAME;
 use crate::arena::Evaluation;
 use crate::environment::Floor;
-use crate::evaluation::{HeldOut, Single};
+use crate::evaluation::{Estimate, HeldOut, Single};
 use crate::program::Program;
 use crate::seed::Seed;
 
@@ -68,10 +68,11 @@ impl Member {
         self.games.is_some_and(|games| games >= SEVERAL)
     }
 
-    /// The same with its results on the held-out boards that it was chosen on.
-    fn settled(self, held_out: &Evaluation) -> Member {
+    /// The same with its results on the held-out boards that it was chosen on, where failing counted as `floor` says: a run
+    /// that goes on ranks by them again.
+    fn settled(self, held_out: &Evaluation, floor: Floor) -> Member {
         Member {
-            held_out_mean_score: Some(held_out.mean_score()),
+            held_out_mean_score: Some(floor.mean_score(&held_out.games)),
             held_out_games: Some(held_out.games.len()),
             max_tile: best_tile(held_out),
             ..self
@@ -96,8 +97,9 @@ impl HallOfFame {
         let mean_score = evaluation.mean_score();
         let digest = program.digest_text();
         let rank = self.members.partition_point(|member| member.mean_score >= mean_score);
-        // Below zero, whoever breaks games off may have more than honest players.
-        let is_candidate = mean_score > 0.0 || mean_score < 0.0 && evaluation.plays();
+        // Below zero, whoever breaks games off may have more than honest players. Zero is a score where others have less.
+        let lowest = self.members.last().map_or(0.0, |member| member.mean_score);
+        let is_candidate = mean_score > 0.0 || mean_score.min(lowest) < 0.0 && evaluation.plays();
         if rank >= CANDIDATES || !is_candidate || self.members.iter().any(|member| member.program == digest) {
             return;
         }
@@ -170,7 +172,7 @@ impl HallOfFame {
     /// Source: Karnin, Koren and Somekh 2013.
     pub fn settle<E>(&mut self, held_out: &HeldOut, play: &mut Play<'_, E>) -> Result<(), E> {
         let mut waiting = std::mem::take(&mut self.members);
-        let mut field: Vec<(Member, Evaluation)> = Vec::new();
+        let (mut field, mut floor) = (Vec::<(Member, Evaluation)>::new(), Floor::of([]));
         for (round, &games) in ROUNDS.iter().enumerate() {
             let boards = held_out.selection(games);
             let (members, played): (Vec<_>, Vec<_>) = field.into_iter().unzip();
@@ -184,19 +186,20 @@ impl HallOfFame {
             waiting = later;
             let evaluations = play(&joining, boards)?;
             field.extend(joining.into_iter().zip(evaluations));
-            let floor = Floor::of(field.iter().flat_map(|(_, played)| &played.games).map(|game| game.score));
+            floor = Floor::of(field.iter().flat_map(|(_, played)| &played.games).map(|game| game.score));
             field.sort_by(|(_, a), (_, b)| floor.better_first(&a.games, &b.games));
             field.truncate(SIZE);
         }
-        self.members = field.into_iter().map(|(member, evaluation)| member.settled(&evaluation)).collect();
+        self.members = field.into_iter().map(|(member, evaluation)| member.settled(&evaluation, floor)).collect();
         Ok(())
     }
 
     /// Records the score of the best program on boards that it was not chosen on.
     pub fn report(&mut self, evaluation: &Evaluation) {
         if let Some(best) = self.members.first_mut() {
-            let interval = Single::new("", &evaluation.games).mean_score.interval;
-            (best.report_mean_score, best.report_games) = (Some(evaluation.mean_score()), Some(evaluation.games.len()));
+            let floor = Floor::of(evaluation.games.iter().map(|game| game.score));
+            let Estimate { value, interval } = Single::new("", floor, &evaluation.games).mean_score;
+            (best.report_mean_score, best.report_games) = (Some(value), Some(evaluation.games.len()));
             (best.report_mean_score_low, best.report_mean_score_high) = (Some(interval.low), Some(interval.high));
             best.max_tile = best.max_tile.max(best_tile(evaluation));
         }
@@ -350,6 +353,7 @@ mod tests {
         };
         let mut hall = HallOfFame::default();
         for (word, score, ending) in [
+            ("D", 0.0, Ending::GameOver),
             ("W", -5.0, Ending::GameOver),
             ("A", -1.0, Ending::Raised),
             ("S", 0.0, Ending::GameOver),
@@ -359,14 +363,15 @@ mod tests {
             let program = Program::from_text(&source, &entry()).unwrap();
             hall.consider(1, "plain", &program, &evaluation(score, ending));
         }
-        assert_eq!(hall.members().iter().map(|member| member.mean_score).collect::<Vec<_>>(), [-5.0, -7.0]);
+        assert_eq!(hall.members().iter().map(|member| member.mean_score).collect::<Vec<_>>(), [0.0, -5.0, -7.0]);
         // On held-out boards the first raises at once.
-        let raising = hall.members()[0].program.clone();
+        let [raising, lowest] = [0, 2].map(|place| hall.members()[place].program.clone());
         let mut play = |members: &[Member], boards: &[Seed]| {
             let played = |member: &Member| {
-                let (score, ending) = match member.program == raising {
-                    true => (0.0, Ending::Raised),
-                    false => (-7.0, Ending::GameOver),
+                let (score, ending) = match &member.program {
+                    program if *program == raising => (0.0, Ending::Raised),
+                    program if *program == lowest => (-7.0, Ending::GameOver),
+                    _ => (-3.0, Ending::GameOver),
                 };
                 let games = vec![Outcome { score, ..scored(0, 64, ending) }; boards.len()];
                 Evaluation { start: Start::Played, games, usage: Usage::default() }
@@ -374,7 +379,13 @@ mod tests {
             Ok::<_, std::convert::Infallible>(members.iter().map(played).collect())
         };
         let Ok(()) = hall.settle(&HeldOut::published(), &mut play);
-        assert_eq!(hall.members()[1].program, raising);
+        let last = &hall.members()[2];
+        assert_eq!((&last.program, last.held_out_mean_score), (&raising, Some(-7.0)));
+        // A run that goes on and is stopped ranks without playing.
+        hall.rank();
+        hall.report(&joined(evaluation(-7.0, Ending::GameOver), evaluation(0.0, Ending::Raised)));
+        let best = &hall.members()[0];
+        assert_eq!((best.held_out_mean_score, best.report_mean_score), (Some(-3.0), Some(-7.0)));
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl InPlay {
     }
 }
 
-/// The progress that was made before a batch, in earlier batches or turns. It is added to the events of the batch.
+/// The progress that was made before a batch, in earlier batches, turns or rounds. It is added to the events of the batch.
 pub(super) struct EarlierProgress {
     /// Number of earlier turns of the conversations that go on in the batch.
     pub turns: usize,
@@ -79,6 +79,12 @@ pub(super) struct EarlierProgress {
 }
 
 impl EarlierProgress {
+    /// Shows that the batch begins, while its prompts are read.
+    pub fn begin(&self, step: usize, observer: &mut dyn FnMut(Event<'_>)) {
+        let total = self.of;
+        self.emit(Event::Decoding { step, turn: 1, tokens: 0, finished: 0, total }, observer);
+    }
+
     pub fn emit(&self, event: Event<'_>, observer: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::Decoding { step, turn, tokens, finished, .. } => observer(Event::Decoding {
@@ -129,16 +135,11 @@ pub(super) struct EndedCompletion {
 }
 
 impl Games {
-    /// For `total` completions of a step. This process plays those that it is [told](Games::among) to.
-    pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule) -> Self {
+    /// For `total` completions of a step, of which this process plays `own` and the peers play the others.
+    pub fn new(scoring: Scoring, step: usize, total: usize, rule: Rule, peers: &Peers, own: &BTreeSet<usize>) -> Self {
         let (ended, rewards) = (BTreeMap::new(), BTreeMap::new());
         let ledger = Ledger { step, total, rule, ended, rewards };
-        Games { scoring, ledger, peers: Peers::alone(), own: BTreeSet::new() }
-    }
-
-    /// Leaves completions that are not in `own` to the peers.
-    pub fn among(self, peers: &Peers, own: &BTreeSet<usize>) -> Self {
-        Games { peers: peers.clone(), own: own.clone(), ..self }
+        Games { scoring, ledger, peers: peers.clone(), own: own.clone() }
     }
 
     /// Records a completion, and submits it to the arena if this process plays it.

@@ -13,7 +13,7 @@ use crate::program::Program;
 use crate::stats;
 
 use super::elites::Elites;
-use super::episode::{Episode, is_tied};
+use super::episode::{Episode, is_tied, part};
 use super::guard::GuardReport;
 use super::resample::Sampled;
 
@@ -118,7 +118,7 @@ fn add_turns(record: &mut StepRecord, items: &[Episode], most: usize) {
 pub fn of_update(stats: &UpdateStats, ahead: bool) -> UpdateRecord {
     UpdateRecord {
         loss: Some(stats.loss),
-        grad_norm: Some(stats.grad_norm),
+        grad_norm: Some(stats.grad_norm).filter(|norm| norm.is_finite()),
         entropy: Some(stats.entropy),
         kl: stats.kl,
         clip_ratio_low: Some(stats.clip_ratio_low),
@@ -173,14 +173,9 @@ fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
     let names: BTreeSet<&str> =
         items.iter().flat_map(|episode| episode.reward.parts.iter().map(|(name, _)| *name)).collect();
     for name in names {
-        let values: Vec<f32> = items.iter().map(|episode| part(episode, name)).collect();
+        let values: Vec<f32> = items.iter().map(|episode| part(&episode.reward, name)).collect();
         record.reward_part(name, &values);
     }
-}
-
-/// The value of a part of the reward, 0 if the reward has no such part.
-fn part(episode: &Episode, name: &str) -> f32 {
-    episode.reward.parts.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
 }
 
 #[cfg(test)]

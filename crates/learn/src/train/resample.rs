@@ -15,6 +15,7 @@ use crate::seed::Purpose;
 use super::TrainError;
 use super::ahead::{StepInPlay, StepInputs};
 use super::episode::{Episode, Timing, is_tied};
+use super::in_play::EarlierProgress;
 use super::scoring::Stage;
 
 /// The episodes of a step, and what sampling them took.
@@ -102,7 +103,12 @@ impl Stage<'_> {
                 GroupRequest { prompt, ids }
             });
             let again: Vec<GroupRequest<'_>> = again.collect();
-            let (episodes, timing) = self.episodes(&again, inputs.draw(), observer)?;
+            let (of, tokens) = (sampled.episodes.items().len(), sampled.completion_tokens as usize);
+            let completions = of - again.len() * sampled.episodes.size();
+            let earlier = EarlierProgress { turns: 0, completions, tokens, of };
+            earlier.begin(inputs.step, observer);
+            let mut observer = |event: Event<'_>| earlier.emit(event, observer);
+            let (episodes, timing) = self.episodes(&again, inputs.draw(), &mut observer)?;
             sampled.replace(&tied, Sampled::new(&again, episodes, timing, 0));
         }
         Ok(sampled)
@@ -113,8 +119,16 @@ impl Stage<'_> {
 mod tests {
     use super::super::episode::{Turn, fixture};
     use super::*;
-    use crate::config::Config;
+    use crate::arena::{Arena, Workers};
+    use crate::config::{Config, RolloutConfig};
+    use crate::environment::game2048::unplayed;
+    use crate::environment::{Ending, Outcome};
+    use crate::fixture::{prompts, rollout_config, tiny_policy};
+    use crate::parallel::Peers;
+    use crate::program::Program;
+    use crate::reward::Rule;
     use crate::rollout::{Completion, FinishReason};
+    use crate::seed::Seed;
 
     fn episode(reward: f32, tokens: usize) -> Episode {
         let turn = fixture::turn(reward, FinishReason::Stop);
@@ -140,6 +154,44 @@ mod tests {
         let rewards: Vec<f32> = step.episodes.items().iter().map(|episode| episode.reward.value).collect();
         assert_eq!(rewards, [0.6, 0.7, 0.1, 0.2, 0.4, 0.4]);
         assert_eq!((step.tied(&config), step.resampled, step.completion_tokens), (vec![2], 2, 6 * 10 + 4 * 100));
+    }
+
+    #[test]
+    fn the_progress_of_groups_that_are_sampled_again_goes_on_from_those_that_stay() {
+        let play = |program: &Program, seed| {
+            let score = if program.source().contains('W') { 400.0 } else { 9000.0 };
+            Outcome { score, ..unplayed(seed, Ending::GameOver) }
+        };
+        let (arena, policy) = (Arena::stand_in(play, Workers::Inline).unwrap(), tiny_policy());
+        let preset = Config::preset("builtin").unwrap();
+        let rollout = RolloutConfig { resample_tied: 1, ..rollout_config(4, 6) };
+        let grpo = GrpoConfig { learn_from_best: 0, learn_from_worst: 0, ..preset.grpo.clone() };
+        let (config, peers) = (Config { rollout, grpo, ..preset }, &Peers::alone());
+        let rule = &Rule::new(&config.reward, arena.environment());
+        let stage = Stage { policy: &policy, servers: None, arena: &arena, rule, config: &config, peers, turns: None };
+        let inputs = StepInputs { step: 1, seed: Seed::root(9), prompts: prompts(), boards: vec![Seed::root(5)] };
+        let requests = inputs.requests(4);
+        // The first group has two programs, the second none.
+        let completion = |(id, place): (&CompletionId, usize)| {
+            let text = match place {
+                0..4 => format!("def strategy(board):\n    return '{}'\n", ["W", "A"][place % 2]),
+                _ => String::new(),
+            };
+            Completion { id: *id, ids: vec![2, 1], logprobs: vec![0.0; 2], text, finish: FinishReason::Stop }
+        };
+        let ids = requests.iter().flat_map(|request| &request.ids);
+        let completions = Groups::new(4, ids.zip(0..).map(completion).collect());
+        let in_play = stage.play(&requests, completions, inputs.draw()).unwrap();
+        let (mut decoding, mut scored) = (Vec::new(), Vec::new());
+        let mut hear = |event: Event<'_>| match event {
+            Event::Decoding { turn, tokens, finished, total, .. } => decoding.push((turn, tokens, finished, total)),
+            Event::Scored { done, total, .. } => scored.push((done, total)),
+            _ => (),
+        };
+        let step = stage.step_episodes(&inputs, StepInPlay { in_play, policy_step: 0 }, &mut hear).unwrap();
+        assert_eq!((step.resampled, decoding.first()), (1, Some(&(1, 16, 4, 8))));
+        assert_eq!(decoding.last(), Some(&(1, step.completion_tokens as usize, 8, 8)));
+        assert_eq!(scored, (1..=8).chain(5..=8).map(|done| (done, 8)).collect::<Vec<_>>());
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl Stage<'_> {
 
     fn games(&self, total: usize, own: &OwnRequests<'_>, draw: Draw<'_>) -> Games {
         let scoring = self.arena.begin(draw.step);
-        Games::new(scoring, draw.step, total, self.rule.clone()).among(self.peers, &own.indices)
+        Games::new(scoring, draw.step, total, self.rule.clone(), self.peers, &own.indices)
     }
 
     /// Finds the program of a completion and submits it to play its prompt's task, or these boards.

@@ -112,6 +112,7 @@ impl Run<'_> {
             episodes,
             learnt,
             advantages: grpo::advantages(&learnt_rewards, &self.config.grpo),
+            masks_truncated: self.config.grpo.mask_truncated_completions,
             control_correlation,
             elites: self.imitated(elites, *step, *seed),
             seed: *seed,

@@ -69,9 +69,8 @@ impl Stage<'_> {
             }
             let requests: Vec<GroupRequest<'_>> = going.iter().map(|(one, _)| one.request(number)).collect();
             let earlier = EarlierProgress { turns: number, completions: of - requests.len(), tokens, of };
+            earlier.begin(draw.step, observer);
             let mut observer = |event: Event<'_>| earlier.emit(event, observer);
-            // So that the turn is seen to begin while its prompts are read.
-            observer(Event::Decoding { step: draw.step, turn: 1, tokens: 0, finished: 0, total: of });
             let mut begun = self.begin(&requests, draw, kept.take(), &mut observer)?;
             // Nothing goes on from the last turn.
             kept = begun.kept.take().filter(|_| number + 1 < most);

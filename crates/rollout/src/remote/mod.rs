@@ -24,10 +24,9 @@ use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
-use super::assignment::Assignment;
 use super::decoding::Row;
 use super::error::ServerFault;
-use super::identity::rows;
+use super::identity::{Assignment, rows};
 use super::{Completion, CompletionId, RolloutError, RolloutEvent, check_length};
 use adapter::{Adapter, AdapterDir};
 use http::{AnswerFault, Client};

@@ -119,7 +119,7 @@ impl Tally {
     }
 
     fn play(self, task: &Task, case: Case, solver: &Solver<'_>) -> Play {
-        // What the prompt shows never counts alone: it can be copied into the answer.
+        // What the prompt shows, or feedback tells, never counts alone: it can be copied into the answer.
         let hides_any = !task.hidden().is_empty() || task.has_checker();
         let passed = if hides_any && self.passed_hidden == 0 { 0 } else { self.passed };
         let (ending, failed) = match self.failed {

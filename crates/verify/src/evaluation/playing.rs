@@ -127,7 +127,7 @@ pub fn play_baseline(baseline: Baseline, boards: &[Seed], limits: &GameLimits) -
         let Ok(outcome) = game2048::play(&mut baseline.player(seed), seed, limits);
         outcome
     });
-    Single::new(baseline.name(), &games.collect::<Vec<_>>())
+    Single::new(baseline.name(), Floor::of([]), &games.collect::<Vec<_>>())
 }
 
 /// A sample, and the boards that it plays next.

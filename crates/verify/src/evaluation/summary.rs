@@ -1,6 +1,7 @@
 //! Summarises games in the numbers of a report.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
 use serde::Serialize;
 
@@ -67,7 +68,7 @@ pub struct Single {
     pub name: String,
     #[serde(serialize_with = "each")]
     pub scores: Vec<f64>,
-    /// Mean score; the interval is over games.
+    /// Mean of what the games count as; the interval is over games.
     pub mean_score: Estimate,
     pub median_score: Estimate,
     /// Largest tile of all games; in 2048 only.
@@ -163,14 +164,16 @@ fn styles(floor: Floor, samples: &[Sample]) -> BTreeMap<String, StyleSummary> {
 }
 
 impl Single {
-    pub fn new(name: impl Into<String>, games: &[Outcome]) -> Single {
-        let scores: Vec<f64> = games.iter().map(|game| game.score).collect();
+    /// Of games of which those that fail count as `floor` says.
+    pub fn new(name: impl Into<String>, floor: Floor, games: &[Outcome]) -> Single {
+        let counted: Vec<f64> = games.iter().map(|game| floor.mean_score(slice::from_ref(game))).collect();
         let statistics = |draw: &[usize]| {
-            let drawn: Vec<f64> = draw.iter().map(|&game| scores[game]).collect();
+            let drawn: Vec<f64> = draw.iter().map(|&game| counted[game]).collect();
             vec![stats::mean(drawn.iter().copied()), stats::median(&drawn)]
         };
-        let row = estimators::estimate(scores.len(), chance(ChanceStream::Bootstrap), &statistics);
+        let row = estimators::estimate(games.len(), chance(ChanceStream::Bootstrap), &statistics);
         let max_tile = games.iter().filter_map(|game| Some(game.board()?.max_tile)).max();
+        let scores = games.iter().map(|game| game.score).collect();
         Single { name: name.into(), mean_score: row[0], median_score: row[1], max_tile, scores }
     }
 }

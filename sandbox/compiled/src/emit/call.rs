@@ -6,7 +6,6 @@ use wasm_encoder::Instruction as Wasm;
 use super::code::{Step, Value, word_field};
 use super::expression::Argument;
 use super::kind::Kind;
-use super::names::is_builtin;
 use super::{Emitted, Emitter, cost, outside};
 use crate::layout::{FUNCTION, FUNCTION_NUMBER, PARAMETER_COUNT};
 
@@ -28,7 +27,6 @@ impl<'a> Emitter<'a> {
     pub(super) fn callee(&mut self, expression: &'a Expr) -> Emitted<Callee<'a>> {
         if let Expr::Name(name) = expression
             && self.is_builtin(&name.id)
-            && is_builtin(&name.id)
         {
             return Ok(Callee::Builtin(&name.id));
         }
@@ -137,9 +135,7 @@ impl<'a> Emitter<'a> {
                 }
                 self.method(method, &arguments, keywords)
             }
-            Expr::Name(name) if self.is_builtin(&name.id) && is_builtin(&name.id) => {
-                self.builtin(&name.id, &arguments, keywords)
-            }
+            Expr::Name(name) if self.is_builtin(&name.id) => self.builtin(&name.id, &arguments, keywords),
             _ if is_starred => outside("`*` in a call"),
             function => {
                 let callee = self.callee(function)?;

@@ -31,6 +31,8 @@ pub(super) const SUBSCRIPT: u32 = 104;
 pub(super) const STORE_SUBSCRIPT: u32 = 97;
 pub(super) const DELETE_SUBSCRIPT: u32 = 100;
 pub(super) const SLICE: u32 = 840;
+/// A letter of a slice with a step: CPython picks them one by one. The runtime charges no more than a copy.
+pub(super) const PICKED_LETTER: i64 = 35;
 pub(super) const UNPACK: u32 = 90;
 pub(super) const WALRUS: u32 = 24;
 pub(super) const DISCARD: u32 = 20;

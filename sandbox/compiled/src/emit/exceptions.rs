@@ -6,7 +6,6 @@ use wasm_encoder::Instruction as Wasm;
 
 use super::code::Handler;
 use super::kind::Kind;
-use super::names::is_builtin;
 use super::{Emitted, Emitter, cost, outside};
 use crate::layout::UNBOUND;
 use crate::scope::Mode;
@@ -76,7 +75,7 @@ impl<'a> Emitter<'a> {
             for one in types {
                 let Expr::Name(name) = one else { return outside("`except` of what is no name") };
                 let is_exception = name.id.ends_with("Error") || CATCHING.contains(&name.id.as_str());
-                if !self.is_builtin(&name.id) || !is_builtin(&name.id) || !is_exception {
+                if !self.is_builtin(&name.id) || !is_exception {
                     return outside(format!("`except {}`", name.id));
                 }
                 catches |= CATCHING.contains(&name.id.as_str());

@@ -37,7 +37,7 @@ use ruff_text_size::TextSize;
 pub(crate) use kind::Kind;
 
 use crate::runtime::Interface;
-use crate::scope::Scopes;
+use crate::scope::{Refused, Scopes};
 use code::Body;
 use pool::Pool;
 
@@ -52,15 +52,11 @@ const WASM_BYTES_MAX: usize = 24 << 10;
 /// Most locals of a function, variables and what is held between: registers are given out in more than linear time.
 const LOCALS_MAX: usize = 160;
 
-/// What the compiler does not take, where it was met.
-pub(crate) struct Refusal {
-    pub(crate) construct: String,
-}
-
-pub(crate) type Emitted<T> = Result<T, Refusal>;
+/// What was written, or the construct that the compiler does not take.
+pub(crate) type Emitted<T> = Result<T, String>;
 
 pub(crate) fn outside<T>(construct: impl Into<String>) -> Emitted<T> {
-    Err(Refusal { construct: construct.into() })
+    Err(construct.into())
 }
 
 /// A function that the host may call with so many arguments of such kinds.
@@ -91,6 +87,8 @@ pub(crate) struct Emission {
     pub(crate) callable: Vec<Callable>,
     /// Whether a closure may come to hold itself, as an inner function that calls itself does.
     pub(crate) has_cycles: bool,
+    /// Whether it prints what may be a float, or hold floats.
+    pub(crate) prints_floats: bool,
 }
 
 pub(crate) struct Emitter<'a> {
@@ -107,6 +105,8 @@ pub(crate) struct Emitter<'a> {
     changed: bool,
     /// Instructions written in this round.
     steps: usize,
+    /// Whether something was printed in this round that may be a float, or hold floats.
+    prints_floats: bool,
     pool: Pool,
     body: Body,
     /// The statement being written.
@@ -114,7 +114,7 @@ pub(crate) struct Emitter<'a> {
 }
 
 /// The module of a program, or what it has that is not compiled, and where.
-pub(crate) fn compile<'a>(scopes: &'a Scopes<'a>, interface: &'a Interface) -> Result<Emission, (Refusal, TextSize)> {
+pub(crate) fn compile<'a>(scopes: &'a Scopes<'a>, interface: &'a Interface) -> Result<Emission, Refused> {
     let roots = interface.heap;
     // Room for more than most have: constants then lie at the same addresses in all programs.
     let data = roots + 8 * scopes.global_count().next_multiple_of(64);
@@ -128,13 +128,14 @@ pub(crate) fn compile<'a>(scopes: &'a Scopes<'a>, interface: &'a Interface) -> R
         calls: vec![BTreeSet::new(); count],
         changed: false,
         steps: 0,
+        prints_floats: false,
         pool: Pool::new(data),
         body: Body::default(),
         position: TextSize::new(0),
     };
     match emitter.settle() {
-        Ok(bodies) => emitter.module(bodies).map_err(|refusal| (refusal, TextSize::new(0))),
-        Err(refusal) => Err((refusal, emitter.position)),
+        Ok(bodies) => emitter.module(bodies).map_err(|construct| Refused { construct, at: TextSize::new(0) }),
+        Err(construct) => Err(Refused { construct, at: emitter.position }),
     }
 }
 
@@ -144,6 +145,7 @@ impl Emitter<'_> {
         for _ in 0..ROUNDS_MAX {
             self.changed = false;
             self.steps = 0;
+            self.prints_floats = false;
             self.pool = Pool::new(self.pool.start);
             let mut bodies = Vec::with_capacity(self.scopes.functions.len());
             for id in 0..self.scopes.functions.len() {

@@ -94,6 +94,7 @@ impl Emitter<'_> {
             callable,
             // What is captured by value was there before the closure.
             has_cycles: self.scopes.variables.iter().any(|variable| variable.mode == Mode::Cell),
+            prints_floats: self.prints_floats,
         })
     }
 

@@ -244,7 +244,7 @@ impl<'a> Emitter<'a> {
                     self.charge(cost::DELETE_SUBSCRIPT);
                     self.call_runtime("py_delete_item");
                 }
-                _ => return outside("`del` of what is no subscript"),
+                _ => return outside("`del` of what is no item"),
             }
         }
         Ok(())

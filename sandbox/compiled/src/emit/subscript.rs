@@ -3,10 +3,10 @@
 use ruff_python_ast::{Expr, ExprSlice, ExprSubscript};
 use wasm_encoder::{BlockType, Instruction as Wasm};
 
-use super::code::{Place, Value, long_at, word_field};
+use super::code::{GAS, Place, Value, long_at, word_field};
 use super::kind::Kind;
 use super::{Emitted, Emitter, cost};
-use crate::layout::{END, ITEMS, LENGTH, NONE};
+use crate::layout::{END, ITEMS, LENGTH, NONE, STRING};
 
 /// Largest index that is written as an offset.
 const INDEX_MAX: i64 = 1 << 19;
@@ -38,11 +38,46 @@ impl<'a> Emitter<'a> {
                 }
             }
         }
+        let step = (slice.step.is_some() && !kind.is_sequence()).then(|| self.long_local());
+        if let Some(step) = step {
+            self.tee(step);
+        }
         self.call_runtime("py_slice");
+        if let Some(step) = step {
+            self.charge_picked_letters(kind, step);
+            self.release(step);
+        }
         Ok(match kind {
             Kind::List | Kind::Tuple | Kind::Str | Kind::Never => kind,
             _ => Kind::Any,
         })
+    }
+
+    /// Charges the slice on the stack by the letter, if it is a text and its step is not 1.
+    fn charge_picked_letters(&mut self, container: Kind, step: u32) {
+        let made = self.set_new();
+        let end = self.block();
+        // The integer 1: such letters are copied at once.
+        self.get(step);
+        self.long(2);
+        self.put(Wasm::I64Eq);
+        self.branch_if(end);
+        if container != Kind::Str {
+            self.address(made);
+            self.put(Wasm::I32Load(word_field(0)));
+            self.word(STRING as i32);
+            self.put(Wasm::I32Ne);
+            self.branch_if(end);
+        }
+        self.put(Wasm::GlobalGet(GAS));
+        self.address(made);
+        self.put(Wasm::I64Load32U(word_field(LENGTH)));
+        self.long(cost::PICKED_LETTER);
+        self.put(Wasm::I64Mul);
+        self.put(Wasm::I64Sub);
+        self.put(Wasm::GlobalSet(GAS));
+        self.end();
+        self.get_last(made);
     }
 
     /// Pushes `container[key]`.

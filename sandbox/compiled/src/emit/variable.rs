@@ -5,7 +5,7 @@ use wasm_encoder::{Instruction as Wasm, ValType};
 use super::Emitted;
 use super::code::{long_at, long_field};
 use super::kind::Kind;
-use super::{Emitter, cost, outside};
+use super::{Emitter, cost, names, outside};
 use crate::layout::{CELL_VALUE, CLOSURE_CELLS, UNBOUND};
 use crate::scope::Mode;
 
@@ -17,7 +17,7 @@ impl Emitter<'_> {
 
     /// Whether a name means the builtin of that name.
     pub(super) fn is_builtin(&self, name: &str) -> bool {
-        self.resolve(name).is_none()
+        self.resolve(name).is_none() && names::is_builtin(name)
     }
 
     /// The variable that an assignment to a name binds.

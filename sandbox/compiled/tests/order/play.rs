@@ -51,26 +51,21 @@ impl Tiers {
     pub fn play(&self, template: &str, storage: Storage, tally: &mut Tally) -> Option<String> {
         let all = variants(template, storage);
         tally.variants += all.len();
-        let whole = program(template, &all, storage);
-        match self.tier.compile(&whole.source) {
-            Ok(compiled) => {
-                tally.compiled += all.len();
-                self.compare(&whole, &compiled, tally)
-            }
-            Err(NotCompiled::Machine(error)) => panic!("{error}\n{}", whole.source),
-            Err(NotCompiled::Outside(_)) => all.into_iter().find_map(|one| self.alone(template, one, storage, tally)),
-        }
+        self.play_all(template, &all, storage, tally)
     }
 
-    /// The same of one variant.
-    fn alone(&self, template: &str, slots: Vec<usize>, storage: Storage, tally: &mut Tally) -> Option<String> {
-        let traced = program(template, &[slots], storage);
+    /// The same of these variants: in one program, or each alone where that is outside.
+    fn play_all(&self, template: &str, all: &[Vec<usize>], storage: Storage, tally: &mut Tally) -> Option<String> {
+        let traced = program(template, all, storage);
         match self.tier.compile(&traced.source) {
             Ok(compiled) => {
-                tally.compiled += 1;
+                tally.compiled += all.len();
                 self.compare(&traced, &compiled, tally)
             }
             Err(NotCompiled::Machine(error)) => panic!("{error}\n{}", traced.source),
+            Err(NotCompiled::Outside(_)) if all.len() > 1 => {
+                all.chunks(1).find_map(|one| self.play_all(template, one, storage, tally))
+            }
             Err(NotCompiled::Outside(outside)) => {
                 tally.outside.entry(outside.construct).or_default().push(template.to_owned());
                 None

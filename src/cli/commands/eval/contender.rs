@@ -1,8 +1,7 @@
 //! Evaluates one model on the held-out boards or tasks, and shows the progress.
 
-use super::report::{BestOf, Games, Model, named};
+use super::report::{BestOf, Games, Model, ToldVerdicts, named};
 use super::tasks::Solver;
-use super::verdicts::ToldVerdicts;
 use crate::arena::Arena;
 use crate::cli::opened::model;
 use crate::cli::said::CliError;
@@ -92,7 +91,7 @@ impl<'a> Contender<'a> {
         report[halving.winner] = games.report;
         self.play_report(&mut samples, &report)?;
         let best = samples.swap_remove(halving.winner);
-        let single = Single::new(&name, &best.report);
+        let single = Single::new(&name, evaluation::floor([&best]), &best.report);
         Ok(BestOf { name, samples: count, winner: Some((halving, best, single)) })
     }
 

@@ -5,7 +5,6 @@ mod report;
 mod suite;
 mod table;
 mod tasks;
-mod verdicts;
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +16,13 @@ use crate::cli::opened::runs::{self, Sampling, Trained};
 use crate::cli::opened::{arena, model, rows};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, RolloutConfig};
-use crate::environment::game2048::Baseline;
+use crate::environment::game2048::{self, Baseline};
 use crate::environment::tasks::{Suite, Tasks};
 use crate::environment::{Environment, Labels};
 use crate::evaluation::{self, HeldOut, REPORT, SELECTION, Single};
 use crate::metrics::Console;
 use crate::plural::counted;
+use crate::shell;
 
 use contender::{Contender, Testbed};
 use report::{EvalReport, Games};
@@ -327,6 +327,14 @@ impl EvalArgs {
             "{run}: programs of up to {} at a temperature of {temperature}",
             counted(max_completion_length, "token")
         ));
+        let is_2048 = |env: &str| env == game2048::NAME;
+        if flags.text("env").is_none() && is_2048(&config.environment.env) && !is_2048(&sampling.env) {
+            console.warn(&format!(
+                "{run} was trained on {}, and is asked for players of 2048 here; --env {} asks it for the same",
+                sampling.env,
+                shell::quoted(&sampling.env)
+            ));
+        }
         Ok(config)
     }
 }

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::verdicts::ToldVerdicts;
+use crate::cli::said::output;
 use crate::config::Config;
 use crate::environment::{Labels, Outcome};
-use crate::evaluation::{self, Halving, Sample, Single, Summary};
+use crate::evaluation::{self, Halving, Sample, Single, Summary, VerdictCounts};
 
 /// Numbers of games and their budget.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +37,23 @@ pub struct Model {
     pub verdicts: ToldVerdicts,
 }
 
+/// How the completions of a model ended: counts of the ways to end, and advice in lines.
+pub struct ToldVerdicts {
+    pub counts: VerdictCounts,
+    pub told: Vec<String>,
+}
+
+/// A paragraph for each model, which is wrapped on a terminal.
+pub fn verdicts<'a>(models: impl Iterator<Item = (&'a str, &'a ToldVerdicts)>) -> String {
+    let room = output::columns().map_or(usize::MAX, |columns| columns.saturating_sub(2));
+    let paragraph = |(name, verdicts): (&str, &ToldVerdicts)| {
+        let lines = verdicts.told.iter().flat_map(|line| output::wrapped(line, room));
+        let lines: String = lines.map(|line| format!("  {line}\n")).collect();
+        format!("\n{name}\n{lines}")
+    };
+    models.map(paragraph).collect()
+}
+
 /// The best of many programs of one model.
 pub struct BestOf {
     pub name: String,
@@ -55,12 +72,17 @@ pub fn named(config: &Config) -> String {
 }
 
 impl EvalReport {
-    /// Has failing count the same in all models: where scores are below 0, as the lowest score of any of them.
+    /// Has failing count the same in all models and best programs: where scores are below 0, as the lowest score of any of
+    /// them.
     pub fn share_floor(&mut self) {
-        let floor = evaluation::floor(self.models.iter().flat_map(|model| &model.samples));
+        let best = self.best_of.iter().filter_map(|best| Some(&best.winner.as_ref()?.1));
+        let floor = evaluation::floor(self.models.iter().flat_map(|model| &model.samples).chain(best));
         for model in self.models.iter_mut().filter(|model| evaluation::floor(&model.samples) != floor) {
             let sizes: Vec<usize> = model.summary.best_of.keys().copied().collect();
             model.summary = evaluation::summarise_on(floor, &model.samples, &sizes, self.labels);
+        }
+        for (_, sample, single) in self.best_of.iter_mut().filter_map(|best| best.winner.as_mut()) {
+            *single = Single::new(&single.name, floor, &sample.report);
         }
     }
 
@@ -152,7 +174,6 @@ mod tests {
     use crate::arena::{Evaluation, Start, Usage};
     use crate::environment::Ending;
     use crate::environment::game2048::scored;
-    use crate::evaluation::VerdictCounts;
     use crate::program::Rejection;
 
     fn model(selection: Evaluation) -> Model {
@@ -167,17 +188,23 @@ mod tests {
 
     #[test]
     fn a_model_that_fails_is_no_better_than_one_that_plays_below_zero() {
+        // Of both models, and of the best program of the second, which breaks off a game on the report boards.
         let means = |score: f64| {
             let games = vec![Outcome { score, ..scored(0, 2, Ending::GameOver) }];
             let plays = Evaluation { start: Start::Played, games, usage: Usage::default() };
             let fails = Evaluation::rejected(Rejection::NoFunction { wanted: String::new() });
             let models = vec![model(plays), model(fails)];
+            let best = Sample { report: vec![scored(0, 2, Ending::Raised)], ..models[1].samples[0].clone() };
+            let single = Single::new("best", evaluation::floor([&best]), &best.report);
+            let winner = Some((Halving { winner: 0, rungs: Vec::new() }, best, single));
+            let best_of = vec![BestOf { name: String::new(), samples: 1, winner }];
             let games = Games { selection: 1, report: 0, game_seconds: 1.0 };
-            let (salt, best_of, baselines) = (String::new(), Vec::new(), Vec::new());
+            let (salt, baselines) = (String::new(), Vec::new());
             let mut report = EvalReport { games, salt, labels: Labels::Game, models, best_of, baselines };
             report.share_floor();
-            report.models.iter().map(|model| model.summary.mean_score.value).collect::<Vec<_>>()
+            let best = report.best_of[0].winner.as_ref().map(|(.., single)| single.mean_score.value);
+            report.models.iter().map(|model| model.summary.mean_score.value).chain(best).collect::<Vec<_>>()
         };
-        assert_eq!((means(-3.0), means(3.0)), (vec![-3.0, -3.0], vec![3.0, 0.0]));
+        assert_eq!((means(-3.0), means(3.0)), (vec![-3.0; 3], vec![3.0, 0.0, 0.0]));
     }
 }

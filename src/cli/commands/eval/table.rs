@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::report::{EvalReport, Games};
-use super::verdicts;
+use super::report::{EvalReport, Games, verdicts};
 use crate::cli::said::output::{NOTHING, aligned};
 use crate::environment::Labels;
 use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
@@ -20,7 +19,7 @@ pub fn text(report: &EvalReport) -> String {
         text.push_str(&best_of(report));
     }
     text.push_str(&styles(report));
-    text.push_str(&verdicts::text(report.models.iter().map(|model| (model.name.as_str(), &model.verdicts))));
+    text.push_str(&verdicts(report.models.iter().map(|model| (model.name.as_str(), &model.verdicts))));
     text
 }
 

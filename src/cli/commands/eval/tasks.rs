@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::report::summarised;
+use super::report::{ToldVerdicts, summarised, verdicts};
 use super::suite::SuiteFacts;
-use super::verdicts::{self, ToldVerdicts};
 use crate::cli::said::output::{NOTHING, aligned};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, SURE_TASKS, Sample, TaskSummary, TasksSummary};
@@ -42,7 +41,7 @@ impl TasksReport {
         text.push_str(&self.models());
         text.push_str(&self.groups());
         text.push_str(&self.tasks());
-        text.push_str(&verdicts::text(self.models.iter().map(|model| (model.name.as_str(), &model.verdicts))));
+        text.push_str(&verdicts(self.models.iter().map(|model| (model.name.as_str(), &model.verdicts))));
         text
     }
 

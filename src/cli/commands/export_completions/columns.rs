@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use parquet::basic::Type as Physical;
 use serde_json::Value;
 
+use crate::environment::Floor;
 use crate::report::LoggedCompletion;
 
 type Cell = fn(&LoggedCompletion) -> Value;
@@ -20,7 +21,8 @@ const AFTER: [(&str, Physical, Cell); 6] = [
     ("reward", Physical::DOUBLE, |logged| logged.reward.into()),
     ("style", Physical::BYTE_ARRAY, |logged| logged.style.clone().into()),
     ("verdict", Physical::BYTE_ARRAY, |logged| logged.evaluation.verdict.clone().into()),
-    ("mean_score", Physical::DOUBLE, |logged| logged.evaluation.mean_score().into()),
+    // Of one completion: nothing is compared, so failing counts as no other score.
+    ("mean_score", Physical::DOUBLE, |logged| logged.evaluation.mean_score(Floor::of([])).into()),
     ("max_tile", Physical::INT64, |logged| {
         logged.evaluation.games.iter().filter_map(|game| game.max_tile).max().into()
     }),

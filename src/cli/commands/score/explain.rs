@@ -20,7 +20,8 @@ pub(super) struct Subject<'a> {
     pub task: Option<&'a Task>,
 }
 
-/// One line for each program. Compiled programs are played too, since they may be given up for the interpreter at play.
+/// One line for each program, with its task where a file answers several. Compiled programs are played too, since they may be
+/// given up for the interpreter at play.
 pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]) -> Result<String, CliError> {
     let compiled = sandbox.with_tiers(TierChoice::Compiled, 0);
     let rules = Rules::new(&config.sandbox, &config.arena);
@@ -34,7 +35,9 @@ pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]
                 None => played(&arena, program, cases)?,
             },
         };
-        lines.push_str(&format!("{}: {said}\n", path.display()));
+        let of_path = subjects.iter().filter(|other| other.path == *path).count();
+        let which = task.filter(|_| of_path > 1).map(|task| format!(", task {}", task.id)).unwrap_or_default();
+        lines.push_str(&format!("{}{which}: {said}\n", path.display()));
     }
     Ok(lines)
 }

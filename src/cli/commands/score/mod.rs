@@ -9,7 +9,7 @@ use clap::Args;
 use grpo_sandbox::Sandbox;
 use serde::Serialize;
 
-use crate::arena::{Arena, Evaluation};
+use crate::arena::{Arena, ArenaError, Evaluation};
 use crate::cli::arguments::{Boards, Flags, SourceArgs, WorkerArgs};
 use crate::cli::opened::arena;
 use crate::cli::opened::programs::{self, ProgramFile};
@@ -125,6 +125,14 @@ impl ScoreArgs {
     }
 }
 
+/// A program that could not be tried, by no doing of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("{program}: not tried")]
+struct Untried {
+    program: String,
+    source: ArenaError,
+}
+
 /// What every trial of programs needs.
 struct Bench<'a> {
     arena: &'a Arena,
@@ -135,10 +143,11 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Evaluates every program on its cases, and shows the progress.
+    /// Evaluates every program on its cases, and shows the progress. One that could not be tried is `named` by its number.
     fn evaluations<C: Copy + Into<Case>>(
         &self,
         programs: &[(Result<Program, Rejection>, &[C])],
+        named: impl Fn(usize) -> String,
     ) -> Result<Vec<Evaluation>, CliError> {
         let count = self.console.count(programs.len(), "programs");
         let mut done = 0;
@@ -146,7 +155,14 @@ impl Bench<'_> {
             done += 1;
             count.show(done, "");
         };
-        self.arena.evaluate_all(programs.iter().cloned(), &mut on_evaluated).map_err(CliError::run)
+        self.arena.evaluate_all(programs.iter().cloned(), &mut on_evaluated).map_err(|error| match error {
+            ArenaError::Host { completion, .. }
+            | ArenaError::TiersDiffer { completion, .. }
+            | ArenaError::Panicked { completion, .. } => {
+                CliError::run(Untried { program: named(completion), source: error })
+            }
+            error => CliError::run(error),
+        })
     }
 
     /// The programs with their boards, for `--explain`.
@@ -168,7 +184,8 @@ impl Bench<'_> {
     fn played(&self, files: &[ProgramFile], boards: Seed) -> Result<Vec<Scored>, CliError> {
         let seeds = boards.games(self.config.arena.games);
         let program = |file: &ProgramFile| (self.arena.program(&file.text, seeds[0].into()), seeds.as_slice());
-        let evaluations = self.evaluations(&files.iter().map(program).collect::<Vec<_>>())?;
+        let named = |number: usize| files[number].path.display().to_string();
+        let evaluations = self.evaluations(&files.iter().map(program).collect::<Vec<_>>(), named)?;
         let rule = Rule::new(&self.config.reward, self.arena.environment());
         let labels = self.arena.environment().labels();
         let scored = |(file, evaluation): (&ProgramFile, _)| Scored::new(&file.path, evaluation, &rule, labels);

@@ -67,7 +67,8 @@ pub(super) fn attempts<'a>(
 
 pub(super) fn tried(bench: &Bench<'_>, attempts: &[Attempt<'_>]) -> Result<Vec<Tried>, CliError> {
     let programs: Vec<_> = attempts.iter().map(|attempt| (attempt.program.clone(), &attempt.case[..])).collect();
-    let evaluations = bench.evaluations(&programs)?;
+    let named = |number: usize| format!("{}, task {}", attempts[number].path.display(), attempts[number].task.id);
+    let evaluations = bench.evaluations(&programs, named)?;
     let rule = Rule::new(&bench.config.reward, bench.arena.environment());
     Ok(attempts.iter().zip(&evaluations).map(|(attempt, evaluation)| attempt.tried(evaluation, &rule)).collect())
 }

@@ -289,7 +289,8 @@ fn lessons(
     if let [first, others @ ..] = lessons.left_out.as_slice() {
         let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
         console.warn(&format!(
-            "not read: {first}{more}, whose reference is missing, too long, or does not begin like the program in the prompt"
+            "not read: {first}{more}, whose reference is missing, too long, or does not begin like the program in the \
+             prompt, as one with imports or types; \"opening\" in the task says how that begins"
         ));
     }
     let (references, repairs) = (counted(lessons.references(), "reference"), counted(lessons.repairs(), "repair"));

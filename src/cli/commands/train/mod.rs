@@ -175,6 +175,23 @@ fn require_training_tasks(environment: &Environment, config: &Config) -> Result<
     ))
 }
 
+/// The steps that the resumed run has made, and whether nothing is left to do, not even after its last step. All processes
+/// get what the first one finds, because another machine may have an older copy of the run.
+fn steps_done(
+    resumed: Option<&Path>,
+    reopened: Option<&Reopened>,
+    config: &Config,
+    peers: &Peers,
+) -> Result<(usize, bool), CliError> {
+    let done = match (reopened, resumed) {
+        (Some(reopened), _) => run_dir::step_of(&reopened.newest).unwrap_or(0),
+        (None, Some(run)) if peers.leads() => run_dir::steps_done(run).map_err(TrainError::from)?,
+        _ => 0,
+    };
+    let is_whole = |run| done >= config.train.max_steps && run_dir::has_ended(run, done);
+    first_of(peers, (done, resumed.is_some_and(is_whole)))
+}
+
 impl TrainArgs {
     /// Trains with all processes that were started together. `commit` is what the program was built from, where the
     /// build knows.
@@ -196,13 +213,8 @@ impl TrainArgs {
         agree(peers, &config)?;
         let reopened = self.check(resumed.as_deref(), &config, peers, console)?;
         model::check_files("--model", &config)?;
-        let done = match (&reopened, &resumed) {
-            (Some(reopened), _) => run_dir::step_of(&reopened.newest).unwrap_or(0),
-            (None, Some(run)) => run_dir::steps_done(run).map_err(TrainError::from)?,
-            (None, None) => 0,
-        };
-        let is_done = |run: &&Path| done >= config.train.max_steps && run_dir::has_ended(run, done);
-        if let Some(run) = resumed.as_deref().filter(is_done) {
+        let (done, is_whole) = steps_done(resumed.as_deref(), reopened.as_ref(), &config, peers)?;
+        if let Some(run) = resumed.as_deref().filter(|_| is_whole) {
             let run = run.display();
             console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
             return Ok(());

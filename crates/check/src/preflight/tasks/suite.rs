@@ -83,41 +83,45 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
     Some(finding.mend("add tests with other answers"))
 }
 
-/// A finding if repeating the answers in the prompt passes many tests.
+/// A finding if repeating the answers of public tests passes many tests.
 fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
     let (all, constant) = (task.tests_and_checker() as usize, commonest?.1);
-    let (hidden, shown) = (task.hidden(), task.hidden().start);
+    let (hidden, shown, public) = (task.hidden(), task.examples().end, task.hidden().start);
     // Public tests are told of in later turns, so that their answers can be copied as those in the prompt.
-    let is_in_prompt = task.examples().end == shown;
+    let is_in_prompt = shown == public;
     if hidden.is_empty() && !task.has_checker() {
         let text = match (all, is_in_prompt) {
             (1, true) => "the prompt shows the only test: copying its answer passes".to_owned(),
             (_, true) => format!("the prompt shows all {all} tests: copying their answers passes"),
+            (1, false) => "the only test is public: copying what is told of it passes".to_owned(),
             (_, false) => format!("all {all} tests are public: copying what is told of them passes"),
         };
-        let key = if is_in_prompt { "shown" } else { "public" };
-        let remedy = format!("add tests, or hide some with \"{key}\": {}", all / 2);
+        let (key, fewer) = if is_in_prompt { ("shown", all / 2) } else { ("public", shown.max(all / 2)) };
+        let remedy = format!("add tests, or hide some with \"{key}\": {fewer}");
         return Some(CheckFinding::problem(Check::Shown, text).mend(remedy));
     }
-    let of_shown = &task.tests[..shown];
+    let told = &task.tests[..public];
     let passed = |answer: &Answer| {
-        let known = |test: usize| of_shown.iter().any(|shown| shown.input == task.tests[test].input);
+        let known = |test: usize| told.iter().any(|one| one.input == task.tests[test].input);
         hidden.clone().filter(|&test| known(test) || task.passes(test, answer)).count()
     };
-    let answers = of_shown.iter().filter_map(|test| test.expected.as_ref());
-    // A shown answer that helps only with its own test does not count.
-    let repeated = shown + answers.map(passed).max().filter(|hidden| *hidden > 0)?;
+    let answers = told.iter().filter_map(|test| test.expected.as_ref());
+    // A public answer that helps only with its own test does not count.
+    let repeated = public + answers.map(passed).max().filter(|hidden| *hidden > 0)?;
     let share = repeated.saturating_sub(constant) as f64 / all.saturating_sub(constant).max(1) as f64;
     (share >= SHOWN_EXPECTED).then(|| {
         let text = format!(
             "repeating the {} {} passes {repeated} of {}",
-            counted(shown, "answer"),
+            counted(public, "answer"),
             if is_in_prompt { "in the prompt" } else { "of public tests" },
             counted(all, "test")
         );
         let level = if repeated == all { Level::Problem } else { Level::Warning };
         let finding = CheckFinding { level, ..CheckFinding::ok(Check::Shown, text) };
-        finding.mend("add tests with answers that the prompt does not show")
+        finding.mend(match is_in_prompt {
+            true => "add tests with answers that the prompt does not show",
+            false => "add tests with answers that no public test has",
+        })
     })
 }
 

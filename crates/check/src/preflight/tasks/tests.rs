@@ -68,7 +68,7 @@ fn only(report: &Report, check: Check) -> (Level, usize, String, String) {
 #[test]
 fn our_own_examples_are_in_order() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/tasks");
-    for (name, tasks) in [("micro.jsonl", 16), ("basics.jsonl", 40)] {
+    for (name, tasks) in [("micro.jsonl", 16), ("basics.jsonl", 40), ("told.jsonl", 72)] {
         let (report, _) = planted(&CONFIG, completed(Tasks::open(&folder.join(name))), |_, _| ());
         assert_ne!(report.level(), Level::Problem, "{name}: {:#?}", report.findings);
         let count = report.tasks.unwrap();
@@ -255,6 +255,23 @@ fn tests_that_the_prompt_gives_away_are_found() {
     let (level, _, text, _) = found(&report, Check::Shown);
     assert_eq!(level, Level::Problem);
     assert_eq!(text, "repeating the 2 answers in the prompt passes 5 of 5 tests");
+}
+
+#[test]
+fn public_tests_that_give_the_others_away_are_found_with_a_number_that_a_file_may_have() {
+    // As many stay public as the prompt shows, at least.
+    for (more, fewer) in [(r#","shown":0,"public":5"#, 2), (r#","shown":3,"public":5"#, 3)] {
+        let (level, _, text, remedy) =
+            found(&checked(&[&task("all", "def f(x):\n    return x * x", more)]), Check::Shown);
+        assert_eq!(level, Level::Problem);
+        assert_eq!(text, "all 5 tests are public: copying what is told of them passes");
+        assert!(remedy.ends_with(&format!("\"public\": {fewer}")), "{remedy}");
+    }
+    let parity = task("parity", "def f(x):\n    return x if x == 1 else 0", r#","shown":0,"public":2"#);
+    let (level, _, text, remedy) = found(&checked(&[&parity]), Check::Shown);
+    assert_eq!(level, Level::Problem);
+    assert_eq!(text, "repeating the 2 answers of public tests passes 5 of 5 tests");
+    assert_eq!(remedy, "add tests with answers that no public test has");
 }
 
 #[test]

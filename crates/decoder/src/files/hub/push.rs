@@ -122,12 +122,12 @@ struct Push<'a> {
 
 /// Pushes `names` of `dir`, with the access settings of the environment.
 pub fn push(dir: &Path, names: &[String], repo: &HubRepo, visibility: Visibility) -> Result<Pushed, PushError> {
-    push_by(&HubSettings::from_env(&|name| std::env::var(name).ok()), dir, names, repo, visibility)
+    push_by(&HubSettings::given(), dir, names, repo, visibility)
 }
 
 /// Refuses a push that would fail for lack of a token or in offline mode, before its files are written.
 pub fn check_push(repo: &HubRepo) -> Result<(), PushError> {
-    token(&HubSettings::from_env(&|name| std::env::var(name).ok()), repo).map(|_| ())
+    token(&HubSettings::given(), repo).map(|_| ())
 }
 
 /// [`push`] with given settings.

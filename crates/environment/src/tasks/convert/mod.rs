@@ -84,6 +84,11 @@ impl Converter {
         Dropped { id: format!("row {}", self.rows), why }
     }
 
+    /// Counts the next row, which nobody asks for.
+    pub(super) fn pass_over(&mut self) {
+        self.rows += 1;
+    }
+
     /// The known sets with their fields, where rows of others were dropped. The reasons leave them out: there is one for every
     /// set of fields.
     pub fn known_sets(&self) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::ImportanceSamplingLevel;
+use crate::policy::Precision;
 
 /// Configurations with every loss and every setting that changes how tokens count.
 fn losses() -> Vec<GrpoConfig> {
@@ -153,4 +154,17 @@ fn only_the_most_uncertain_tokens_of_all_completions_move_the_policy() {
 
 fn norm_of(gradients: &BTreeMap<String, Vec<f32>>) -> f64 {
     gradients.values().flatten().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt()
+}
+
+#[test]
+fn a_gradient_that_leaves_the_range_of_f16_moves_nothing_and_its_norm_is_not_nought() {
+    let policy = tiny_policy();
+    let mut sampled = Sampled::new(&policy, rollout_config(4, 12));
+    // The loss is finite, and the loss times its scale is not.
+    sampled.advantages = sampled.advantages.map(|advantage| advantage * 1e37);
+    let mut optimizer = Optimizer::new(policy.trainable(), &config()).unwrap().in_precision(Precision::F16);
+    let before = weights(&policy);
+    let stats = update(&policy, &mut optimizer, &sampled.batch(&config()), 0.1, &mut |_, _| ()).unwrap().unwrap();
+    assert_eq!((stats.overflowed, stats.grad_norm), (1, f64::INFINITY));
+    assert_eq!(before, weights(&policy));
 }

@@ -3,6 +3,7 @@ use super::*;
 use crate::arena::{Evaluation, Start, Usage};
 use crate::environment::{BoardTrace, Ending, Outcome, TestsTrace, Trace};
 use crate::groups::Groups;
+use crate::grpo::Division;
 use crate::program::Rejection;
 use crate::rollout::FinishReason;
 use crate::seed::Seed;
@@ -118,4 +119,27 @@ fn a_completion_is_counted_as_cut_if_its_answer_was() {
     assert!(episodes[0].is_truncated(), "its last turn");
     let counted: Vec<_> = verdicts(&episodes).by_name().into_iter().collect();
     assert_eq!(counted, [("no_function", 1)]);
+}
+
+#[test]
+fn a_step_whose_gradients_all_left_the_range_of_f16_has_no_norm_of_them() {
+    let norm = |grad_norm| {
+        let stats = UpdateStats {
+            loss: 0.5,
+            grad_norm,
+            entropy: 1.0,
+            kl: None,
+            clip_ratio_low: 0.0,
+            clip_ratio_high: 0.0,
+            logp_difference_mean: 0.0,
+            logp_difference_max: 0.0,
+            sampling_kl: 0.0,
+            correction: None,
+            demonstration_nll: None,
+            overflowed: 1,
+            division: Division::from(&Config::preset("builtin").unwrap().grpo),
+        };
+        of_update(&stats, false).grad_norm
+    };
+    assert_eq!([0.25, f64::INFINITY].map(norm), [Some(0.25), None]);
 }

@@ -56,7 +56,7 @@ impl RunDirError {
         !matches!(self, RunDirError::Io { .. } | RunDirError::Gone { .. })
     }
 
-    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |source| RunDirError::Io { path: path.to_owned(), source }
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Lesson<'a> {
     pub learnt: Groups<usize>,
     /// One for each of these, or for each of its turns.
     pub advantages: Groups<Vec<f32>>,
+    /// Whether the update leaves out those that were truncated.
+    pub masks_truncated: bool,
     /// Correlation of rewards and shuffled rewards, in a control run.
     pub control_correlation: Option<f64>,
     pub elites: Vec<Elite>,

@@ -51,7 +51,8 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize)
     let mut text = String::new();
     for (index, (prompt, episode)) in lesson.episodes.with(lesson.prompts).enumerate() {
         // None if the update does not learn from it.
-        let advantages = of_place.get(&index).copied().unwrap_or_default();
+        let is_left_out = lesson.masks_truncated && episode.is_truncated();
+        let advantages = of_place.get(&index).copied().filter(|_| !is_left_out).unwrap_or_default();
         let Turn { completion, program, evaluation, .. } = episode.answer();
         let mut line = serde_json::json!({
             "version": COMPLETIONS_VERSION,
@@ -150,8 +151,8 @@ mod tests {
     use crate::seed::Seed;
     use crate::train::episode::fixture::truncated_after_its_answer;
 
-    #[test]
-    fn a_completion_whose_answer_ended_by_itself_is_logged_as_that_whatever_came_after_it() {
+    /// The line of a conversation whose answer ended by itself and whose last turn was truncated, with an advantage of 0.5.
+    fn logged(masks_truncated: bool) -> serde_json::Value {
         let root = tempfile::tempdir().unwrap();
         let mut config = Config::preset("builtin").unwrap();
         config.train.output_dir = root.path().join("run");
@@ -162,7 +163,8 @@ mod tests {
             prompts: &prompts,
             episodes: &episodes,
             learnt: Groups::new(1, vec![0]),
-            advantages: Groups::new(1, vec![vec![0.0]]),
+            advantages: Groups::new(1, vec![vec![0.5]]),
+            masks_truncated,
             control_correlation: None,
             elites: Vec::new(),
             seed: Seed::root(0),
@@ -170,9 +172,23 @@ mod tests {
         };
         write(&dir, 1, &lesson, &[], 2).unwrap();
         let logged = std::fs::read_to_string(config.train.output_dir.join(step_file(COMPLETIONS, 1))).unwrap();
-        let line: serde_json::Value = serde_json::from_str(&logged).unwrap();
+        serde_json::from_str(&logged).unwrap()
+    }
+
+    #[test]
+    fn a_completion_whose_answer_ended_by_itself_is_logged_as_that_whatever_came_after_it() {
+        let line = logged(false);
         assert_eq!((line["finish"].as_str(), line["verdict"].as_str()), (Some("stop"), Some("no_function")), "{line}");
         let turns = [0, 1].map(|turn| line["turns"][turn]["verdict"].clone());
         assert_eq!(turns, ["no_function", "cut"]);
+    }
+
+    #[test]
+    fn a_truncated_completion_that_the_update_leaves_out_is_logged_without_an_advantage() {
+        for (masks_truncated, expected) in [(false, Some(0.5)), (true, None)] {
+            let line = logged(masks_truncated);
+            let found = [&line, &line["turns"][0], &line["turns"][1]].map(|of| of["advantage"].as_f64());
+            assert_eq!(found, [expected; 3], "{line}");
+        }
     }
 }
