@@ -63,6 +63,8 @@ const CURVES = [
   ["tasks/frac_tests", "Tests passed", "mean share of a task's tests", SHARE],
   ["game/mean_score", "Training score", "points a game; 0 for a completion without a program", { floor: 0, show: whole }],
   ["game/frac_played", "Programs that play to the end", "share of completions that play every game to an end that is no fault of theirs", { floor: 0, ceiling: 1, show: percent }],
+  ["turns/succeeded/1", "First turns that succeed", "share of conversations whose first program passes all tests, or plays", SHARE],
+  ["repair/fixed", "Repairs", "share of failed first programs whose conversation ends in one that succeeds", SHARE],
   ["entropy", "Entropy", "nats a token", { floor: 0 }],
   ["programs/frac_unique", "Distinct programs", "share of those that parse", { floor: 0, ceiling: 1, show: percent }],
   ["programs/unique", "Distinct programs", "in a step", { floor: 0, show: whole, unless: "programs/frac_unique" }],

@@ -287,6 +287,28 @@ fn scores_keep_their_digits_beside_2048_and_what_is_trained_on_is_not_called_hel
 
 #[test]
 #[ignore = "needs Chromium; `make page` runs it"]
+fn of_conversations_the_page_has_a_curve_of_the_programs_that_later_turns_mend() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    std::fs::create_dir(dir.join("run")).unwrap();
+    let step = |step: u32, turns: &str| format!("{{\"step\":{step},\"tasks/frac_tests\":0.5{turns}}}\n");
+    let titles = |metrics: String| {
+        std::fs::write(dir.join("run/metrics.jsonl"), metrics).unwrap();
+        done(dir, &["report", "run"]);
+        in_browser(
+            &dir.join("run/report.html"),
+            "const titles = [...document.querySelectorAll('figure h3')].map((one) => one.textContent).filter((one) => /turn|Repair/.test(one));
+             say(titles.length, 'titles', ...titles);",
+        )
+    };
+    let turns =
+        |fixed: f64| format!(",\"turns/succeeded/1\":0.0,\"turns/succeeded/2\":{fixed},\"repair/fixed\":{fixed}");
+    assert_eq!(titles(step(1, &turns(0.25)) + &step(2, &turns(0.75))), ["2 titles First turns that succeed Repairs"]);
+    assert_eq!(titles(step(1, "") + &step(2, "")), ["0 titles"]);
+}
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
 fn a_page_that_is_followed_keeps_the_program_that_was_chosen_and_says_when_its_server_is_back() {
     let scratch = tempfile::tempdir().unwrap();
     let run = scratch.path().join("run");
