@@ -291,6 +291,17 @@ fn the_dearest_values_take_no_more_fuel_than_compiled_code_foresees() {
     }
 }
 
+/// Its source has 800 tokens and more, whose price would be beyond the budget if it were foreseen as that of printed floats.
+#[test]
+fn a_long_program_that_prints_once_it_is_loaded_stays_compiled() {
+    let lines: String = (0..160).map(|n| format!("    x = x + {n}\n")).collect();
+    let source = format!("def f(x):\n{lines}    return x\n\nprint([f(2)])\n");
+    let limits = Limits { call_fuel: 2_000_000_000, game_fuel: 8_000_000_000, ..AMPLE };
+    let mut session = TIERS[1].load_exact(&source, 7, &limits).unwrap();
+    assert_eq!(session.call("f", "[2]").unwrap(), (2 + 159 * 160 / 2).to_string());
+    assert!(session.is_compiled());
+}
+
 #[test]
 fn what_cpython_has_not_collected_counts() {
     // Each call leaves a closure that holds itself and a list: 3 MiB of 44.
