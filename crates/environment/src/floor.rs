@@ -20,6 +20,11 @@ impl Floor {
         Floor(scores.into_iter().fold(0.0, f64::min) + 0.0)
     }
 
+    /// The floor of these games.
+    pub fn of_games<'a>(games: impl IntoIterator<Item = &'a Outcome>) -> Floor {
+        Floor::of(games.into_iter().map(|game| game.score))
+    }
+
     /// Mean of what the games of a program count as; the floor without games.
     pub fn mean_score(self, games: &[Outcome]) -> f64 {
         self.mean(games.iter().map(|game| (game.score, game.ending.is_well())))
@@ -53,7 +58,7 @@ mod tests {
     #[test]
     fn from_zero_up_a_game_counts_with_its_score_however_it_ended() {
         let games = [scored(100, 2, Ending::Freeze), scored(300, 2, Ending::GameOver)];
-        let floor = Floor::of(games.iter().map(|game| game.score));
+        let floor = Floor::of_games(&games);
         assert_eq!((floor.mean_score(&games), floor.mean_score(&[])), (200.0, 0.0));
         assert_eq!(Floor::of([]), Floor::of([-0.0]));
     }

@@ -391,13 +391,16 @@ mod tests {
         assert_eq!(speed(&StepRecord { tokens_per_s: 812.4, ..record }), "  812 tok/s  gpu 97% 612 W");
     }
 
+    /// What is said of the step once the sink has this event, two seconds after its turn began.
+    fn words_after(sink: &mut TerminalSink, event: &Event<'_>) -> String {
+        sink.note(event).unwrap();
+        sink.phase.words(2.0, &sink.next)
+    }
+
     #[test]
     fn a_turn_goes_on_where_the_one_before_ended_and_the_next_batch_begins_with_the_first() {
         let mut sink = TerminalSink::new(Console::for_log(), Show::Steps);
-        let mut note = |event: Event<'_>| {
-            sink.note(&event).unwrap();
-            sink.phase.words(2.0, &sink.next)
-        };
+        let mut note = |event: Event<'_>| words_after(&mut sink, &event);
         let decoding = |turn, tokens, finished| Event::Decoding { step: 0, turn, tokens, finished, total: 8 };
         note(decoding(1, 90, 4));
         note(Event::Scored { step: 0, done: 4, total: 8 });
@@ -411,10 +414,7 @@ mod tests {
     #[test]
     fn groups_that_are_sampled_again_are_counted_after_those_that_stay_at_a_speed_of_their_own() {
         let mut sink = TerminalSink::new(Console::for_log(), Show::Steps);
-        let mut note = |event: Event<'_>| {
-            sink.note(&event).unwrap();
-            sink.phase.words(2.0, &sink.next)
-        };
+        let mut note = |event: Event<'_>| words_after(&mut sink, &event);
         let decoding = |tokens, finished| Event::Decoding { step: 1, turn: 1, tokens, finished, total: 8 };
         note(Event::StepStarted { step: 1 });
         note(decoding(160, 8));

@@ -142,24 +142,29 @@ fn library(name: &'static str, expected: u32, loading: Loading, version: fn() ->
 
 fn cublas_version() -> Option<Version> {
     use cublas::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
-    let number = |part| {
-        let mut number: c_int = 0;
+    version_of([MAJOR_VERSION, MINOR_VERSION], |part, number| {
         // SAFETY: the call writes one number to the given place.
-        let status = unsafe { cublasGetProperty(part, &mut number) };
-        (status == cublasStatus_t::CUBLAS_STATUS_SUCCESS).then_some(number.unsigned_abs())
-    };
-    Some(Version { major: number(MAJOR_VERSION)?, minor: number(MINOR_VERSION)? })
+        let status = unsafe { cublasGetProperty(part, number) };
+        status == cublasStatus_t::CUBLAS_STATUS_SUCCESS
+    })
 }
 
 fn curand_version() -> Option<Version> {
     use curand::sys::libraryPropertyType_t::{MAJOR_VERSION, MINOR_VERSION};
-    let number = |part| {
-        let mut number: c_int = 0;
+    version_of([MAJOR_VERSION, MINOR_VERSION], |part, number| {
         // SAFETY: the call writes one number to the given place.
-        let status = unsafe { curandGetProperty(part, &mut number) };
-        (status == curandStatus_t::CURAND_STATUS_SUCCESS).then_some(number.unsigned_abs())
-    };
-    Some(Version { major: number(MAJOR_VERSION)?, minor: number(MINOR_VERSION)? })
+        let status = unsafe { curandGetProperty(part, number) };
+        status == curandStatus_t::CURAND_STATUS_SUCCESS
+    })
+}
+
+/// The version of which `get` writes the parts, major and minor, and says whether it could.
+fn version_of<P>(parts: [P; 2], get: impl Fn(P, &mut c_int) -> bool) -> Option<Version> {
+    let [major, minor] = parts.map(|part| {
+        let mut number = 0;
+        get(part, &mut number).then_some(number.unsigned_abs())
+    });
+    Some(Version { major: major?, minor: minor? })
 }
 
 /// As versions from 2.9 on count themselves: 22703 is 2.27.3.

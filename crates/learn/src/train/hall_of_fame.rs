@@ -186,7 +186,7 @@ impl HallOfFame {
             waiting = later;
             let evaluations = play(&joining, boards)?;
             field.extend(joining.into_iter().zip(evaluations));
-            floor = Floor::of(field.iter().flat_map(|(_, played)| &played.games).map(|game| game.score));
+            floor = Floor::of_games(field.iter().flat_map(|(_, played)| &played.games));
             field.sort_by(|(_, a), (_, b)| floor.better_first(&a.games, &b.games));
             field.truncate(SIZE);
         }
@@ -197,7 +197,7 @@ impl HallOfFame {
     /// Records the score of the best program on boards that it was not chosen on.
     pub fn report(&mut self, evaluation: &Evaluation) {
         if let Some(best) = self.members.first_mut() {
-            let floor = Floor::of(evaluation.games.iter().map(|game| game.score));
+            let floor = Floor::of_games(&evaluation.games);
             let Estimate { value, interval } = Single::new("", floor, &evaluation.games).mean_score;
             (best.report_mean_score, best.report_games) = (Some(value), Some(evaluation.games.len()));
             (best.report_mean_score_low, best.report_mean_score_high) = (Some(interval.low), Some(interval.high));

@@ -59,7 +59,7 @@ pub fn of_episodes(step: usize, sampled: &Sampled, environment: &Environment, co
         tokens_per_s: rate(timing.tokens, timing.generate),
         ..StepRecord::default()
     };
-    let floor = Floor::of(games.iter().map(|game| game.score));
+    let floor = Floor::of_games(games.iter().copied());
     let score = stats::mean(items.iter().map(|episode| floor.mean_score(&episode.answer().evaluation.games)));
     let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
     record.came_to(environment.labels(), score, share(&Episode::plays), max_tile);

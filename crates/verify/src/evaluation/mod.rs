@@ -55,9 +55,9 @@ impl Sample {
         (!self.report.is_empty()).then(|| total / self.report.len() as f64)
     }
 
-    /// The scores of all its games, on the selection boards and on the report boards.
-    pub fn scores(&self) -> impl Iterator<Item = f64> {
-        self.selection.games.iter().chain(&self.report).map(|game| game.score)
+    /// All its games, on the selection boards and on the report boards.
+    pub fn games(&self) -> impl Iterator<Item = &Outcome> {
+        self.selection.games.iter().chain(&self.report)
     }
 
     /// Whether there is a program that the interpreter compiles too.
@@ -68,7 +68,7 @@ impl Sample {
 
 /// What failing counts as among these samples.
 pub fn floor<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Floor {
-    Floor::of(samples.into_iter().flat_map(Sample::scores))
+    Floor::of_games(samples.into_iter().flat_map(Sample::games))
 }
 
 /// Mean negative log-probability per token, in nats.

@@ -104,7 +104,7 @@ pub fn choose_best(
     loop {
         rungs.push(SelectionRound { programs: left.len(), games });
         let tried = &*samples;
-        let floor = Floor::of(left.iter().flat_map(|&place| tried[place].scores()));
+        let floor = super::floor(left.iter().map(|&place| &tried[place]));
         let played = |place: usize| &tried[place].selection.games;
         left.sort_by(|&a, &b| floor.better_first(played(a), played(b)).then(a.cmp(&b)));
         let Some(&winner) = left.first() else { return Ok(None) };

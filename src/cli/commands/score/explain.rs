@@ -1,5 +1,6 @@
 //! `score --explain`: which programs are compiled, and why the others are interpreted.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use grpo_sandbox::{HostError, Sandbox, TierChoice};
@@ -26,6 +27,8 @@ pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]
     let compiled = sandbox.with_tiers(TierChoice::Compiled, 0);
     let rules = Rules::new(&config.sandbox, &config.arena);
     let arena = Arena::new(compiled, arena::environment(config)?, rules, Workers::Inline).map_err(CliError::run)?;
+    let mut tasks_of: BTreeMap<&Path, usize> = BTreeMap::new();
+    subjects.iter().for_each(|subject| *tasks_of.entry(subject.path).or_default() += 1);
     let mut lines = String::new();
     for Subject { path, program, cases, task } in subjects {
         let said = match program {
@@ -35,8 +38,7 @@ pub(super) fn lines(sandbox: &Sandbox, config: &Config, subjects: &[Subject<'_>]
                 None => played(&arena, program, cases)?,
             },
         };
-        let of_path = subjects.iter().filter(|other| other.path == *path).count();
-        let which = task.filter(|_| of_path > 1).map(|task| format!(", task {}", task.id)).unwrap_or_default();
+        let which = task.filter(|_| tasks_of[path] > 1).map(|task| format!(", task {}", task.id)).unwrap_or_default();
         lines.push_str(&format!("{}{which}: {said}\n", path.display()));
     }
     Ok(lines)
