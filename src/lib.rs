@@ -12,7 +12,7 @@
 //! environment::Briefing
 //!    | prompt       PromptSet::draw            -> Prompt
 //!    | rollout      generate                   -> Completion      passed on as soon as it ends
-//!    |    +- remote       Servers::generate: vLLM samples instead
+//!    |    +- remote       Servers::sample: vLLM samples instead
 //!    |    +- policy       the decoder, its adapters and tokenizer; grpo-tensor has their operations and gradients
 //!    | program      Program::from_text         -> Program | Rejection
 //!    | arena        Scoring::submit, finish    -> Evaluation      workers play while the rest is still sampled
@@ -76,7 +76,7 @@
 //! | told | said of what the policy reads between two turns: it is in no loss and no statistics |
 //! | episode | the turns that answer one prompt, each with its evaluation, and their reward |
 //! | advantage | an episode's reward relative to its group |
-//! | tied | said of a group whose rewards all count the same, so that there is nothing to learn from it |
+//! | tied | said of a group whose rewards all count the same, or which the update leaves out, so that there is nothing to learn from it |
 //! | elite | one of the best distinct programs of a style, imitated in later steps |
 //! | ahead | said of a step that is sampled while the games of the step before are played, before its update |
 //! | policy lag | steps between the policy that sampled a completion and the policy that is updated with it: 0, or 1 ahead |

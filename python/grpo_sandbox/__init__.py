@@ -1,5 +1,6 @@
 """Rewards for programs that language models write, judged in a WebAssembly sandbox."""
 
+import collections.abc
 import json
 import os
 
@@ -25,6 +26,9 @@ class Judge:
     def __init__(self, env="2048", workers=8, games=10, seed=0, settings=None):
         arguments = [f"--env={os.fspath(env)}"]
         arguments += [f"--parallel-rewards={workers}"] if workers else ["--sequential"]
+        if settings is not None and not isinstance(settings, collections.abc.Mapping):
+            kind = type(settings).__name__
+            raise TypeError(f'settings of type {kind}: expected a dict, such as {{"reward.tests": "all"}}')
         # The program refuses what is said of games where there are tasks.
         arguments += [f"--{name}={value}" for name, value, default in [("games", games, 10), ("seed", seed, 0)] if value != default]
         for key, value in (settings or {}).items():

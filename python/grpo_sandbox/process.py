@@ -11,6 +11,9 @@ import sys
 import threading
 import weakref
 
+# The judges of this process.
+_made = weakref.WeakSet()
+
 
 class Process:
     """Starts the program and waits until it judges. Wrong arguments are a ValueError, all other failures a RuntimeError."""
@@ -20,6 +23,7 @@ class Process:
         self._numbers, self._lock, self._waiting = itertools.count(), threading.Lock(), {}
         self._asked, self._process = queue.SimpleQueue(), os.getpid()
         self.end = weakref.finalize(self, _end, self._child, self._asked, self._process)
+        _made.add(self)
         # The threads know nothing of this object, so that it ends with its last use.
         error, begun = [], threading.Event()
         # From the start: a judge with much to say would wait until somebody reads it.
@@ -142,6 +146,20 @@ def _answers(child, waiting, lock):
         calls = list(waiting.values())
     for answered, _ in calls:
         answered.set()
+
+
+def _let_go():
+    """Takes a fork's copies of the pipes from it: a judge ends with the process that made it, though a fork lives on."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for judging in _made:
+        for pipe in (judging._child.stdin, judging._child.stdout, judging._child.stderr):
+            # Not closed: the file objects would close these numbers again, of which others may be the owners by then.
+            if not pipe.closed:
+                os.dup2(nothing, pipe.fileno(), inheritable=False)
+    os.close(nothing)
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def _end(child, asked, process):

@@ -299,7 +299,8 @@ mod tests {
     #[test]
     fn a_card_reads_a_plain_prompt_behind_the_token_that_begins_a_sequence_as_training_did() {
         let used = |settings: &str| {
-            let training = Training { settings: settings.parse().unwrap(), ..Training::default() };
+            let prompt = Some("def strategy(board):\n".to_owned());
+            let training = Training { settings: settings.parse().unwrap(), prompt, ..Training::default() };
             card(&subject(), Some(&training))
         };
         let plain = used("[model]\nraw_prompt = true\n");

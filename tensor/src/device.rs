@@ -157,6 +157,14 @@ pub fn gpu_identity(device: &Device) -> candle_core::Result<String> {
     }
 }
 
+/// The [`gpu_identity`] of each GPU that the driver shows, in the order of their numbers; empty where none answers.
+pub fn gpu_identities() -> Vec<String> {
+    #[cfg(feature = "cuda")]
+    return cuda::identities();
+    #[cfg(not(feature = "cuda"))]
+    Vec::new()
+}
+
 /// The compute capability of a GPU, major and minor; `None` for any other device.
 pub fn compute_capability(device: &Device) -> candle_core::Result<Option<(i32, i32)>> {
     match device {

@@ -133,8 +133,11 @@ fn a_run_of_tasks_that_is_asked_for_players_of_2048_is_told_of() {
     let words = asked(&[]);
     let told = "run was trained on my tasks.jsonl, and is asked for players of 2048 here; --env 'my tasks.jsonl' asks";
     assert!(words.contains(told), "{words}");
-    for env in ["2048", "my tasks.jsonl"] {
-        let words = asked(&["--env", env]);
+    // A file with all settings has 2048 by default.
+    fs::write(dir.path().join("all.toml"), "[environment]\nenv = \"2048\"\n").unwrap();
+    assert!(asked(&["--config", "all.toml"]).contains(told));
+    for said in [["--env", "2048"], ["--env", "my tasks.jsonl"], ["--set", "environment.env=2048"]] {
+        let words = asked(&said);
         assert!(!words.contains("was trained on"), "{words}");
     }
 }
@@ -148,7 +151,14 @@ fn a_search_is_no_run_to_report_and_none_that_is_named_in_its_place() {
     fs::write(dir.path().join("runs/evolve/evolve.json"), "{}").unwrap();
     let report = |run: &str| refused(dir.path(), &["report", run]);
     let words = report("runs/evolve");
-    assert!(words.ends_with("hint: it is a search of `evolve`, whose best program is best.py there\n"), "{words}");
+    let hint = "hint: it is a search of `evolve`, whose best program is best.py there";
+    assert!(words.ends_with(&format!("{hint}\n")), "{words}");
+    let words = refused(dir.path(), &["score", "runs/evolve"]);
+    assert!(words.ends_with(&format!("{hint}\n")), "{words}");
+    // Its checkpoints have no state of a trainer, and nothing of them is missing.
+    fs::create_dir(dir.path().join("runs/evolve/checkpoint-1")).unwrap();
+    let words = refused(dir.path(), &["export", "--run", "runs/evolve", "--output-dir", "player"]);
+    assert!(words.contains(&format!("{hint}; --adapter or --model takes ")) && !words.contains("is whole"), "{words}");
     let none = "hint: name a directory that `grpo-2048 train` wrote, as in runs/train-001\n";
     assert!(report("elsewhere").ends_with(none), "{}", report("elsewhere"));
     fs::write(dir.path().join("runs/train-001/config.toml"), "").unwrap();

@@ -35,6 +35,13 @@ fn eval_of(samples: &str, directory: &Path, arguments: &[&str]) -> String {
     printed(directory, &[&small[..], &quick, arguments].concat())
 }
 
+/// Writes so many tasks about boards, which are alike but for their names.
+fn write_moves(directory: &Path, tasks: usize) {
+    let task = r#""prompt": "Move.", "entry_point": "strategy", "inputs": ["([[0, 2, 0, 0]] * 4,)"], "reference": "def strategy(board):\n    return 'A'""#;
+    let lines: String = (0..tasks).map(|number| format!("{{\"id\": \"t{number}\", {task}}}\n")).collect();
+    fs::write(directory.join("tasks.jsonl"), lines).unwrap();
+}
+
 #[test]
 fn eval_tells_the_same_whatever_the_workers_and_the_batch() {
     let dir = tempfile::tempdir().unwrap();
@@ -143,9 +150,7 @@ fn what_is_refused_is_refused_before_boards_are_told_and_before_a_model_is_evalu
 fn eval_has_intervals_over_five_tasks_and_none_over_fewer() {
     let dir = tempfile::tempdir().unwrap();
     let model = |tasks: usize| {
-        let task = r#""prompt": "Move.", "entry_point": "strategy", "inputs": ["([[0, 2, 0, 0]] * 4,)"], "reference": "def strategy(board):\n    return 'A'""#;
-        let lines: String = (0..tasks).map(|number| format!("{{\"id\": \"t{number}\", {task}}}\n")).collect();
-        fs::write(dir.path().join("tasks.jsonl"), lines).unwrap();
+        write_moves(dir.path(), tasks);
         let quick = ["--samples", "2", "--set", "rollout.max_completion_length=24"];
         let text = printed(dir.path(), &[&["eval", "--env", "tasks.jsonl", "--json"][..], &quick].concat());
         let report: Value = serde_json::from_str(&text).unwrap();
@@ -159,4 +164,15 @@ fn eval_has_intervals_over_five_tasks_and_none_over_fewer() {
             assert_eq!(ends, [Some(has_interval); 2], "{tasks}: {model}");
         }
     }
+}
+
+#[test]
+fn tasks_that_a_table_has_no_room_for_are_not_said_to_go_better_where_all_go_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    write_moves(dir.path(), 21);
+    // So few tokens are no program of any task.
+    let few = ["--samples", "1", "--set", "rollout.max_completion_length=2"];
+    let text = printed(dir.path(), &[&["eval", "--env", "tasks.jsonl"][..], &few].concat());
+    assert_eq!(text.matches("0 of 1").count(), 20, "{text}");
+    assert!(text.contains("\nand 1 more, no worse than these; --json has all\n"), "{text}");
 }

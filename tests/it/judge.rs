@@ -163,6 +163,8 @@ fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
     for (wrong, expected) in [
         (json!({ "id": "ad", "completion": "" }).to_string(), "no task \"ad\" in tasks; did you mean \"add\"?"),
         (json!({ "id": "add" }).to_string(), "missing field `completion`"),
+        (r#"{"id": "add""#.to_owned(), "ends too early at column 12; "),
+        (r#"{"id": "add", "completion": "def"#.to_owned(), "ends too early at column 32; "),
     ] {
         fs::write(directory.path().join("items.jsonl"), format!("{good}\n{wrong}\n{good}\n")).unwrap();
         let output = judge(directory.path(), &["--env", "tasks.jsonl", "items.jsonl"]).output().unwrap();

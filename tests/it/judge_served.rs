@@ -263,5 +263,8 @@ fn error_output_is_not_kept_and_a_limit_of_the_sandbox_is_told_as_one() {
         let told = failed["message"].as_str().unwrap();
         assert!(told.starts_with("this sandbox keeps 1048576 bytes of standard output at most"), "{failed}");
     }
+    let long = run(&format!("x = 1\n{}", "#".repeat(300_000)));
+    assert_eq!((&long["status"], &long["run_result"]["return_code"]), (&json!("Failed"), &json!(1)));
+    assert_eq!(long["message"], "this sandbox compiles 262144 bytes of a program at most; this one has 300006");
     ends_at_ctrl_c(child);
 }

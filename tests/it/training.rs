@@ -76,7 +76,7 @@ fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
 fn an_evaluation_that_a_resumed_run_owes_is_made_once() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
-    run(&dir, &["--steps", "1", "--set", "train.eval_samples=0"]);
+    run(&dir, &["--steps", "1", "--set", "train.eval_samples=0", "--set", "grpo.lr_scheduler_type=linear"]);
     for _ in 0..2 {
         // As if it had been killed before its end was recorded, at first without the evaluation of that end.
         fs::remove_file(dir.join("ended")).unwrap();
@@ -85,7 +85,11 @@ fn an_evaluation_that_a_resumed_run_owes_is_made_once() {
         assert_eq!(metrics.lines().filter(|line| line.contains("\"eval_samples\"")).count(), 1, "{metrics}");
     }
     // A run that goes on may evaluate at another temperature, at which there is hardly any choice here.
-    run(&dir, &["--steps", "2", "--set", "train.eval_temperature=0.001", "--resume", dir.to_str().unwrap()]);
+    let cooler = ["--steps", "2", "--set", "train.eval_temperature=0.001", "--resume", dir.to_str().unwrap()];
+    let (code, said) = told(&dir, &cooler);
+    // Its schedule falls towards the new last step.
+    let stretched = "falls to zero at step 2 now, no longer at step 1: 1.20e-4 in step 1, 2.40e-4 in step 2";
+    assert!(code == Some(0) && said.contains(stretched), "{said}");
     let records = lines(&dir.join("metrics.jsonl"));
     let entropy = |of: &str| records.iter().filter_map(|record| record[of].as_f64()).collect::<Vec<_>>();
     let (held_out, training) = (entropy("eval_entropy"), entropy("entropy"));

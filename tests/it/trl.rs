@@ -55,6 +55,7 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
         (&["train", "--num-train-epochs", "2"], "hint: say --steps N; "),
         (&["train", "--use-dora"], "hint: TRL's use_dora = true: adapters are plain LoRA"),
         (&["train", "--entropy-coeff", "0"], "hint: did you mean `entropy_coef`? say --set grpo.entropy_coef=0"),
+        (&["eval", "--set", "groups=3"], "error: --set groups=3: expected rollout.groups=3\n"),
         (&["train", "--set", "beta=0.04"], "hint: say grpo.beta"),
         (&["train", "--set", "model_revision=x"], "hint: say model.revision"),
     ];

@@ -76,6 +76,25 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
 }
 
 #[test]
+fn an_environment_that_is_not_the_one_of_the_run_is_told_with_the_setting_that_names_it() {
+    let place = tempfile::tempdir().unwrap();
+    let run = place.path().join("run");
+    runs::copy(&THREE_STEPS, &run);
+    let hint = "hint: judge the run with what it was trained on: --set environment.env=FILE\n";
+    let task = r#"{"id": "two", "prompt": "Print 2.", "shown": 0, "tests": [{"stdin": "", "stdout": "2"}]}"#;
+    fs::write(place.path().join("tasks.jsonl"), task).unwrap();
+    // Parts of a reward that only games have are refused first.
+    forge(&run.join("completions/step_00001.jsonl"), |lines| {
+        lines.iter_mut().for_each(|line| line["reward_parts"] = serde_json::json!({}));
+    });
+    let said = refused(place.path(), &["verify", "run", "--set", "environment.env=tasks.jsonl"]);
+    assert!(said.contains("` is not in tasks.jsonl\n") && said.ends_with(hint), "{said}");
+    fs::write(run.join("config.toml"), "[environment]\nenv = \"gone.jsonl\"\n").unwrap();
+    let said = refused(place.path(), &["verify", "run"]);
+    assert!(said.contains("error: gone.jsonl: ") && said.ends_with(hint), "{said}");
+}
+
+#[test]
 fn completions_that_a_run_learnt_from_and_no_longer_has_are_missing() {
     let place = tempfile::tempdir().unwrap();
     let run = place.path().join("run");

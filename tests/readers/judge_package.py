@@ -132,6 +132,7 @@ assert "invalid type: floating point `7.5`" in refusal(ValueError, lambda: judge
 assert judge.reward([RIGHT], ["add"]) == [1.0]
 assert "nowhere.jsonl" in refusal(ValueError, lambda: Judge(env="nowhere.jsonl"))
 assert "did you mean `tests`?" in refusal(ValueError, lambda: Judge(settings={"reward.test": "all"}))
+assert "settings of type list: expected a dict" in refusal(TypeError, lambda: Judge(settings=["reward.tests=all"]))
 
 # A conversation, as TRL holds it: it resets by the row, offers the other public methods as tools, and asks for the reward.
 conversation = Conversation(judge)
@@ -265,4 +266,33 @@ if child == 0:
     told = [refusal(RuntimeError, ask) for ask in (lambda: judge.judge([RIGHT], ["add"]), judge.requests)]
     os._exit(0 if all("made in another process" in words for words in told) else 1)
 assert os.waitpid(child, 0)[1] == 0
+
+
+def is_running(process):
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# A judge ends with the process that made it, though a fork of that one lives on, as a worker that loads data may.
+reading, writing = os.pipe()
+maker = os.fork()
+if maker == 0:
+    made = Judge(env=TASKS, workers=1)
+    fork = os.fork()
+    if fork == 0:
+        time.sleep(300)
+        os._exit(0)
+    os.write(writing, f"{made._judging._child.pid} {fork}".encode())
+    os.kill(os.getpid(), signal.SIGKILL)
+os.waitpid(maker, 0)
+left, fork = map(int, os.read(reading, 100).split())
+end = time.monotonic() + 60
+while is_running(left) and time.monotonic() < end:
+    time.sleep(0.1)
+is_left = is_running(left)
+os.kill(fork, signal.SIGKILL)
+assert not is_left, "a judge goes on without the process that made it"
 print("the package judges, refuses and lets others go on")

@@ -249,6 +249,10 @@ def nemo_gym():
         for text, verdict in [(None, "no_function"), (RIGHT, "succeeded")]:
             answer = client.post("/verify", json=request(text, refusal="I would rather not.")).json()
             assert answer["verdict"] == verdict, answer
+        # As in the judge, messages are lines of their own.
+        several = request("I add them.")
+        several["response"]["output"] += request("def add(a, b):\n    return a + b")["response"]["output"]
+        assert client.post("/verify", json=several).json()["verdict"] == "succeeded"
     with held_out() as tasks, client_of(tasks) as client:
         for name in (7, "7"):
             answer = client.post("/verify", json=request(RIGHT, name)).json()

@@ -1,6 +1,7 @@
 //! Files that are either complete or absent, whatever happens to the process that writes them; and what is no file.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -72,26 +73,57 @@ pub fn publish_dir(filled: &Path, target: &Path) -> io::Result<()> {
 
 /// The same, in place of a directory that is at `target`, which is removed with all that is in it. It stays until the new one
 /// is synced, so that a full disk or a kill meanwhile leaves one of them. The two change places at once where the file system
-/// can do that.
-pub fn replace_dir(filled: &Path, target: &Path) -> io::Result<()> {
+/// can do that. Elsewhere, as on NFS, there is a moment in which none is at `target`, and the old one at `aside`: in the same
+/// directory, under a name by which it is found as well.
+pub fn replace_dir(filled: &Path, target: &Path, aside: &Path) -> io::Result<()> {
     if !target.exists() {
         return publish_dir(filled, target);
     }
     sync_files(filled)?;
     if exchange(filled, target).is_ok() {
         File::open(directory_of(target))?.sync_all()?;
-        return fs::remove_dir_all(filled);
+        return remove_rest(filled);
     }
-    // Not every file system exchanges directories: on NFS there is a moment in which none is at `target`.
-    let aside = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory_of(target)).map_err(without_path)?;
-    let replaced = aside.path().join("replaced");
-    fs::rename(target, &replaced)?;
+    replace_in_turn(filled, target, aside)
+}
+
+/// Replaces `target` by `filled`, which is synced, without exchanging them.
+fn replace_in_turn(filled: &Path, target: &Path, aside: &Path) -> io::Result<()> {
+    // What a killed process has left there is older than what is at `target`.
+    if aside.exists() {
+        remove_dir(aside)?;
+    }
+    fs::rename(target, aside)?;
     if let Err(error) = fs::rename(filled, target) {
-        fs::rename(&replaced, target)?;
+        fs::rename(aside, target)?;
         return Err(error);
     }
     File::open(directory_of(target))?.sync_all()?;
-    aside.close().map_err(without_path)
+    remove_dir(aside)
+}
+
+/// Removes a directory with all that is in it. It goes from its path at once, so that a kill meanwhile leaves no part of it
+/// that could be taken for the whole, only one with the name of something unfinished.
+pub fn remove_dir(path: &Path) -> io::Result<()> {
+    let mut name = OsString::from(PARTIAL);
+    name.push(path.file_name().unwrap_or_default());
+    let leaving = path.with_file_name(name);
+    fs::rename(path, &leaving)?;
+    remove_rest(&leaving)
+}
+
+/// Removes a directory of which nobody takes a part for the whole, because of its name or because a newer one is there. It
+/// stays, empty but for what NFS keeps there, while a program of this machine has one of its files open.
+pub fn remove_rest(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if is_kept_open(&error) => Ok(()),
+        done => done,
+    }
+}
+
+/// Whether an error is that of removing a directory in which NFS keeps a file that is open.
+fn is_kept_open(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::ResourceBusy)
 }
 
 /// Lets two paths of one file system change places, without a moment in which nothing is at one of them.
@@ -113,7 +145,8 @@ pub fn publish_files(filled: &Path, names: &[&str], dir: &Path) -> io::Result<()
     Ok(())
 }
 
-fn sync_files(dir: &Path) -> io::Result<()> {
+/// Syncs each file of a directory.
+pub fn sync_files(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         File::open(entry?.path())?.sync_all()?;
     }
@@ -220,12 +253,42 @@ mod tests {
         publish_dir(&filled("first"), &target).unwrap();
         let second = filled("second");
         assert!(publish_dir(&second, &target).is_err() && target.join("first").exists());
-        assert!(replace_dir(&dir.path().join("missing"), &target).is_err() && target.join("first").exists());
+        let aside = dir.path().join("aside");
+        assert!(replace_dir(&dir.path().join("missing"), &target, &aside).is_err() && target.join("first").exists());
         // A directory cannot be moved into itself, which is found out once the old one has gone aside.
-        assert!(replace_dir(dir.path(), &target).is_err() && target.join("first").exists());
-        replace_dir(&second, &target).unwrap();
+        assert!(replace_dir(dir.path(), &target, &aside).is_err() && target.join("first").exists());
+        replace_dir(&second, &target, &aside).unwrap();
         assert!(target.join("second").exists() && !target.join("first").exists());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "the old one is gone");
+        // Where the two cannot be exchanged, the old one goes to that place alone, even if one is left there.
+        let third = filled("third");
+        let nowhere = dir.path().join("missing/aside");
+        assert!(replace_in_turn(&third, &target, &nowhere).is_err() && target.join("second").exists());
+        fs::create_dir(&aside).unwrap();
+        fs::write(aside.join("left"), "").unwrap();
+        replace_in_turn(&third, &target, &aside).unwrap();
+        assert!(target.join("third").exists() && !target.join("second").exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "the old one is gone");
+    }
+
+    #[test]
+    fn a_directory_that_is_removed_goes_from_its_path_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let [old, in_its_way] = ["old", ".partial-old"].map(|name| dir.path().join(name));
+        fs::create_dir(&old).unwrap();
+        fs::write(old.join("file"), "").unwrap();
+        fs::write(&in_its_way, "").unwrap();
+        assert!(remove_dir(&old).is_err() && old.join("file").exists(), "before anything in it is removed");
+        fs::remove_file(&in_its_way).unwrap();
+        remove_dir(&old).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_directory_stays_where_nfs_keeps_a_file_that_is_open() {
+        // ENOTEMPTY and EBUSY of NFS, EIO and EACCES of any file system.
+        let stays = |code| is_kept_open(&io::Error::from_raw_os_error(code));
+        assert_eq!([39, 16, 5, 13].map(stays), [true, true, false, false]);
     }
 
     #[test]
@@ -247,7 +310,7 @@ mod tests {
         }
         let inode = |path: &Path| fs::metadata(path).unwrap().ino();
         let new = inode(&filled);
-        replace_dir(&filled, &target).unwrap();
+        replace_dir(&filled, &target, &deep.join("set-aside")).unwrap();
         assert_eq!((inode(&target), filled.exists()), (new, false));
     }
 

@@ -116,7 +116,8 @@ fn servers(config: &Config) -> Result<(), ConfigError> {
         return Ok(());
     }
     let adapts = config.model.lora_r > 0 || !config.model.adapter.is_empty();
-    let rule = "expected none where every weight is trained: servers are given adapters; add --lora-r 16";
+    let rule = "expected none where every weight is trained: servers are given adapters; add --lora-r 16 or \
+                --set model.lora_r=16";
     require(adapts, "rollout.servers", rollout.servers.join(","), rule)?;
     let rule = "expected 0.01 to 2 with rollout.servers: vLLM takes no other";
     within("rollout.temperature", rollout.temperature, 0.01..=2.0, rule)

@@ -50,8 +50,8 @@ pub use files::loading::Location;
 pub use files::origin::Origin;
 pub use grpo_tensor::device::{
     CudaExamination, Device, DeviceMemory, DriverFound, LibraryFound, Target, Unusable, Version, device_memory,
-    device_name, examine_cuda, explained, gpu_identity, is_out_of_memory, loading_seconds, memory_rate, peak_memory,
-    reset_peak_memory, trim_memory,
+    device_name, examine_cuda, explained, gpu_identities, gpu_identity, is_out_of_memory, loading_seconds, memory_rate,
+    peak_memory, reset_peak_memory, trim_memory,
 };
 pub use grpo_tensor::gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
 pub use independent::Agreement;

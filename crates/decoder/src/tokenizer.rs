@@ -1,23 +1,30 @@
 //! Text to token ids and back, with stop ids and the chat template, which models ship beside the vocabulary.
 //!
-//! Takes `tokenizer.json`, and `tokenizer_config.json` and `generation_config.json` if they exist. Does not know
-//! prompts; `prompt` renders the template.
+//! Takes `tokenizer.json`, and `tokenizer_config.json`, `special_tokens_map.json` and `generation_config.json` if they
+//! exist. Does not know prompts; `prompt` renders the template.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
+use tokenizers::AddedToken;
 
-use super::PolicyError;
+use super::{PolicyError, weights};
 
 const FILE: &str = "tokenizer.json";
 const CONFIG: &str = "tokenizer_config.json";
 const GENERATION: &str = "generation_config.json";
 
+/// File in which older models name the tokens that begin and end a text.
+const SPECIAL: &str = "special_tokens_map.json";
+
 /// The key of the ids that end a text, in `generation_config.json` and `config.json`.
 const ENDS: &str = "eos_token_id";
+
+/// The key of added tokens, by their ids, in `tokenizer_config.json`.
+const ADDED: &str = "added_tokens_decoder";
 
 /// Content of a JSON file.
 type Settings = Map<String, Value>;
@@ -62,8 +69,16 @@ impl Tokenizer {
     pub fn from_dir(dir: &Path) -> Result<Self, PolicyError> {
         let path = dir.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
+        weights::refuse_pointer(text.as_bytes(), &path)?;
         let parsed = |name: &str| object(name, optional(dir, name)?.as_deref());
-        let (config, mut generation) = (parsed(CONFIG)?, parsed(GENERATION)?);
+        let (mut config, mut generation) = (parsed(CONFIG)?, parsed(GENERATION)?);
+        // As transformers does, which does not read the older file where the newer one lists added tokens.
+        let mut older = if config.contains_key(ADDED) { Settings::new() } else { parsed(SPECIAL)? };
+        for key in ["bos_token", "eos_token"] {
+            if let Some(token) = older.remove(key).filter(|_| config.get(key).is_none_or(Value::is_null)) {
+                config.insert(key.to_owned(), token);
+            }
+        }
         // Models without that file, or whose file names no end, name their end in `config.json`, under the same key.
         generation.retain(|key, value| key != ENDS || !value.is_null());
         let ends = match generation.get(ENDS) {
@@ -84,6 +99,8 @@ impl Tokenizer {
         let mut inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(refused)?;
         // Some models ship truncation and padding settings of their training; a prompt is never truncated or padded.
         inner.with_truncation(None).map_err(refused)?.with_padding(None);
+        let further = further_tokens(&inner, &config);
+        inner.add_tokens(further).map_err(refused)?;
         let named = match ends {
             Value::Array(ids) => ids,
             id => vec![id],
@@ -329,6 +346,22 @@ fn chat_template(config: &Settings) -> Option<String> {
 fn special(config: &Settings, key: &str) -> Option<String> {
     let value = config.get(key)?;
     value.as_str().or_else(|| value.get("content").and_then(Value::as_str)).map(str::to_owned)
+}
+
+/// The added tokens of the configuration that the tokenizer's own file lacks, by their ids: transformers adds them.
+fn further_tokens(inner: &tokenizers::Tokenizer, config: &Settings) -> Vec<AddedToken> {
+    let known = inner.get_added_vocabulary().get_vocab();
+    let named = config.get(ADDED).and_then(Value::as_object).into_iter().flatten();
+    let further = named.filter_map(|(id, token)| {
+        let content = token.get("content")?.as_str().filter(|content| !known.contains_key(*content))?;
+        let flag = |key: &str| token.get(key).and_then(Value::as_bool);
+        let plain = AddedToken::from(content, flag("special").unwrap_or(false));
+        let normalized = flag("normalized").unwrap_or(plain.normalized);
+        let plain = plain.normalized(normalized).single_word(flag("single_word").unwrap_or(false));
+        let spaced = plain.lstrip(flag("lstrip").unwrap_or(false)).rstrip(flag("rstrip").unwrap_or(false));
+        Some((id.parse::<u32>().ok()?, spaced))
+    });
+    further.collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 /// The text of a file that a model may lack.

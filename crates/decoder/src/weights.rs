@@ -150,14 +150,14 @@ pub(super) fn in_format(name: &str, tensor: &Tensor, precision: Precision) -> ca
     tensor.to_dtype(if is_norm { DType::F32 } else { precision.format() })
 }
 
-/// Refuses the pointer that a clone without Git LFS has in place of weights. `bytes`: the beginning of the file.
+/// Refuses the pointer that a clone without Git LFS has in place of a large file. `bytes`: the beginning of the file.
 pub(super) fn refuse_pointer(bytes: &[u8], path: &Path) -> Result<(), PolicyError> {
     if !bytes.starts_with(GIT_LFS) {
         return Ok(());
     }
     Err(PolicyError::Incomplete {
         path: path.into(),
-        missing: "a Git LFS pointer stands here instead of the weights".into(),
+        missing: "a Git LFS pointer stands here instead of the file".into(),
         advice: "run `git lfs pull` in its directory".into(),
     })
 }

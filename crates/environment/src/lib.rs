@@ -90,6 +90,25 @@ impl Environment {
         }
     }
 
+    /// The files that [`open`](Self::open) reads by this name, as far as they exist; none of 2048.
+    pub fn files(name: &str) -> Vec<PathBuf> {
+        if name == game2048::NAME {
+            return Vec::new();
+        }
+        let (mut files, rules) = match Directory::open(Path::new(name)) {
+            Ok(Directory { path, rules: RulesFile::Tasks(rules) | RulesFile::Game(rules), .. }) => (vec![path], rules),
+            Err(_) => (Vec::new(), PathBuf::from(name)),
+        };
+        let is_python = rules.extension().is_some_and(|extension| extension == "py") && rules.is_file();
+        // A game does not read what lies beside it.
+        if is_python && matches!(Environment::of_python(&rules), Ok(Environment::Evaluator(_))) {
+            files.push(rules.with_file_name(evaluator::INITIAL));
+        }
+        files.push(rules);
+        files.retain(|file| file.is_file());
+        files
+    }
+
     fn described(directory: &Directory) -> Result<Environment, EnvironmentError> {
         let (RulesFile::Tasks(path) | RulesFile::Game(path)) = &directory.rules;
         refuse_special(path)?;

@@ -13,6 +13,7 @@ mod launcher;
 mod sum;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -185,19 +186,21 @@ impl Peers {
     pub fn sharing(&self, device: &Device) -> Result<usize, ParallelError> {
         // A GPU that cannot be told from others counts as one of its own, as it is where each process is shown one.
         let all = self.gather_values(gpu_identity(device).ok())?;
-        Ok(if device.is_cpu() { self.on_this_machine().1 } else { alike(&all, self.rank()) })
+        Ok(if device.is_cpu() { self.on_this_machine() } else { alike(&all, self.rank()) })
     }
 
-    /// Index of this process among those of its machine, from 0, in the order of their ranks. It does not depend on
-    /// variables of launchers, since not all set one. To be called after [`watch`](Peers::watch).
-    pub fn local_rank(&self) -> usize {
-        self.on_this_machine().0
+    /// Index of the GPU that this process takes, of those that it is shown: the identities of these are `shown`, in the
+    /// order of their indices. None if it is shown none. In the order of the ranks, each process takes the first of those
+    /// that the fewest have taken before it. Host names take no part, since containers of one machine have names of their
+    /// own, nor do variables of launchers, since not all set one. All processes call this together.
+    pub fn own_gpu(&self, shown: Vec<String>) -> Result<Option<usize>, ParallelError> {
+        Ok(dealt(&self.gather_values(shown)?)[self.rank()])
     }
 
-    /// Index of this process among those of its machine, and their number.
-    fn on_this_machine(&self) -> (usize, usize) {
+    /// Number of processes of this machine.
+    fn on_this_machine(&self) -> usize {
         let watch = self.joined.as_ref().and_then(|joined| joined.watch.get());
-        watch.map_or((0, 1), |watch| watch.on_its_machine(self.rank()))
+        watch.map_or(1, |watch| watch.on_its_machine(self.rank()))
     }
 
     /// Whether all processes know that they [do not agree](Peers::agree), so that each ends by itself.
@@ -236,6 +239,20 @@ fn alike(all: &[Option<String>], rank: usize) -> usize {
     all.iter().filter(|other| own.is_some() && *other == own).count().max(1)
 }
 
+/// The index of the GPU that each rank takes, of those that it is shown.
+fn dealt(shown: &[Vec<String>]) -> Vec<Option<usize>> {
+    let (mut takers, mut own) = (BTreeMap::<&str, usize>::new(), Vec::with_capacity(shown.len()));
+    for gpus in shown {
+        let count = |index: &usize| takers.get(gpus[*index].as_str()).copied().unwrap_or(0);
+        let index = (0..gpus.len()).min_by_key(count);
+        if let Some(index) = index {
+            *takers.entry(gpus[index].as_str()).or_default() += 1;
+        }
+        own.push(index);
+    }
+    own
+}
+
 /// The range of `0..count` that belongs to `rank` of `size`. The ranges of all ranks are contiguous, in their order.
 pub fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
     count * rank / size..count * (rank + 1) / size
@@ -244,6 +261,25 @@ pub fn share(count: usize, rank: usize, size: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_process_takes_a_gpu_that_none_has_whichever_of_them_it_is_shown() {
+        let dealt = |shown: &[&[&str]]| {
+            let shown: Vec<Vec<String>> =
+                shown.iter().map(|gpus| gpus.iter().map(|gpu| (*gpu).to_owned()).collect()).collect();
+            dealt(&shown)
+        };
+        // All are shown the GPUs of their machine, as on bare metal, or in containers with host names of their own.
+        let (both, other) = (&["a", "b"][..], &["c", "d"][..]);
+        assert_eq!(dealt(&[both, both, both]), [Some(0), Some(1), Some(0)]);
+        assert_eq!(dealt(&[both, other, both, other]), [Some(0), Some(0), Some(1), Some(1)], "two machines in turn");
+        // Each is shown one, which has the number 0; some are shown what others are shown under another number.
+        assert_eq!(dealt(&[&["a"], &["b"], &["c"]]), [Some(0); 3]);
+        assert_eq!(dealt(&[both, &["b", "a"], &["a", "b", "c"]]), [Some(0), Some(0), Some(2)]);
+        // One computes on its processor.
+        assert_eq!(dealt(&[both, &[], both]), [Some(0), None, Some(1)]);
+        assert_eq!(Peers::alone().own_gpu(vec!["a".to_owned()]).unwrap(), Some(0));
+    }
 
     #[test]
     fn processes_share_a_gpu_by_its_identity_and_not_by_its_number() {

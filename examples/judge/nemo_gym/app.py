@@ -50,10 +50,9 @@ class ProgramServer(SimpleResourcesServer):
 
     # What the machine cannot do is an error of the request, and never a reward.
     async def verify(self, body: ProgramVerifyRequest) -> ProgramVerifyResponse:
-        # A refusal is a part without text, and no program.
-        parts = [part for item in body.response.output if item.type == "message" for part in item.content]
-        texts = [getattr(part, "text", "") for part in parts]
-        judged = (await asyncio.to_thread(self._judge.judge, ["".join(texts)], [body.verifier_metadata.id]))[0]
+        # The judge takes the policy's texts of these: messages are lines of their own, and a refusal is a part without text.
+        messages = [item.model_dump() for item in body.response.output if item.type == "message"]
+        judged = (await asyncio.to_thread(self._judge.judge, [messages], [body.verifier_metadata.id]))[0]
         told = {key: judged[key] for key in ("reward", "verdict", "passed", "tests", "fuel", "reason")}
         return ProgramVerifyResponse(**body.model_dump(), **told)
 

@@ -148,6 +148,11 @@ impl Flags {
         self.given.iter().rev().find(|(given, _)| *given == name).and_then(|(_, value)| value.as_str())
     }
 
+    /// Whether the argument `name` was given.
+    pub fn has(&self, name: &str) -> bool {
+        self.given.iter().any(|(given, _)| *given == name)
+    }
+
     /// Lays the flags over `layers`.
     pub fn lay(&self, layers: &mut Layers) -> Result<(), ConfigError> {
         for (name, value) in &self.given {
@@ -221,6 +226,7 @@ pub fn argument_of(key: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use clap::error::ErrorKind;
 
     use super::*;
 
@@ -231,6 +237,26 @@ mod tests {
             let (section, field) = key.split_once('.').unwrap();
             assert!(table[section].get(field).is_some(), "{name}: {key}");
         }
+    }
+
+    #[test]
+    fn a_name_of_a_flag_in_place_of_a_key_is_answered_with_the_flag_by_commands_that_have_it_alone() {
+        let (program, mut lacking) = (crate::cli::command(), 0);
+        for command in program.get_subcommands() {
+            let has = |id: &str| command.get_arguments().any(|argument| argument.get_id().as_str() == id);
+            for (name, key) in KEYS.iter().filter(|_| has("set")) {
+                let assignment = format!("{name}=1");
+                let words = ["grpo-2048", command.get_name(), "--set", &assignment];
+                let error = program.clone().try_get_matches_from(words).err();
+                let refused = error.filter(|error| error.kind() == ErrorKind::ValueValidation);
+                match (refused, has(name)) {
+                    (None, true) => {}
+                    (Some(error), false) if error.to_string().contains(&format!("expected {key}=1")) => lacking += 1,
+                    (refused, _) => panic!("{words:?}: {refused:?}"),
+                }
+            }
+        }
+        assert!(lacking > 0);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Where a configuration comes from: defaults, a preset, a file, `--set` and flags, laid over each other.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command};
 
 use super::flags::{Flags, with_key};
 use crate::cli::said::{CliError, near};
@@ -21,7 +22,7 @@ pub struct SourceArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// One setting, such as grpo.beta=0.04; may be repeated
-    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    #[arg(long, value_name = "SECTION.KEY=VALUE", value_parser = Assignment)]
     pub set: Vec<String>,
     /// Settings to start from, see `config --help`; without it the model decides between builtin and llm
     #[arg(long, value_name = "NAME", value_parser = preset_names())]
@@ -39,6 +40,30 @@ pub struct Base<'a> {
 
 fn preset_names() -> PossibleValuesParser {
     PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+}
+
+/// Reads a value of `--set`. The name of a flag that only other commands have is answered here with its key, because the
+/// command is known.
+#[derive(Debug, Clone)]
+struct Assignment;
+
+impl TypedValueParser for Assignment {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        let has = |flag: &str| command.get_arguments().any(|argument| argument.get_id().as_str() == flag);
+        let named = value.to_str().and_then(flag_in).filter(|(flag, ..)| !has(flag));
+        let refusal = named.map(|(_, key, value)| format!("expected {}", shell::quoted(format_args!("{key}={value}"))));
+        let checked = move |text: String| refusal.clone().map_or(Ok(text), Err);
+        StringValueParser::new().try_map(checked).parse_ref(command, arg, value)
+    }
+}
+
+/// The flag whose name an assignment has in place of a key, with the key and the value.
+fn flag_in(assignment: &str) -> Option<(&'static str, &'static str, &str)> {
+    let (name, value) = assignment.split_once('=').unwrap_or((assignment, "VALUE"));
+    let (flag, key) = with_key(&name.trim().replace('-', "_"))?;
+    Some((flag, key, value))
 }
 
 impl SourceArgs {
@@ -159,18 +184,18 @@ fn is_of_word(letter: char) -> bool {
 
 /// Names the flag in the hint where `--set` has the name of a flag in place of a key.
 fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
-    let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
-    let name = name.trim().replace('-', "_");
-    match (error, with_key(&name)) {
-        (ConfigError::UnknownKey { origin, key, .. }, Some((flag, full))) if !key.contains('.') => CliError::user_hint(
-            format!("{origin}: unknown key `{key}`"),
-            format!(
-                "say --{} {} or --set {}",
-                flag.replace('_', "-"),
-                shell::quoted(value),
-                shell::quoted(format_args!("{full}={value}"))
-            ),
-        ),
+    match (error, flag_in(assignment)) {
+        (ConfigError::UnknownKey { origin, key, .. }, Some((flag, full, value))) if !key.contains('.') => {
+            CliError::user_hint(
+                format!("{origin}: unknown key `{key}`"),
+                format!(
+                    "say --{} {} or --set {}",
+                    flag.replace('_', "-"),
+                    shell::quoted(value),
+                    shell::quoted(format_args!("{full}={value}"))
+                ),
+            )
+        }
         (error, _) => error.into(),
     }
 }

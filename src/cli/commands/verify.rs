@@ -27,6 +27,8 @@ use crate::train::scoring::step_boards;
 
 /// Differences that are printed, and steps with missing completions.
 const SHOWN: usize = 10;
+/// What to do where the environment is not that of the run, or not where it was.
+const OF_THE_RUN: &str = "judge the run with what it was trained on: --set environment.env=FILE";
 
 /// Judge all completions of a run again and compare the rewards with those that it learnt from
 ///
@@ -113,7 +115,11 @@ impl VerifyArgs {
         }
         let layers = self.source.layers_over(&runs::recorded_text(&run)?, &run, &self.flags)?;
         let config = layers.resolve()?;
-        let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
+        let opened = arena::open_with_sandbox(&config, console).map_err(arena::without_flag);
+        let (arena, sandbox) = opened.map_err(|error| match error {
+            CliError::User { message, hint: None } => CliError::user_hint(message, OF_THE_RUN),
+            other => other,
+        })?;
         let arena = arena.under(Rules::training(&config));
         let mut certificate = Verification {
             arena: &arena,
@@ -236,7 +242,7 @@ impl Verification<'_> {
             place.map(|place| place as u32).ok_or_else(|| {
                 let message =
                     format!("step {step}: the task `{}` is not in {}", logged.style, self.config.environment.env);
-                CliError::user_hint(message, "judge the run with the tasks that it was trained on: --env FILE")
+                CliError::user_hint(message, OF_THE_RUN)
             })
         });
         Ok(environment.cases(task.transpose()?, boards))

@@ -136,6 +136,16 @@ pub fn open_with_sandbox(config: &Config, console: &Console) -> Result<(Arena, S
     }
 }
 
+/// The error of opening an environment, for a command that has no `--env`.
+pub fn without_flag(error: CliError) -> CliError {
+    match error {
+        CliError::User { message, hint } => {
+            CliError::User { message: message.strip_prefix("--env ").unwrap_or(&message).to_owned(), hint }
+        }
+        other => other,
+    }
+}
+
 /// Refuses flags about games in an environment of tasks. `flags` has each flag with whether it was given.
 pub fn refuse_on_tasks(arena: &Arena, config: &Config, flags: &[(&str, bool)]) -> Result<(), CliError> {
     match flags.iter().find(|(_, is_given)| *is_given).filter(|_| arena.environment().has_tests()) {

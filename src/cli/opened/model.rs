@@ -102,6 +102,8 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
                         config.model.model
                     )
                 }
+                // Fresh adapters have no directory: the message names their setting.
+                PolicyError::Adapter { message } if adapter.as_os_str().is_empty() => message.clone(),
                 PolicyError::Adapter { message } | PolicyError::AdapterTensors { message } => {
                     format!("--adapter {}: {message}", adapter.display())
                 }
@@ -109,6 +111,11 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
                 | PolicyError::Corrupt { path, .. }
                 | PolicyError::Incomplete { path, .. }
                     if !adapter.as_os_str().is_empty() && path.starts_with(adapter) =>
+                {
+                    format!("--adapter {}: {other}", adapter.display())
+                }
+                PolicyError::NotFinite { place, .. }
+                    if !adapter.as_os_str().is_empty() && Path::new(place).starts_with(adapter) =>
                 {
                     format!("--adapter {}: {other}", adapter.display())
                 }
@@ -157,6 +164,20 @@ fn idle_revision(ModelConfig { model, revision, .. }: &ModelConfig) -> Option<St
     })
 }
 
+/// What is said of a chat template beside an adapter that is another one than the model's, `own`, which alone is read.
+fn idle_template(settings: &ModelConfig, own: Option<&str>) -> Option<String> {
+    let ModelConfig { model, adapter, raw_prompt, .. } = settings;
+    let reads_one = !adapter.is_empty() && !raw_prompt;
+    let beside = reads_one.then(|| policy::Tokenizer::from_dir(Path::new(adapter)).ok()).flatten()?;
+    let differs = beside.chat_template().map(str::trim_end).is_some_and(|it| Some(it) != own.map(str::trim_end));
+    differs.then(|| {
+        format!(
+            "--adapter {adapter}: comes with another chat template than {model}, and that of the model is read; if the \
+             adapter was trained with its own, put that into a copy of the model, as chat_template.jinja"
+        )
+    })
+}
+
 pub fn rank_of(dir: &Path) -> Option<u64> {
     adapter_setting(dir, "r")?.as_u64()
 }
@@ -199,6 +220,9 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
     let wait = console.wait(&format!("loading {name}"));
     let loaded = policy_of("--model", config, device)?;
     drop(wait);
+    if let Some(words) = idle_template(&config.model, loaded.tokenizer().chat_template()) {
+        console.warn(&words);
+    }
     let adapter = match config.model.adapter.as_str() {
         "" => String::new(),
         adapter => {
@@ -330,6 +354,14 @@ mod tests {
     }
 
     #[test]
+    fn a_target_of_fresh_adapters_is_told_without_an_adapter() {
+        let config = Config::preset("llm").unwrap();
+        let message = "model.lora_target_modules names q_proj".to_owned();
+        let error = PolicyError::Adapter { message: message.clone() };
+        assert_eq!(model_error("--model", &config, error).to_string(), message);
+    }
+
+    #[test]
     fn a_fault_of_an_adapter_itself_is_told_as_it_is_and_no_other_model_is_advised() {
         let dir = tempfile::tempdir().unwrap();
         let text = r#"{"peft_type": "LORA", "base_model_name_or_path": "owner/tiny"}"#;
@@ -354,6 +386,27 @@ mod tests {
         let torn = PolicyError::Corrupt { path, format: "adapter configuration", message: "EOF".into() };
         let (message, _) = told("tiny", torn);
         assert!(message.starts_with(&adapter), "{message}");
+        let place = dir.path().join("adapter_model.safetensors").display().to_string();
+        let (message, _) = told("tiny", PolicyError::NotFinite { place, name: "lora_A".into() });
+        assert!(message.starts_with(&adapter) && message.contains("`lora_A` holds numbers"), "{message}");
+    }
+
+    #[test]
+    fn an_adapter_that_comes_with_another_chat_template_than_its_model_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = Config::preset("llm").unwrap().model;
+        settings.adapter = dir.path().display().to_string();
+        let idle = |own: Option<&str>| idle_template(&settings, own);
+        assert_eq!(idle(Some("the same")), None, "PEFT itself writes none");
+        let tokenizer = r#"{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}"#;
+        std::fs::write(dir.path().join("tokenizer.json"), tokenizer).unwrap();
+        assert_eq!(idle(Some("the same")), None);
+        std::fs::write(dir.path().join("chat_template.jinja"), "the same\n").unwrap();
+        assert_eq!(idle(Some("the same")), None);
+        for own in [None, Some("another")] {
+            assert!(idle(own).unwrap().contains("comes with another chat template"));
+        }
+        assert_eq!(idle_template(&ModelConfig { raw_prompt: true, ..settings.clone() }, None), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use super::machine::processor_features;
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
+use crate::environment::Environment;
 use crate::metrics::Console;
 use crate::parallel::{OnLost, ParallelError, Peers};
 use crate::policy::{self, CudaExamination};
@@ -104,21 +105,21 @@ pub fn parallel_error(error: ParallelError) -> CliError {
     if error.is_user() { CliError::user(error) } else { CliError::run(error) }
 }
 
-/// The device that `name` means for this process: the processes of a machine take its GPUs in turn.
-pub fn device_of(name: &str, peers: &Peers) -> String {
-    match name {
-        "cuda" | "auto" if peers.size() > 1 => {
-            policy::examine_cuda().map_or_else(|| name.to_owned(), |found| in_turn(name, peers.local_rank(), &found))
-        }
-        _ => name.to_owned(),
-    }
+/// The device that `name` means for this process: processes that are shown the same GPUs take them in turn. All processes
+/// call this together.
+pub fn device_of(name: &str, peers: &Peers) -> Result<String, CliError> {
+    let takes = peers.size() > 1 && matches!(name, "cuda" | "auto");
+    // All take part, since some may be given a device by its name and others not.
+    let shown = if takes { policy::gpu_identities() } else { Vec::new() };
+    let own = peers.own_gpu(shown).map_err(parallel_error)?;
+    let found = if takes { policy::examine_cuda() } else { None };
+    Ok(found.map_or_else(|| name.to_owned(), |found| in_turn(name, own, &found)))
 }
 
-/// The GPU of the process with index `local` on its machine. It is `name` itself where there is no GPU, and "auto" where
-/// that one cannot be used, so that a run goes on without it, as one process does.
-fn in_turn(name: &str, local: usize, found: &CudaExamination) -> String {
-    let gpus = found.driver.as_ref().map_or(0, |driver| driver.gpus.len());
-    match local.checked_rem(gpus) {
+/// The device of the process that takes the GPU with index `own`. It is `name` itself where there is no GPU, and "auto"
+/// where that one cannot be used, so that a run goes on without it, as one process does.
+fn in_turn(name: &str, own: Option<usize>, found: &CudaExamination) -> String {
+    match own {
         Some(own) if name != "auto" || found.check(own).is_ok() => format!("cuda:{own}"),
         _ => name.to_owned(),
     }
@@ -146,17 +147,10 @@ fn program() -> String {
 /// Name of an environment, with a digest of the files that it is read from.
 fn contents(name: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    for file in files(Path::new(name)) {
+    for file in Environment::files(name) {
         hasher.update(&fs::read(file).unwrap_or_default());
     }
     format!("{name} ({})", short(hasher.finalize()))
-}
-
-fn files(path: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(path) else { return vec![path.to_owned()] };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
-    paths.sort();
-    paths
 }
 
 /// Every setting that all processes must have.
@@ -190,17 +184,13 @@ mod tests {
             libraries: Vec::new(),
             nccl: LibraryFound { name: "NCCL", expected: 2, found: Err("libnccl.so.2: not found".into()) },
         };
-        let devices = |name, found: &CudaExamination| [0, 1, 2].map(|local| in_turn(name, local, found));
-        assert_eq!(devices("auto", &found), ["cuda:0", "cuda:1", "cuda:0"]);
+        let devices = |name, found: &CudaExamination| [Some(0), Some(1), None].map(|own| in_turn(name, own, found));
+        assert_eq!(devices("auto", &found), ["cuda:0", "cuda:1", "auto"]);
         found.built_with = version(14);
         assert_eq!(devices("auto", &found), ["auto"; 3], "the driver is too old, which ends no run on \"auto\"");
-        assert_eq!(
-            devices("cuda", &found),
-            ["cuda:0", "cuda:1", "cuda:0"],
-            "who insists on a GPU is told what it lacks"
-        );
+        assert_eq!(devices("cuda", &found), ["cuda:0", "cuda:1", "cuda"], "who insists on a GPU is told what it lacks");
         found.driver = Err("libcuda.so.1: no such file".into());
-        assert_eq!(["auto", "cuda"].map(|name| in_turn(name, 1, &found)), ["auto", "cuda"]);
+        assert_eq!(["auto", "cuda"].map(|name| in_turn(name, None, &found)), ["auto", "cuda"]);
     }
 
     #[test]

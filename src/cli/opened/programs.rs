@@ -50,7 +50,10 @@ fn file(asked: &Path) -> Result<PathBuf, CliError> {
 
 fn read(path: &Path) -> Result<String, CliError> {
     if path.is_dir() {
-        let hint = "expected a Python file, or the directory of a run";
+        let hint = match runs::is_search(path) {
+            true => runs::OF_A_SEARCH,
+            false => "expected a Python file, or the directory of a run",
+        };
         return Err(CliError::user_hint(format!("{}: is a directory", path.display()), hint));
     }
     CliError::refuse_special(path.display(), path)?;

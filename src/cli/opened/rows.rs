@@ -16,13 +16,15 @@ use crate::cli::said::CliError;
 use crate::environment::tasks::convert::Dropped;
 use crate::environment::tasks::{Suite, SuiteRows};
 use crate::environment::{Int, Value};
-use crate::plural::counted;
+use crate::plural::{counted, cut};
 
 /// Most bytes of a line, and of a JSON list, which is read whole.
 const LINE_MAX: u64 = 256 << 20;
 const WHOLE_MAX: u64 = 1 << 30;
 /// Names that are printed for each reason.
 const NAMED_MAX: usize = 5;
+/// Characters of an error of the reader of parquet, which shows all bytes of a text.
+const ERROR_MAX: usize = 200;
 /// What to do about a table that `tasks convert` does not read.
 pub const CSV_HINT: &str = "docs/tasks.md has the lines of Python that make rows of a CSV, with columns of a known set";
 /// How texts in UTF-16 begin, as some shells of Windows write them.
@@ -162,21 +164,40 @@ fn list(path: &Path, reader: impl Read, mut take: impl FnMut(Result<Value, Strin
     Ok(())
 }
 
+/// How deep a place in JSON is in lists and objects, and whether it is in a text.
+#[derive(Default)]
+struct Nesting {
+    depth: usize,
+    is_text: bool,
+    is_escaped: bool,
+}
+
+impl Nesting {
+    /// Goes on behind `byte`; true if nothing is open there.
+    fn is_outside(&mut self, byte: u8) -> bool {
+        match byte {
+            _ if self.is_escaped => self.is_escaped = false,
+            b'\\' if self.is_text => self.is_escaped = true,
+            b'"' => self.is_text = !self.is_text,
+            _ if self.is_text => {}
+            b'[' | b'{' => self.depth += 1,
+            b']' | b'}' => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        self.depth == 0 && !self.is_text
+    }
+}
+
 /// The texts between the commas of a list in JSON, which are its items where it is JSON.
 fn items(inside: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
-    inside.split(move |byte| {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_text => is_escaped = true,
-            b'"' => is_text = !is_text,
-            _ if is_text => {}
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => return *byte == b',' && depth == 0,
-        }
-        false
-    })
+    let mut nesting = Nesting::default();
+    inside.split(move |&byte| nesting.is_outside(byte) && byte == b',')
+}
+
+/// Whether all that a text of JSON opens is closed at its end.
+fn is_whole(text: &[u8]) -> bool {
+    let mut nesting = Nesting::default();
+    text.iter().fold(true, |_, &byte| nesting.is_outside(byte))
 }
 
 /// The row in a text of JSON, or why it is left out. An error says that the text is no JSON, for which no row is to blame.
@@ -185,25 +206,30 @@ fn row(text: &[u8]) -> Result<Result<Value, String>, String> {
     // Bytes that are not UTF-8 stand within a text of JSON, or are where the file was cut off within a character.
     match Value::from_plain_json(&String::from_utf8_lossy(text)) {
         Ok(value) => Ok(if is_utf_8 { Ok(value) } else { Err(NOT_UTF_8.to_owned()) }),
-        Err(error) => error.beyond_values().map(Err).ok_or_else(|| match is_utf_8 {
-            true => error.to_string(),
-            false => format!("{error}, and {NOT_UTF_8}"),
-        }),
+        Err(error) => match error.beyond_values() {
+            // Reading ends at what no value holds, and the file may have been cut off behind it.
+            Some(_) if !is_whole(text) => Err("found the end; expected the rest of the row".to_owned()),
+            Some(why) => Ok(Err(why)),
+            None if is_utf_8 => Err(error.to_string()),
+            None => Err(format!("{error}, and {NOT_UTF_8}")),
+        },
     }
 }
 
 fn parquet(path: &Path, mut take: impl FnMut(Result<Value, String>)) -> Result<(), CliError> {
-    let wrong = |error: parquet::errors::ParquetError| {
+    let wrong = |place: &str, error: parquet::errors::ParquetError| {
         CliError::user_hint(
-            format!("{}: {error}", path.display()),
+            format!("{}: {place}{}", path.display(), cut(&error.to_string(), ERROR_MAX)),
             "write JSON lines in Python: pandas.read_parquet(\"rows.parquet\").to_json(\"rows.jsonl\", orient=\"records\", lines=True)",
         )
     };
     let file = File::open(path).map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
-    let reader = SerializedFileReader::new(file).map_err(wrong)?;
-    for row in reader.get_row_iter(None).map_err(wrong)? {
+    let reader = SerializedFileReader::new(file).map_err(|error| wrong("", error))?;
+    let rows = reader.get_row_iter(None).map_err(|error| wrong("", error))?;
+    for (number, row) in (1..).zip(rows) {
         // Behind a row that cannot be read, the columns are no longer in step.
-        take(Ok(record(&row.map_err(wrong)?)));
+        let row = row.map_err(|error| wrong(&format!("row {number}: "), error))?;
+        take(Ok(record(&row)));
     }
     Ok(())
 }
@@ -278,6 +304,12 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+        // Cut off behind what no value holds, for which that row would be left out.
+        let long = format!("{{\"a\": [{}, ", "9".repeat(5000));
+        for text in [r#"{"a": "\ud83d"#, r#"{"a": "\ud83d\"#, r#"{"a": "\ud83d", "b": {"c": "}"#, &long] {
+            let error = read(&format!("{{\"a\": 1}}\n{text}")).unwrap_err();
+            assert!(error.ends_with("rows:2: not JSON: found the end; expected the rest of the row"), "{error}");
+        }
         // Cut off within a character, which no row is to blame for.
         std::fs::write(&path, b"{\"a\": 1}\n{\"a\": \"caf\xc3").unwrap();
         let error = rows(&path).unwrap_err();
@@ -331,14 +363,33 @@ mod tests {
         assert_eq!([&plain, &packed].map(|path| sha256(path).unwrap()), [digest, digest]);
     }
 
+    fn parquet_writer(file: File, schema: &str) -> SerializedFileWriter<File> {
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::builder().build())).unwrap()
+    }
+
+    #[test]
+    fn a_row_of_parquet_that_cannot_be_read_is_named_and_not_shown_in_full() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let schema = "message rows { required binary text (UTF8); }";
+        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let texts = [ByteArray::from("one"), ByteArray::from(vec![0xe9; 5000])];
+        column.typed::<ByteArrayType>().write_batch(&texts, None, None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        let error = rows(file.path()).unwrap_err();
+        assert!(error.contains(": row 2: ") && error.len() < 500, "{error}");
+    }
+
     #[test]
     fn a_parquet_file_has_lists_of_texts() {
         let schema = "message rows { required binary text (UTF8); required int32 task_id;
             required group test_list (LIST) { repeated group list { required binary element (UTF8); } } }";
         let file = tempfile::NamedTempFile::new().unwrap();
-        let schema = Arc::new(parse_message_type(schema).unwrap());
-        let properties = Arc::new(WriterProperties::builder().build());
-        let mut writer = SerializedFileWriter::new(file.reopen().unwrap(), schema, properties).unwrap();
+        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
         let mut group = writer.next_row_group().unwrap();
         let text = |words: &[&str]| words.iter().map(|&word| ByteArray::from(word)).collect::<Vec<_>>();
         let mut column = group.next_column().unwrap().unwrap();

@@ -16,6 +16,8 @@ use crate::train::run_dir;
 
 /// The word for the newest run.
 const LATEST: &str = "latest";
+/// A hint where the user names a search for a run.
+pub const OF_A_SEARCH: &str = "it is a search of `evolve`, whose best program is best.py there";
 
 /// Whether `asked` is the word for the newest run.
 pub fn is_latest(asked: &Path) -> bool {
@@ -116,6 +118,13 @@ impl Trained {
     pub fn open(flag: &str, asked: &Path, console: &Console) -> Result<Trained, CliError> {
         let dir = named(flag, asked)?;
         require_directory(flag, &dir)?;
+        // The checkpoints of a search lack what goes on with a run, and are whole all the same.
+        if is_search(&dir) {
+            return Err(CliError::user_hint(
+                format!("{flag} {}: no run with a checkpoint there", dir.display()),
+                format!("{OF_A_SEARCH}; --adapter or --model takes a checkpoint-N of one with --update"),
+            ));
+        }
         let (good, damaged) = run_dir::newest_good(&dir).map_err(CliError::run)?;
         let checkpoint = good.ok_or_else(|| match damaged.first() {
             None => CliError::user_hint(
@@ -152,6 +161,9 @@ impl Trained {
 pub fn with_trained_adapter(flags: &Flags, console: &Console) -> Result<Flags, CliError> {
     let mut flags = flags.clone();
     let Some(asked) = flags.text("adapter") else { return Ok(flags) };
+    if let Some(words) = idle_rank(&flags) {
+        console.print(&format!("warning: {words}"));
+    }
     let path = Path::new(asked);
     if !is_run(path) && (!is_latest(path) || path.exists()) {
         return Ok(flags);
@@ -165,6 +177,12 @@ pub fn with_trained_adapter(flags: &Flags, console: &Console) -> Result<Flags, C
     }
     trained.name_in(&mut flags);
     Ok(flags)
+}
+
+/// Why a rank that was asked for has no effect, if it has none.
+fn idle_rank(flags: &Flags) -> Option<String> {
+    let adapter = flags.text("adapter").filter(|adapter| !adapter.is_empty() && flags.has("lora_r"))?;
+    Some(format!("--lora-r: has no effect, --adapter {adapter} has a rank of its own and is trained further"))
 }
 
 /// Says that a command which writes to `dir` passes over the directory that a configuration gives to a run, as files of TRL do:
@@ -184,6 +202,11 @@ pub fn is_run(dir: &Path) -> bool {
     dir.join("config.toml").is_file() && !dir.join("config.json").exists()
 }
 
+/// Whether a directory is that of a search by `evolve`.
+pub fn is_search(dir: &Path) -> bool {
+    dir.join("evolve.json").is_file() && !is_run(dir)
+}
+
 /// The error of reading a run. Where the user named a wrong directory, the hint lists the runs that exist.
 pub fn report_error(error: ReportError) -> CliError {
     if !error.is_user() {
@@ -195,9 +218,9 @@ pub fn report_error(error: ReportError) -> CliError {
         return CliError::user_hint(error, hint);
     }
     if let ReportError::NoRun { path } = &error
-        && path.join("evolve.json").is_file()
+        && is_search(path)
     {
-        return CliError::user_hint(error, "it is a search of `evolve`, whose best program is best.py there");
+        return CliError::user_hint(error, OF_A_SEARCH);
     }
     let runs = fs::read_dir(run_dir::RUNS).into_iter().flatten().flatten();
     let mut there: Vec<String> =
@@ -212,6 +235,19 @@ pub fn report_error(error: ReportError) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rank_beside_an_adapter_is_told_to_have_no_effect() {
+        let mut flags = Flags::default();
+        flags.add("lora_r", Some(0_i64));
+        assert_eq!(idle_rank(&flags), None);
+        // In place of the one of a file, which takes none.
+        flags.add("adapter", Some(""));
+        assert_eq!(idle_rank(&flags), None);
+        flags.add("adapter", Some("warm"));
+        assert!(idle_rank(&flags).unwrap().starts_with("--lora-r: has no effect, --adapter warm has a rank"));
+        assert_eq!(idle_rank(&flags.without(&["lora_r"])), None);
+    }
 
     #[test]
     fn a_checkpoint_where_a_run_is_asked_for_is_answered_with_its_run() {

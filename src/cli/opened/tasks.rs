@@ -36,10 +36,5 @@ pub fn first_ids(tasks: &Tasks) -> String {
 
 /// The arena of the tasks that a command was given without a flag, which messages about `--env` name.
 pub fn opened(config: &Config, console: &Console) -> Result<Arena, CliError> {
-    arena::open(config, console).map_err(|error| match error {
-        CliError::User { message, hint } => {
-            CliError::User { message: message.strip_prefix("--env ").unwrap_or(&message).to_owned(), hint }
-        }
-        other => other,
-    })
+    arena::open(config, console).map_err(arena::without_flag)
 }

@@ -19,7 +19,8 @@ pub(super) fn usage(subject: &CardSubject, training: Option<&Training>) -> Strin
         }
     };
     let import = if subject.is_adapter { "from peft import PeftModel\n" } else { "" };
-    let prompt = json!(training.and_then(|training| training.prompt.as_deref()).unwrap_or("def strategy(board):\n"));
+    let known = training.and_then(|training| training.prompt.as_deref());
+    let prompt = json!(known.unwrap_or("def strategy(board):\n"));
     let longest = training.and_then(|training| training.number("rollout", "max_completion_length")).unwrap_or(256);
     // A chat template writes the token that begins a sequence. The words of a plain prompt are without it, and it stood
     // before them all the same.
@@ -28,11 +29,15 @@ pub(super) fn usage(subject: &CardSubject, training: Option<&Training>) -> Strin
         true => ("behind the token that begins a sequence, where the tokenizer has one", "True"),
         false => ("special tokens and all", "False"),
     };
+    let given = match known {
+        Some(_) => format!("What it was given in training, {given}."),
+        None => "An example: ask it as it was asked in training, such as by its chat template.".to_owned(),
+    };
     let sampled = training.map(sampling).unwrap_or_default();
     format!(
         "## Use\n\n```python\n{import}from transformers import AutoModelForCausalLM, AutoTokenizer\n\n\
          tokenizer = AutoTokenizer.from_pretrained({name})\n{load}\n\n\
-         # What it was given in training, {given}.\nprompt = {prompt}\n\
+         # {given}\nprompt = {prompt}\n\
          ids = tokenizer(prompt, return_tensors=\"pt\", add_special_tokens={added}).input_ids\n\
          written = model.generate(ids, do_sample=True, {sampled}max_new_tokens={longest})\n\
          print(tokenizer.decode(written[0]))\n```\n\n\
@@ -72,5 +77,18 @@ mod tests {
         // Nothing is known of how a model was sampled that no run trained.
         let untrained = usage(&CardSubject::default(), None);
         assert!(untrained.contains("generate(ids, do_sample=True, max_new_tokens=256)"), "{untrained}");
+    }
+
+    #[test]
+    fn a_card_calls_a_prompt_that_of_training_only_where_it_is() {
+        let written = |training: Option<&Training>| usage(&CardSubject::default(), training);
+        for unknown in [None, Some(&Training::default())] {
+            let text = written(unknown);
+            assert!(text.contains("# An example: ask it as it was asked in training"), "{text}");
+            assert!(!text.contains("was given"), "{text}");
+        }
+        let asked = Training { prompt: Some("<|user|>add".into()), ..Training::default() };
+        let text = written(Some(&asked));
+        assert!(text.contains("was given in training, special tokens and all.\nprompt = \"<|user|>add\"\n"), "{text}");
     }
 }

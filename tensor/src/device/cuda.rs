@@ -94,7 +94,17 @@ fn sum_in_f32(device: &CudaDevice) -> Result<(), cublas::result::CublasError> {
 
 /// The number that NVIDIA gave this GPU.
 pub fn identity(device: &CudaDevice) -> Result<String, Error> {
-    let uuid = device::get_uuid(device.cuda_stream().context().cu_device()).map_err(Error::wrap)?;
+    number(device.cuda_stream().context().cu_device()).map_err(Error::wrap)
+}
+
+/// The numbers that NVIDIA gave the GPUs that the driver shows; none where it does not answer.
+pub fn identities() -> Vec<String> {
+    let count = driver().ok().and_then(|_| device::get_count().ok()).unwrap_or(0);
+    (0..count).map_while(|index| device::get(index).and_then(number).ok()).collect()
+}
+
+fn number(gpu: sys::CUdevice) -> Result<String, DriverError> {
+    let uuid = device::get_uuid(gpu)?;
     Ok(uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect())
 }
 

@@ -95,6 +95,30 @@ fn links_lead_somewhere() {
     assert_none(DOCUMENTS.iter().chain([&changelog]).flat_map(of).collect());
 }
 
+/// The first page of the library says which function of which type comes after which.
+#[test]
+fn functions_that_the_map_of_the_library_names_are_those_of_their_types() {
+    let map = read("src/lib.rs");
+    let sources: Vec<String> = TREE.files().filter(|path| path.ends_with(".rs")).map(read).collect();
+    let lines = map.lines().filter(|line| line.starts_with("//!"));
+    let words = lines.flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || "_:".contains(c))));
+    let paths = words.filter_map(|word| word.trim_end_matches(':').rsplit_once("::"));
+    let functions: BTreeSet<(&str, &str)> = paths
+        .map(|(path, item)| (path.rsplit("::").next().unwrap(), item))
+        .filter(|(of, item)| of.starts_with(char::is_uppercase) && item.starts_with(char::is_lowercase))
+        .collect();
+    assert!(functions.len() >= 15, "{functions:?}");
+    let is_there = |(of, item): &(&str, &str)| {
+        sources.iter().any(|source| {
+            let mut heads = source.lines().filter(|line| line.starts_with("impl"));
+            heads.any(|line| line.split(|c: char| !c.is_alphanumeric()).any(|word| word == *of))
+                && ["(", "<"].iter().any(|next| source.contains(&format!("fn {item}{next}")))
+        })
+    };
+    let missing = functions.iter().filter(|&function| !is_there(function));
+    assert_none(missing.map(|(of, item)| format!("src/lib.rs: {of} has no {item}")).collect());
+}
+
 /// A document that no page leads to is found by nobody, and `make site` refuses it.
 #[test]
 fn every_document_is_in_the_table_of_the_readme_and_on_the_site() {

@@ -36,6 +36,9 @@ const HARMLESS: &[&str] = &[
 /// adapter's file does not hold the whole result.
 const HARMLESS_STARTS: &[&str] = &["gaussian", "eva", "orthogonal", "true", "false"];
 
+/// What to do with an adapter that is not supported.
+const MERGE: &str = "or merge it into its model with PEFT's merge_and_unload and name the merged model";
+
 /// Adapters that share one rank.
 #[derive(Debug, Clone)]
 pub(crate) struct AdapterSet {
@@ -197,7 +200,8 @@ impl AdapterSet {
         }
         for (name, tensor) in &self.tensors {
             let Some(shape) = expected.get(name) else {
-                return refuse(format!("`{name}` does not sit on a linear layer of this model"));
+                let missed = "does not sit on a linear layer of this model";
+                return refuse(format!("`{name}` {missed}; take its own model, {MERGE}"));
             };
             if tensor.dims() != shape {
                 let (found, rank) = (tensor.dims(), self.rank);
@@ -236,7 +240,8 @@ impl Settings {
         }
         for key in ["rank_pattern", "alpha_pattern"] {
             if self.others.get(key).is_some_and(is_on) {
-                return refuse(format!("{key} is not supported; expected one rank and one alpha for all layers"));
+                let expected = "one rank and one alpha for all layers";
+                return refuse(format!("{key} is not supported; expected {expected}, {MERGE}"));
             }
         }
         let start =
@@ -253,7 +258,8 @@ impl Settings {
         });
         match unknown {
             Some((key, value)) => {
-                refuse(format!("{key} = {value} is not supported; expected plain LoRA, with or without use_rslora"))
+                let expected = "plain LoRA, with or without use_rslora";
+                refuse(format!("{key} = {value} is not supported; expected {expected}, {MERGE}"))
             }
             None => Ok(()),
         }

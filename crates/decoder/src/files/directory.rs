@@ -25,6 +25,11 @@ pub(crate) fn check_config(dir: &Path) -> Result<(), PolicyError> {
             let advice = format!("name the file itself: {}", dir.join(file).display());
             return incomplete("has no config.json but a .gguf file".into(), &advice);
         }
+        let snapshots = dir.join("snapshots");
+        if let Some(commit) = find(&snapshots, |_| true) {
+            let advice = format!("name the model in it: {}", snapshots.join(commit).display());
+            return incomplete("is a directory of the Hub's cache, not a model".into(), &advice);
+        }
         return incomplete("config.json is missing".into(), "expected a model in Hugging Face layout");
     }
     Ok(())

@@ -172,6 +172,11 @@ fn a_directory_of_something_else_is_named_with_what_to_do() {
         std::fs::write(dir.join("tiny.gguf"), "").unwrap();
     };
     check_refusal(gguf, &["tiny.gguf", "name the file itself"]);
+    let cached = |dir: &Path| {
+        std::fs::remove_file(dir.join("config.json")).unwrap();
+        std::fs::create_dir_all(dir.join("snapshots/0123")).unwrap();
+    };
+    check_refusal(cached, &["a directory of the Hub's cache", "name the model in it: ", "/snapshots/0123"]);
     let older = |dir: &Path| std::fs::rename(dir.join("tokenizer.json"), dir.join("tokenizer.model")).unwrap();
     check_refusal(older, &["tokenizer.json is missing", "AutoTokenizer"]);
     let dir = tempfile::tempdir().unwrap();

@@ -143,6 +143,8 @@ fn what_is_not_plain_lora_is_refused_by_name() {
     ] {
         let error = refusal(key, value).unwrap_err();
         assert!(error.contains(key), "{error}");
+        // What changed the base model as well is converted first.
+        assert_eq!(error.contains("merge_and_unload"), key != "init_lora_weights", "{error}");
     }
     assert!(refusal("peft_type", "IA3".into()).unwrap_err().contains("IA3"));
     // Neither of these changes what it computes.

@@ -178,6 +178,29 @@ fn biases_and_norms_that_the_family_has_not_are_refused_by_name() {
 }
 
 #[test]
+fn weights_of_which_all_names_begin_otherwise_are_told_as_such() {
+    let path = |dir: &Path| dir.join("model.safetensors");
+    for (before, after) in [("model.", ""), ("", "_orig_mod."), ("model.", "language_model.model.")] {
+        let error = refusal(|dir| {
+            let tensors = candle_core::safetensors::load(path(dir), &Device::Cpu).unwrap();
+            let renamed = tensors.into_iter().map(|(name, tensor)| (name.replacen(before, after, 1), tensor));
+            let renamed: std::collections::HashMap<String, Tensor> = renamed.collect();
+            candle_core::safetensors::save(&renamed, path(dir)).unwrap();
+        });
+        let found = format!("{after}{}embed_tokens.weight", if before.is_empty() { "model." } else { "" });
+        assert!(error.contains("`model.embed_tokens.weight` is missing"), "{error}");
+        assert!(error.contains(&format!("it is there as `{found}`")) && error.contains("save_pretrained"), "{error}");
+    }
+}
+
+#[test]
+fn a_tokenizer_in_whose_place_a_pointer_of_git_lfs_stands_is_told_as_such() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+    let error = refusal(|dir| std::fs::write(dir.join("tokenizer.json"), pointer).unwrap());
+    assert!(error.contains("tokenizer.json: a Git LFS pointer") && error.contains("git lfs pull"), "{error}");
+}
+
+#[test]
 fn a_tokenizer_that_makes_no_prompt_is_refused_by_its_file() {
     let with = |model: Value| {
         let tokenizer = json!({ "version": "1.0", "added_tokens": [], "model": model });

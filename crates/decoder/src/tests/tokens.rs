@@ -107,6 +107,44 @@ fn an_added_token_without_an_embedding_is_letters_unless_the_model_writes_it() {
     }
 }
 
+#[test]
+fn an_added_token_that_the_configuration_alone_names_is_one_token() {
+    let added = json!({
+        "41": { "content": "<21>", "special": false, "normalized": false },
+        "40": { "content": "<12>", "special": true },
+    });
+    let named = |added: Value| {
+        let config = json!({ "added_tokens_decoder": added, "eos_token": "<12>" });
+        let generation = json!({ "eos_token_id": 3 });
+        tokenizer_of(&[("tokenizer_config.json", config), ("generation_config.json", generation)])
+    };
+    let tokenizer = named(added);
+    assert_eq!(tokenizer.encode("1<12>3<21>"), [1, 40, 3, 41]);
+    assert_eq!([tokenizer.decode(&[40]), tokenizer.decode(&[41])], ["", "<21>"]);
+    assert_eq!(tokenizer.stop_ids(), [3, 40]);
+    // Saved, it is in the tokenizer's own file, and not added again.
+    let dir = tempfile::tempdir().unwrap();
+    tokenizer.save(dir.path()).unwrap();
+    assert_eq!(read_json(&dir.path().join("tokenizer.json"))["added_tokens"].as_array().unwrap().len(), 2);
+    let again = Tokenizer::from_dir(dir.path()).unwrap();
+    assert_eq!((again.encode("1<12>3<21>"), again.vocab_size()), (vec![1, 40, 3, 41], 42));
+    assert_eq!(named(json!({})).encode("<12>"), [12, 1, 2, 14]);
+}
+
+#[test]
+fn the_ends_of_an_older_model_are_in_a_file_of_their_own() {
+    let older = ("special_tokens_map.json", json!({ "bos_token": "7", "eos_token": { "content": "9" } }));
+    let of = |config: Value| {
+        let tokenizer = tokenizer_of(&[("tokenizer_config.json", config), older.clone()]);
+        (tokenizer.bos_token().map(str::to_owned), tokenizer.stop_ids().to_vec())
+    };
+    assert_eq!(tokenizer_of(std::slice::from_ref(&older)).eos_token(), Some("9"));
+    assert_eq!(of(json!({})), (Some("7".into()), vec![9]));
+    assert_eq!(of(json!({ "eos_token": "5", "bos_token": null })), (Some("7".into()), vec![5]));
+    // As in transformers, a file with the newer list of added tokens stands alone.
+    assert_eq!(of(json!({ "added_tokens_decoder": {} })), (None, vec![]));
+}
+
 /// A tokenizer that puts a space before every text and takes one away from what it decodes, as that of Llama 2 does.
 fn spaced() -> Tokenizer {
     Tokenizer::from_json(include_str!("spaced_tokenizer.json"), None, None).unwrap()

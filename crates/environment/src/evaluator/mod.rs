@@ -13,7 +13,7 @@ use super::value::Value;
 use crate::program::{Entry, Program};
 
 /// The file beside an evaluator with the program to begin with, as OpenEvolve's examples call it.
-const INITIAL: &str = "initial_program.py";
+pub(super) const INITIAL: &str = "initial_program.py";
 /// Runs an evaluator on a program.
 const HARNESS: &str = include_str!("harness.py");
 /// The function of the harness.

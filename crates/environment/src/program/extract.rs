@@ -101,9 +101,10 @@ fn nothing(entry: &Entry) -> Rejection {
     Rejection::NoFunction { wanted: entry.to_string() }
 }
 
-/// Positions of lines that are neither indented nor empty.
+/// Positions of lines that are neither indented nor empty. A form feed indents nothing: the line begins behind it.
 fn outer_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
     let starts = std::iter::once(0).chain(code.match_indices('\n').map(|(at, _)| at + 1).collect::<Vec<_>>());
+    let starts = starts.map(|at| at + code[at..].bytes().take_while(|&byte| byte == b'\x0c').count());
     starts.filter(|&at| code[at..].starts_with(|first: char| !first.is_whitespace()))
 }
 

@@ -181,6 +181,12 @@ fn a_text_that_is_python_as_it_stands_is_played_as_it_is_written() {
     for text in [in_string, in_docstring, comprehension, walrus, helper, form_feed] {
         assert_eq!(source(text), text);
     }
+    for page in ["\u{c}", "\u{c}\u{c}"] {
+        let below = format!("import math\n{page}{CONSTANT}{page}# The end\n");
+        assert_eq!(source(&format!("Here:\n```python\n{below}```\n")), below);
+        // Words on pages of their own, before the code and after it.
+        assert_eq!(source(&format!("Here it is:\n{page}{CONSTANT}{page}It isn't hard.\n")), CONSTANT);
+    }
     assert_eq!(source("\u{feff}def strategy(board):\n    return 'W'\n"), "def strategy(board):\n    return 'W'\n");
     let amid = "]\n\u{feff}# a comment\ndef strategy(board):\n    return 'W'\n";
     assert_eq!(source(amid), "# a comment\ndef strategy(board):\n    return 'W'\n");

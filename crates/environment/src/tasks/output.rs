@@ -42,7 +42,7 @@ fn same_number(printed: &str, expected: &str, tolerance: f64) -> bool {
 #[derive(PartialEq, Eq)]
 struct Decimal {
     negative: bool,
-    /// Digits without zeros at either end; empty for zero.
+    /// Digits without zeros at either end; empty for zero, and a word for infinity.
     digits: String,
     /// Power of ten of the last digit.
     exponent: i64,
@@ -51,6 +51,9 @@ struct Decimal {
 impl Decimal {
     fn read(text: &str) -> Option<Decimal> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        if ["inf", "infinity"].iter().any(|word| unsigned.eq_ignore_ascii_case(word)) {
+            return Some(Decimal { negative: text.starts_with('-'), digits: "inf".to_owned(), exponent: 0 });
+        }
         let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
             // Larger exponents are not read as numbers; none is near any other number.
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),

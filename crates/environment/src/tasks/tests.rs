@@ -286,6 +286,8 @@ fn output_is_compared_by_line_as_text_or_as_decimals() {
         ("", ""),
         ("\n", ""),
         ("123456789012345678901234567890", "123456789012345678901234567890.0"),
+        ("inf 0.50", "inf 0.5"),
+        ("-Infinity 1", "-inf 1.0"),
     ] {
         assert!(output::same(printed, expected, 0.0), "{printed:?} for {expected:?}");
     }
@@ -309,6 +311,7 @@ fn output_is_compared_by_line_as_text_or_as_decimals() {
         ("-", "0"),
         ("--1", "1"),
         ("nan", "NaN"),
+        ("-inf", "inf"),
     ] {
         assert!(!output::same(printed, expected, 0.0), "{printed:?} for {expected:?}");
     }

@@ -16,7 +16,7 @@ use crate::seed::{Purpose, Seed};
 use crate::train::checkpoint::OPTIMIZER;
 use crate::train::memory::{Allowance, MemoryPlan, Workload};
 use crate::train::reference::Reference;
-use crate::train::run_dir::RunDirError;
+use crate::train::run_dir::{RunDirError, aside_of};
 use crate::train::{Episode, TrainError, optimizer};
 
 use super::error::EvolveError;
@@ -102,7 +102,7 @@ impl Learner {
         self.optimizer.save(&filled.path().join(OPTIMIZER)).map_err(TrainError::from)?;
         // One of a round that is made again, because its database was never written, is replaced.
         let target = checkpoint(dir, round);
-        Ok(files::replace_dir(filled.path(), &target).map_err(RunDirError::io(&target))?)
+        Ok(files::replace_dir(filled.path(), &target, &aside_of(&target)).map_err(RunDirError::io(&target))?)
     }
 
     /// Sets `policy` to what it was after a round.
@@ -128,7 +128,7 @@ pub(super) fn forget(dir: &Path, round: usize) -> Result<(), RunDirError> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let of_round = name.strip_prefix(CHECKPOINT).is_some_and(|round| round.parse::<usize>().is_ok());
         if path.is_dir() && path != newest && (of_round || name.starts_with(PARTIAL)) {
-            fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
+            files::remove_rest(&path).map_err(RunDirError::io(&path))?;
         }
     }
     Ok(())

@@ -54,7 +54,7 @@ pub fn loss(tokens: &Tokens, config: &GrpoConfig) -> Result<(Tensor, Tensor)> {
         loss = (loss * factor)?;
     }
     if let (Some(reference), true) = (&tokens.reference, config.beta > 0.0) {
-        loss = (loss + (k3(&tokens.logp, reference)? * config.beta)?)?;
+        loss = (loss + (k3(&tokens.logp, &where_weighted(tokens, reference)?)? * config.beta)?)?;
     }
     // The bonus is weighted as the rest is, or by weights of its own.
     let bonus = (config.entropy_coef != 0.0).then(|| &tokens.entropy * config.entropy_coef).transpose()?;
@@ -105,7 +105,7 @@ pub fn bonus_weight(loss_type: LossType, tokens: usize) -> Option<f64> {
 ///
 /// Source of the ratio of whole completions: GSPO, Zheng et al. 2025 (2507.18071).
 pub fn surrogate(tokens: &Tokens, config: &GrpoConfig) -> Result<Surrogate> {
-    let log_ratio = (&tokens.logp - &tokens.old)?;
+    let log_ratio = (&tokens.logp - where_weighted(tokens, &tokens.old)?)?;
     let ratio = match config.importance_sampling_level {
         ImportanceSamplingLevel::Token => log_ratio,
         ImportanceSamplingLevel::Sequence => row_means(&log_ratio, &tokens.lengths)?,
@@ -116,6 +116,12 @@ pub fn surrogate(tokens: &Tokens, config: &GrpoConfig) -> Result<Surrogate> {
         LossType::Cispo => truncated(&ratio, tokens, config.epsilon_high),
         LossType::Sapo => gated(&ratio, &tokens.advantage, config),
     }
+}
+
+/// `other`, but `logp` itself where the weight is 0. The tokens of a demonstration may have become so unlikely that the
+/// exponential of a difference is infinite, and its product with the weight would be NaN.
+fn where_weighted(tokens: &Tokens, other: &Tensor) -> Result<Tensor> {
+    tokens.weight.gt(0.0)?.where_cond(other, &tokens.logp.detach())
 }
 
 /// The ratio clipped on both sides, with a second upper clip at `delta` for negative advantages if `delta` is not 0.

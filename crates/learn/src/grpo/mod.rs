@@ -28,7 +28,7 @@ pub use entropy::EntropyController;
 pub use gradients::{Gradients, accumulate, cores, gradients, gradients_by_layer, gradients_kept, parallel_parts};
 pub use loss::{Surrogate, Tokens, bonus_weight, entropy_threshold, k3, k3_of, loss, surrogate, token_weight};
 pub use optimizer::{AdamW, Optimizer};
-pub use schedule::learning_rate;
+pub use schedule::{learning_rate, rescheduled};
 pub use scores::{reference_logprobs, score_reference};
 // `grpo-2048-bench` measures the parts of an update with these.
 #[doc(hidden)]

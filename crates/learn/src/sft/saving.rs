@@ -80,7 +80,7 @@ impl Saved {
         write_tensors(&self.weights, &partial.join(WEIGHTS))?;
         write_tensors(&self.optimizer, &partial.join(OPTIMIZER))?;
         self.state.write(&partial)?;
-        fs::rename(&partial, &whole).map_err(RunDirError::io(&whole))?;
+        files::publish_dir(&partial, &whole).map_err(RunDirError::io(&whole))?;
         remove_checkpoints(dir, Some(&whole))
     }
 
@@ -138,7 +138,7 @@ pub(super) fn remove_checkpoints(dir: &Path, kept: Option<&Path>) -> Result<(), 
             None => step_of(&path).is_some() && State::read(&path).is_some(),
         };
         if is_own && Some(path.as_path()) != kept {
-            fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
+            files::remove_rest(&path).map_err(RunDirError::io(&path))?;
         }
     }
     Ok(())
@@ -155,6 +155,8 @@ pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<
         let narrowed = read_tensors(&path)?.into_iter().map(|(name, tensor)| Ok((name, tensor.to_dtype(format)?)));
         write_tensors(&narrowed.collect::<candle_core::Result<_>>()?, &path)?;
     }
+    // The checkpoints go once the model is there.
+    files::sync_files(&partial).map_err(RunDirError::io(&partial))?;
     let entries = fs::read_dir(&partial).map_err(RunDirError::io(&partial))?;
     for entry in entries {
         let entry = entry.map_err(RunDirError::io(&partial))?;

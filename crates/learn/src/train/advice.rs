@@ -17,11 +17,18 @@ const MANY_CUT: f64 = 0.1;
 /// The sampling temperature that is advised, at which a small model makes fewer mistakes.
 const COOLER: f64 = 0.7;
 
+/// The command that is advised: they have different flags, and an evaluation learns from nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    Train,
+    Eval,
+}
+
 /// Lines that say what became of completions, give an example of a failure, and advise what to change.
-pub fn told(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String> {
+pub fn told(counts: &VerdictCounts, config: &Config, labels: Labels, command: Command) -> Vec<String> {
     let words = counts.in_words(labels, config.rollout.max_completion_length);
     let mut lines = vec![format!("of {} {words}", counted(counts.total(), "completion"))];
-    let advice = advice(counts, config, labels);
+    let advice = advice(counts, config, labels, command);
     if !advice.is_empty() {
         lines.extend(counts.example().map(|reason| format!("for example: {reason}")));
     }
@@ -42,7 +49,8 @@ pub fn of_recorded(settings: &str, count: impl Fn(&str) -> usize, has_tests: boo
         (false, false) => Labels::Game,
     };
     let counts = VerdictCounts::counted(count);
-    (!advice(&counts, &config, labels).is_empty()).then(|| told(&counts, &config, labels).join("; "))
+    let is_advised = !advice(&counts, &config, labels, Command::Train).is_empty();
+    is_advised.then(|| told(&counts, &config, labels, Command::Train).join("; "))
 }
 
 /// Words for users whose command has this flag, beside which `--set` changes nothing.
@@ -51,7 +59,7 @@ fn unless_given(flag: &str) -> String {
 }
 
 /// What to change, the most promising first; empty if enough completions succeed.
-fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String> {
+fn advice(counts: &VerdictCounts, config: &Config, labels: Labels, command: Command) -> Vec<String> {
     let succeeded = counts.share(Verdict::Succeeded);
     let mut advice = Vec::new();
     if counts.total() == 0 || succeeded >= FEW {
@@ -59,7 +67,10 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String
     }
     let (longest, model) = (config.rollout.max_completion_length, config.model.model.as_str());
     if counts.share(Verdict::Cut) >= MANY_CUT {
-        let flag = unless_given("max-completion-length");
+        let flag = match command {
+            Command::Train => unless_given("max-completion-length"),
+            Command::Eval => String::new(),
+        };
         advice.push(format!("longer completions: --set rollout.max_completion_length={}{flag}", 2 * longest));
     }
     // Every weight is trained of the built-in model alone, also where a checkpoint of it is named.
@@ -76,7 +87,10 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels) -> Vec<String
         advice.push(format!("fewer slips: --set rollout.temperature={COOLER}{}", unless_given("temperature")));
     }
     if succeeded < HARDLY_ANY && labels == Labels::Tests {
-        advice.push("easier tasks among the first, more completions a prompt (rollout.num_generations), or --set reward.tests=share".into());
+        advice.push(match command {
+            Command::Train => "easier tasks among the first, more completions a prompt (rollout.num_generations), or --set reward.tests=share".into(),
+            Command::Eval => "more programs for each task, of which one may pass: --samples".into(),
+        });
     }
     advice
 }
@@ -99,7 +113,8 @@ mod tests {
         let mut config = Config::preset("llm").unwrap();
         config.rollout.max_completion_length = 128;
         config.model.model = "m.gguf".into();
-        let told_of = |counts: &VerdictCounts, config: &Config, labels| told(counts, config, labels).join("; ");
+        let told_of =
+            |counts: &VerdictCounts, config: &Config, labels| told(counts, config, labels, Command::Train).join("; ");
         let found = told_of(&counts(1, 4, 27), &config, Labels::Board);
         for words in [
             "84% are cut",
@@ -114,11 +129,24 @@ mod tests {
         for flag in ["=256 (not beside --max-completion-length,", "=0.7 (not beside --temperature, which wins)"] {
             assert!(found.contains(flag), "{flag} in {found}");
         }
-        assert_eq!(told(&counts(20, 10, 2), &config, Labels::Board).len(), 1);
+        assert_eq!(told(&counts(20, 10, 2), &config, Labels::Board, Command::Train).len(), 1);
         // A model with an adapter needs no warm-up, and there is none for tasks.
         config.model.adapter = "runs/warm".into();
         assert!(!told_of(&counts(1, 4, 27), &config, Labels::Board).contains("sft"));
         assert!(told_of(&counts(0, 8, 0), &config, Labels::Tests).contains("reward.tests=share"));
+    }
+
+    #[test]
+    fn an_evaluation_is_advised_to_flags_and_settings_that_it_has_and_that_change_its_figures() {
+        let mut config = Config::preset("llm").unwrap();
+        config.rollout.max_completion_length = 128;
+        config.model.model = "m.gguf".into();
+        let found = told(&counts(1, 4, 27), &config, Labels::Tests, Command::Eval).join("; ");
+        assert!(found.contains("rollout.max_completion_length=256; try fewer slips: "), "{found}");
+        assert!(found.contains("=0.7 (not beside --temperature, which wins); try more programs for each"), "{found}");
+        for other in ["--max-completion-length", "rollout.num_generations", "reward.tests"] {
+            assert!(!found.contains(other), "{other} in {found}");
+        }
     }
 
     #[test]

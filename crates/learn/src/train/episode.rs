@@ -166,12 +166,15 @@ pub fn part(reward: &Reward, name: &str) -> f32 {
     reward.parts.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
 }
 
-/// Whether all rewards of a group that are learnt from count as equal, so that there is nothing to learn.
+/// Whether all rewards of a group that are learnt from count as equal, or the update leaves out all of its completions that are
+/// learnt from, because they were truncated: there is nothing to learn.
 pub fn is_tied(group: &[Episode], config: &GrpoConfig) -> bool {
     let firsts = Groups::new(group.len(), group.iter().map(|episode| episode.returns[0]).collect());
     let learnt = grpo::learnt_from(&firsts, config);
-    let returns: Vec<f32> = learnt.items().iter().flat_map(|place| group[*place].returns.iter().copied()).collect();
-    grpo::is_tied(&returns, config.scale_rewards)
+    let learnt: Vec<&Episode> = learnt.items().iter().map(|place| &group[*place]).collect();
+    let returns: Vec<f32> = learnt.iter().flat_map(|episode| episode.returns.iter().copied()).collect();
+    let are_left_out = config.mask_truncated_completions && learnt.iter().all(|episode| episode.is_truncated());
+    are_left_out || grpo::is_tied(&returns, config.scale_rewards)
 }
 
 /// Wall-clock time of sampling and scoring.

@@ -39,7 +39,7 @@ use std::sync::atomic::AtomicBool;
 use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::evaluation::HeldOut;
-use crate::grpo::{Division, Optimizer};
+use crate::grpo::{self, Division, Optimizer};
 use crate::metrics::{Event, RunHeader, StepRecord};
 use crate::parallel::Peers;
 use crate::policy::{Policy, device_name};
@@ -141,7 +141,10 @@ impl Run<'_> {
         // from.
         let reference = Reference::of(self.policy, self.config)?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
-        state.max_steps = self.config.train.max_steps;
+        let had = std::mem::replace(&mut state.max_steps, self.config.train.max_steps);
+        if let Some(words) = grpo::rescheduled(&self.config.grpo, state.global_step, had, state.max_steps) {
+            observer(Event::Message(&words));
+        }
         let (guard, held_out) = (self.guard(&state.log_history), self.held_out());
         let plan = self.plan(state.division, self.peers.size(), observer)?;
         let ahead = self.restore_ahead(&newest, state.global_step)?;

@@ -204,4 +204,21 @@ mod tests {
         assert!(tied(3, 0) && tied(0, 2), "0.5 three times, 0.1 twice");
         assert!(!tied(4, 0) && !tied(0, 3) && !tied(1, 1) && !tied(0, 0));
     }
+
+    #[test]
+    fn a_group_is_tied_if_all_that_are_learnt_from_are_truncated_and_left_out() {
+        let of = |finish: [FinishReason; 3]| -> Vec<Episode> {
+            let rewards = [0.1, 0.3, 0.2].into_iter().zip(finish);
+            rewards.map(|(reward, finish)| fixture::alone(fixture::turn(reward, finish))).collect()
+        };
+        let tied = |group: &[Episode], mask_truncated_completions, learn_from_best| {
+            let config = Config::preset("builtin").unwrap().grpo;
+            let some = GrpoConfig { mask_truncated_completions, learn_from_best, learn_from_worst: 0, ..config };
+            is_tied(group, &some)
+        };
+        let cut = FinishReason::Length;
+        let (all, some) = (of([cut; 3]), of([FinishReason::Stop, cut, cut]));
+        assert!(tied(&all, true, 0) && !tied(&all, false, 0));
+        assert!(!tied(&some, true, 0) && tied(&some, true, 2), "the one that ended is the worst");
+    }
 }

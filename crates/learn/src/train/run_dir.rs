@@ -16,11 +16,12 @@ use crate::config::Config;
 use crate::files::{self, PARTIAL};
 use crate::metrics::METRICS_FILE;
 
+pub(crate) use checkpoints::aside_of;
 pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps_done};
 use checkpoints::{checkpoints, has_no_sums, numbered, write_sums};
 pub use error::RunDirError;
 pub use recorded::{CONFIG, Fingerprint, recorded_text};
-use recorded::{FREE_KEYS, WRITTEN, config_text, config_text_over, differences, recorded};
+use recorded::{FREE_KEYS, WRITTEN, changed_contents, config_text, config_text_over, contents, differences, recorded};
 
 /// The directory for runs without `--output-dir`, each in its own numbered directory.
 pub const RUNS: &str = "runs";
@@ -112,17 +113,24 @@ impl RunDir {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(RunDirError::io(&measured)(error)),
             _ => (),
         }
-        let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
+        let about = about.iter().map(|(key, value)| ((*key).to_owned(), toml::Value::from(value.clone())));
+        let about = about.chain(contents(&config.environment.env)?).collect();
         dir.write_whole(CONFIG, config_text(config, about).as_bytes())?;
         Ok(dir)
     }
 
-    /// Refuses a run that was begun with settings that may not change.
+    /// Refuses a run that was begun with settings that may not change, or with other files of its environment: elites, pools
+    /// and what was sampled ahead know a task by its place.
     pub fn check_settings(path: &Path, config: &Config) -> Result<(), RunDirError> {
         let differing = differences(&recorded(path)?, config, FREE_KEYS);
-        match differing.is_empty() {
+        if !differing.is_empty() {
+            return Err(RunDirError::Differs { path: path.to_owned(), differing });
+        }
+        let env = &config.environment.env;
+        let changed = changed_contents(path, env)?;
+        match changed.is_empty() {
             true => Ok(()),
-            false => Err(RunDirError::Differs { path: path.to_owned(), differing }),
+            false => Err(RunDirError::Changed { path: path.to_owned(), env: env.clone(), changed }),
         }
     }
 
@@ -213,7 +221,7 @@ impl RunDir {
             tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
         write_sums(partial.path()).map_err(RunDirError::io(partial.path()))?;
-        files::replace_dir(partial.path(), &target).map_err(RunDirError::io(&target))?;
+        files::replace_dir(partial.path(), &target, &aside_of(&target)).map_err(RunDirError::io(&target))?;
         Ok(target)
     }
 
@@ -233,7 +241,7 @@ impl RunDir {
         let good: Vec<usize> = retention.before.iter().filter_map(newest_before).collect();
         found.truncate(found.len().saturating_sub(retention.limit));
         for (_, path) in found.into_iter().filter(|(step, _)| !good.contains(step)) {
-            fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
+            files::remove_dir(&path).map_err(RunDirError::io(&path))?;
         }
         Ok(())
     }
@@ -269,7 +277,7 @@ impl RunDir {
             let path = entry.map_err(RunDirError::io(&self.path))?.path();
             let partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PARTIAL));
             if partial && path.is_dir() {
-                fs::remove_dir_all(&path).map_err(RunDirError::io(&path))?;
+                files::remove_rest(&path).map_err(RunDirError::io(&path))?;
             } else if partial {
                 fs::remove_file(&path).map_err(RunDirError::io(&path))?;
             }

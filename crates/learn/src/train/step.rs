@@ -60,7 +60,7 @@ impl Run<'_> {
             time_reward_wait: played.time_reward_wait + waited.as_secs_f64(),
             ..played
         };
-        record::of_control(&mut record, lesson.control_correlation, &lesson.advantages);
+        record::of_control(&mut record, lesson.control_correlation, &lesson.advantages_in_loss());
         let mut curriculum = progress.state.curriculum.clone();
         if self.config.rollout.draw == PromptDraw::Pools {
             curriculum.take_in(step, prompts, episodes);
@@ -81,8 +81,8 @@ impl Run<'_> {
         observer(Event::StepDone(&record));
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
         if step == 1 || watch.collapse.is_some() {
-            let told =
-                advice::told(&record::verdicts(episodes.items()), self.config, self.arena.environment().labels());
+            let labels = self.arena.environment().labels();
+            let told = advice::told(&record::verdicts(episodes.items()), self.config, labels, advice::Command::Train);
             told.iter().for_each(|line| observer(Event::Message(&format!("step {step}: {line}"))));
         }
 

@@ -43,7 +43,7 @@ pub enum ArenaError {
         message: String,
     },
     /// The system gave no threads.
-    #[error("cannot start {workers} worker threads; lower --parallel-rewards or use --sequential")]
+    #[error("cannot start {workers} worker threads; lower arena.parallel_rewards, or --parallel-rewards if given")]
     Threads { workers: usize, source: std::io::Error },
 }
 
@@ -51,5 +51,16 @@ fn failed(error: &HostError) -> &'static str {
     match error {
         HostError::LeftTier(_) => "sandbox.tier = \"compiled\" does not run its program to the end",
         _ => "the sandbox failed, and once more with nothing beside it",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_the_system_refuses_are_told_with_a_key_that_commands_without_the_flag_have_too() {
+        let refused = ArenaError::Threads { workers: 64, source: std::io::ErrorKind::WouldBlock.into() };
+        assert!(refused.to_string().contains("64 worker threads; lower arena.parallel_rewards"), "{refused}");
     }
 }

@@ -122,7 +122,9 @@ impl<R: Read> Lines<R> {
                 return Err(self.wrong(reason));
             }
             let line = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| self.line == 1).unwrap_or(&line);
-            if !line.trim_ascii().is_empty() {
+            // Without its end, after which a column would be that of the next line.
+            let line = line.trim_ascii_end();
+            if !line.is_empty() {
                 return object::read(line).map(Some).map_err(|error| self.wrong(no_item(&error)));
             }
         }

@@ -305,6 +305,7 @@ impl<'a> Emitter<'a> {
 
     /// The output of a called program is dropped, but a value that cannot be printed must raise.
     fn print(&mut self, arguments: &[Argument<'a>], keywords: &'a [Keyword]) -> Emitted<Kind> {
+        self.charge(cost::PRINT_ARGUMENT * arguments.len().saturating_sub(1) as u32);
         for value in self.any_values(arguments)? {
             self.prints_floats |= !matches!(value.kind, Kind::Int | Kind::Bool | Kind::Str | Kind::None);
             self.call_runtime_with("py_check_printable", &[value]);

@@ -97,6 +97,8 @@ pub(super) const EXTREME_ITEM: u32 = 200;
 pub(super) const EXTREME_ARGUMENT: u32 = 300;
 /// A keyword of a builtin function.
 pub(super) const KEYWORD: u32 = 600;
+/// An argument of `print` after the first: CPython writes what stands before it, makes its text, and writes that.
+pub(super) const PRINT_ARGUMENT: u32 = 5_100;
 
 /// An operator between integers. Results that CPython has an object ready for cost some 60 to 200 less than others;
 /// these lie between. The runtime adds what other operands cost.

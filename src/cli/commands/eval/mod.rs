@@ -328,7 +328,10 @@ impl EvalArgs {
             counted(max_completion_length, "token")
         ));
         let is_2048 = |env: &str| env == game2048::NAME;
-        if flags.text("env").is_none() && is_2048(&config.environment.env) && !is_2048(&sampling.env) {
+        // A file may be all settings of another run; `--env` and `--set` are meant for this one command.
+        let layers = self.source.layers(flags)?;
+        let is_said = layers.origin("environment.env").is_some_and(|origin| origin.starts_with("--"));
+        if !is_said && is_2048(&config.environment.env) && !is_2048(&sampling.env) {
             console.warn(&format!(
                 "{run} was trained on {}, and is asked for players of 2048 here; --env {} asks it for the same",
                 sampling.env,

@@ -148,7 +148,7 @@ impl TasksReport {
         }
         let more = match first.summary.tasks.len().saturating_sub(TASKS_SHOWN) {
             0 => String::new(),
-            more => format!("and {more} that go better; --json has all\n"),
+            more => format!("and {more} more, no worse than these; --json has all\n"),
         };
         let lines = if only { remarked(&rows, 1) } else { aligned(&rows) };
         format!("\n{lines}{more}")

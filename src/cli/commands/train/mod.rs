@@ -221,7 +221,7 @@ impl TrainArgs {
         }
         let traced = self.trace.chosen(done, config.train.max_steps)?;
         let stop = RunStop::new(console, peers.size() == 1)?;
-        let device = model::device(&device_of(&config.model.device, peers), console)?;
+        let device = model::device(&device_of(&config.model.device, peers)?, console)?;
         let allowance = allowance(&device, &config, peers.sharing(&device).map_err(parallel_error)?)?;
         if self.run.dry_run && !peers.leads() {
             return Ok(());

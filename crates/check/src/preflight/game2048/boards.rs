@@ -45,7 +45,8 @@ pub fn finding(config: &Config, [honest, cheat]: &[JudgedTrial; 2]) -> CheckFind
         (_, true) => {
             let text = "boards are published, since they follow from train.seed alone: figures compare, and a program that \
                         was written for them can carry their moves";
-            CheckFinding::ok(Check::Boards, format!("{text} (here {earns}); without --seed nobody knows them"))
+            let others = "`train` without --seed draws others, which nobody knows";
+            CheckFinding::ok(Check::Boards, format!("{text} (here {earns}); {others}"))
         }
         (_, false) => {
             let text =

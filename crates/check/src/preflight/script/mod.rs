@@ -89,7 +89,7 @@ impl Evidence<'_> {
             "add REFERENCES to the file: the texts of players by rank, {1: \"...\", 2: \"...\"}, the weakest first";
         let ranks: Vec<u8> = self.game.references().iter().map(|reference| reference.rank).collect();
         let (Some(weakest), Some(strongest)) = (ranks.first(), ranks.last()) else {
-            let text = "no reference players: nobody has shown that playing well earns more";
+            let text = "no reference players: nobody has shown that playing well earns more, and no cheat is tried";
             return vec![CheckFinding::warning(Check::References, text).mend(remedy)];
         };
         let others = &self.judged[players.len()..];

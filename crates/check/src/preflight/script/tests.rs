@@ -106,6 +106,8 @@ fn a_game_without_references_is_told_what_to_add() {
     assert_eq!(report.level(), Level::Warning);
     let (_, text) = found(&report, Check::References);
     assert!(text.contains("-> add REFERENCES to the file"), "{text}");
+    // Cheats wrap a player, so that there are none without one; the game is in order as far as it was asked.
+    assert!(text.contains("no cheat is tried") && report.finding(Check::Cheats).is_none(), "{text}");
     let single =
         GUESS.replace("    1: \"def strategy(number): return 0\",\n    2: \"def strategy(number): return 5\",\n", "");
     assert_eq!(found(&checked(&single), Check::References).0, Level::Warning);

@@ -253,8 +253,12 @@ fn of_references(
                 full => format!("the reference earns {}, others {}", told_reward(*reward), told_reward(full)),
             },
         };
-        let finding = CheckFinding::problem(Check::References, text).at(place(tasks, *task));
-        Some(finding.mend("look at what the grader does with this task: right programs are not paid"))
+        let key = number(grade).and_then(|_| untold_key(&tasks.tasks()[*task]));
+        let remedy = match key {
+            None => "look at what the grader does with this task: right programs are not paid".to_owned(),
+            Some(key) => format!("have the grader heed \"{key}\", of which no column tells: it has the task's id"),
+        };
+        Some(CheckFinding::problem(Check::References, text).at(place(tasks, *task)).mend(remedy))
     };
     let problems: Vec<CheckFinding> = references.iter().filter_map(problem).collect();
     match full.filter(|_| problems.is_empty()) {
@@ -264,6 +268,17 @@ fn of_references(
             vec![CheckFinding::ok(Check::References, text)]
         }
     }
+}
+
+/// The key of a task by which its answers are compared otherwise than by `==`, if one is. No column tells of it, so that a
+/// sound grader may pay nothing for what passes.
+fn untold_key(task: &Task) -> Option<&'static str> {
+    let keys = [
+        ("tolerance", task.equality.tolerance > 0.0),
+        ("tuples_are_lists", task.equality.tuples_are_lists),
+        ("array_types", task.array_types),
+    ];
+    keys.into_iter().find_map(|(key, is_said)| is_said.then_some(key))
 }
 
 /// Rewards that are no numbers, those of references too.
@@ -369,5 +384,21 @@ mod tests {
         assert_eq!(told(WITHOUT), format!("no task {unknown}"));
         let expected = format!("no task of which a grader is told a test {unknown}");
         assert_eq!(told(&format!("{CHECKED}\n{WITHOUT}\n")), expected);
+    }
+
+    #[test]
+    fn a_reference_that_is_not_paid_is_named_with_the_key_that_no_column_tells() {
+        let remedy = |keys: &str| {
+            let line = WITHOUT.replace("\"entry_point\"", &format!("{keys}\"entry_point\""));
+            let tasks = Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", &line).unwrap();
+            let finding = of_references(&tasks, &[(0, Grade::Reward(0.0))], Some(1.0), &BTreeMap::new()).remove(0);
+            assert_eq!((finding.level, &*finding.text), (Level::Problem, "the reference earns 0.00, others 1.00"));
+            finding.remedy.unwrap()
+        };
+        assert_eq!(remedy(""), "look at what the grader does with this task: right programs are not paid");
+        for (key, value) in [("tolerance", "0.01"), ("tuples_are_lists", "true"), ("array_types", "true")] {
+            let told = remedy(&format!("\"{key}\":{value},"));
+            assert!(told.contains(&format!("heed \"{key}\", of which no column tells")), "{told}");
+        }
     }
 }

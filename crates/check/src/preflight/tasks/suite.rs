@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::examination::Examination;
-use crate::config::TestsReward;
+use crate::config::{Config, Feedback, TestsReward};
 use crate::environment::tasks::{Answer, Task, Test};
 use crate::plural::{counted, cut};
 use crate::preflight::finding::{Check, CheckFinding, Level};
@@ -27,10 +27,10 @@ struct Suite {
 impl Examination<'_> {
     /// Problems of the tests, and the mean share of a task's tests that its best constant passes.
     pub(super) fn suites(&self) -> (Vec<CheckFinding>, f64) {
-        let kind = self.config.reward.tests;
+        let config = self.config;
         let honest: Vec<(usize, &Task)> = self.honest().collect();
         let suites: Vec<(usize, Suite)> =
-            honest.into_par_iter().map(|(number, task)| (number, suite(task, kind))).collect();
+            honest.into_par_iter().map(|(number, task)| (number, suite(task, config))).collect();
         let count = suites.len();
         let constant = stats::mean(suites.iter().map(|(_, suite)| suite.constant));
         let found: Vec<CheckFinding> = suites
@@ -47,14 +47,16 @@ impl Examination<'_> {
     }
 }
 
-fn suite(task: &Task, kind: TestsReward) -> Suite {
+fn suite(task: &Task, config: &Config) -> Suite {
     let mut suite = Suite::default();
     // A reference without answers is reported by another check.
     if task.unanswered().next().is_none() {
         let commonest = task.commonest_answer(0..task.tests.len());
         suite.constant = commonest.map_or(0, |(_, passed)| passed) as f64 / f64::from(task.tests_and_checker().max(1));
-        suite.findings.extend(constant(task, kind, commonest));
-        suite.findings.extend(given_away(task, commonest));
+        suite.findings.extend(constant(task, config.reward.tests, commonest));
+        let told = told(task, config);
+        let given_away = given_away(task, told, commonest);
+        suite.findings.extend(given_away.or_else(|| all_public(task, told)));
     }
     suite.findings.extend(asked_twice(task));
     suite
@@ -83,36 +85,38 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
     Some(finding.mend("add tests with other answers"))
 }
 
-/// A finding if repeating the answers of public tests passes many tests.
-fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
+/// Number of first tests whose answers a policy may read: those in the prompt, and the other public ones if it has later
+/// turns in which it is told of a test that failed.
+fn told(task: &Task, config: &Config) -> usize {
+    let is_told = config.rollout.turns > 1 && config.rollout.feedback == Feedback::Shown;
+    if is_told { task.hidden().start } else { task.examples().end }
+}
+
+/// A finding if repeating the answers of the first `told` tests passes many tests.
+fn given_away(task: &Task, told: usize, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
     let (all, constant) = (task.tests_and_checker() as usize, commonest?.1);
-    let (hidden, shown, public) = (task.hidden(), task.examples().end, task.hidden().start);
-    // Public tests are told of in later turns, so that their answers can be copied as those in the prompt.
-    let is_in_prompt = shown == public;
-    if hidden.is_empty() && !task.has_checker() {
-        let text = match (all, is_in_prompt) {
-            (1, true) => "the prompt shows the only test: copying its answer passes".to_owned(),
-            (_, true) => format!("the prompt shows all {all} tests: copying their answers passes"),
-            (1, false) => "the only test is public: copying what is told of it passes".to_owned(),
-            (_, false) => format!("all {all} tests are public: copying what is told of them passes"),
+    let is_in_prompt = told == task.examples().end;
+    if told == all && is_in_prompt {
+        let text = match all {
+            1 => "the prompt shows the only test: copying its answer passes".to_owned(),
+            _ => format!("the prompt shows all {all} tests: copying their answers passes"),
         };
-        let (key, fewer) = if is_in_prompt { ("shown", all / 2) } else { ("public", shown.max(all / 2)) };
-        let remedy = format!("add tests, or hide some with \"{key}\": {fewer}");
+        let remedy = format!("add tests, or hide some with \"shown\": {}", all / 2);
         return Some(CheckFinding::problem(Check::Shown, text).mend(remedy));
     }
-    let told = &task.tests[..public];
+    let (read, rest) = (&task.tests[..told], told..task.tests.len());
     let passed = |answer: &Answer| {
-        let known = |test: usize| told.iter().any(|one| one.input == task.tests[test].input);
-        hidden.clone().filter(|&test| known(test) || task.passes(test, answer)).count()
+        let known = |test: usize| read.iter().any(|one| one.input == task.tests[test].input);
+        rest.clone().filter(|&test| known(test) || task.passes(test, answer)).count()
     };
-    let answers = told.iter().filter_map(|test| test.expected.as_ref());
-    // A public answer that helps only with its own test does not count.
-    let repeated = public + answers.map(passed).max().filter(|hidden| *hidden > 0)?;
+    let answers = read.iter().filter_map(|test| test.expected.as_ref());
+    // An answer that helps only with its own test does not count.
+    let repeated = told + answers.map(passed).max().filter(|others| *others > 0)?;
     let share = repeated.saturating_sub(constant) as f64 / all.saturating_sub(constant).max(1) as f64;
     (share >= SHOWN_EXPECTED).then(|| {
         let text = format!(
             "repeating the {} {} passes {repeated} of {}",
-            counted(public, "answer"),
+            counted(told, "answer"),
             if is_in_prompt { "in the prompt" } else { "of public tests" },
             counted(all, "test")
         );
@@ -123,6 +127,20 @@ fn given_away(task: &Task, commonest: Option<(&Answer, usize)>) -> Option<CheckF
             false => "add tests with answers that no public test has",
         })
     })
+}
+
+/// A finding if all tests are public and the prompt does not show all of them: a problem where later turns are told of them,
+/// and a warning elsewhere, since the same tasks may be used with turns.
+fn all_public(task: &Task, told: usize) -> Option<CheckFinding> {
+    let (all, shown) = (task.tests_and_checker() as usize, task.examples().end);
+    if shown == all || task.hidden().start < all {
+        return None;
+    }
+    let which = if all == 1 { "the only test is public".to_owned() } else { format!("all {all} tests are public") };
+    let text = format!("{which}: no hidden one finds a program that copies what later turns are told");
+    let level = if told == all { Level::Problem } else { Level::Warning };
+    let remedy = format!("add tests, or hide some with \"public\": {}", shown.max(all / 2));
+    Some(CheckFinding { level, ..CheckFinding::ok(Check::Shown, text) }.mend(remedy))
 }
 
 /// A finding for the first test that occurs twice, which says whether any program can pass both.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::*;
 use crate::arena::{self, Rules};
-use crate::config::TestsReward;
+use crate::config::{Feedback, TestsReward};
 use crate::environment::Environment;
 use crate::environment::tasks::{TasksError, honeypot};
 use crate::preflight::planted::{SANDBOX, planted};
@@ -47,6 +47,13 @@ fn checked(lines: &[&str]) -> Report {
 fn rewarded(tests: TestsReward, lines: &[&str]) -> Report {
     let mut config = CONFIG.clone();
     config.reward.tests = tests;
+    planted(&config, written(lines), |_, _| ()).0
+}
+
+/// What is found of a run that asks for programs this often.
+fn in_turns(turns: usize, feedback: Feedback, lines: &[&str]) -> Report {
+    let mut config = CONFIG.clone();
+    (config.rollout.turns, config.rollout.feedback) = (turns, feedback);
     planted(&config, written(lines), |_, _| ()).0
 }
 
@@ -261,17 +268,25 @@ fn tests_that_the_prompt_gives_away_are_found() {
 fn public_tests_that_give_the_others_away_are_found_with_a_number_that_a_file_may_have() {
     // As many stay public as the prompt shows, at least.
     for (more, fewer) in [(r#","shown":0,"public":5"#, 2), (r#","shown":3,"public":5"#, 3)] {
-        let (level, _, text, remedy) =
-            found(&checked(&[&task("all", "def f(x):\n    return x * x", more)]), Check::Shown);
+        let all = task("all", "def f(x):\n    return x * x", more);
+        let (level, _, text, remedy) = found(&in_turns(2, Feedback::Shown, &[&all]), Check::Shown);
         assert_eq!(level, Level::Problem);
-        assert_eq!(text, "all 5 tests are public: copying what is told of them passes");
+        let expected = "all 5 tests are public: no hidden one finds a program that copies what later turns are told";
+        assert_eq!(text, expected);
+        // Where nothing is told of them, there is nothing to copy.
+        for (turns, feedback) in [(1, Feedback::Shown), (2, Feedback::Verdict)] {
+            let report = in_turns(turns, feedback, &[&all]);
+            assert_eq!(found(&report, Check::Shown), (Level::Warning, 1, expected.to_owned(), remedy.clone()));
+            assert_eq!(report.tasks.unwrap().to_mend, 0);
+        }
         assert!(remedy.ends_with(&format!("\"public\": {fewer}")), "{remedy}");
     }
     let parity = task("parity", "def f(x):\n    return x if x == 1 else 0", r#","shown":0,"public":2"#);
-    let (level, _, text, remedy) = found(&checked(&[&parity]), Check::Shown);
+    let (level, _, text, remedy) = found(&in_turns(2, Feedback::Shown, &[&parity]), Check::Shown);
     assert_eq!(level, Level::Problem);
     assert_eq!(text, "repeating the 2 answers of public tests passes 5 of 5 tests");
     assert_eq!(remedy, "add tests with answers that no public test has");
+    assert_eq!(in_turns(1, Feedback::Shown, &[&parity]).finding(Check::Shown).unwrap().level, Level::Ok);
 }
 
 #[test]

@@ -77,6 +77,7 @@ impl DecoderConfig {
         &self,
         names: impl IntoIterator<Item = &'a String> + Clone,
     ) -> Result<(), PolicyError> {
+        self.check_beginnings(names.clone())?;
         let missing = |name: String, expected: Vec<usize>| {
             Err(PolicyError::MissingTensor { name, expected, hint: String::new() })
         };
@@ -99,6 +100,23 @@ impl DecoderConfig {
             }
         }
         self.check_strays(names)
+    }
+
+    /// Refuses weights whose names begin otherwise, because the decoder was saved alone or within another module.
+    fn check_beginnings<'a>(&self, names: impl IntoIterator<Item = &'a String> + Clone) -> Result<(), PolicyError> {
+        let embedding = "model.embed_tokens.weight";
+        let Some(found) = names.clone().into_iter().find(|name| name.ends_with("embed_tokens.weight")) else {
+            return Ok(());
+        };
+        if names.into_iter().any(|name| name == embedding) {
+            return Ok(());
+        }
+        let hint = format!(
+            "; it is there as `{found}`: in Python, load it as the causal language model that it is, merged and without \
+             wrappers, and save it with `save_pretrained(DIR)`"
+        );
+        let expected = vec![self.vocab_size, self.hidden_size];
+        Err(PolicyError::MissingTensor { name: embedding.into(), expected, hint })
     }
 
     /// Refuses biases and norms of the decoder that the family does not have, because ignoring them would change the

@@ -293,6 +293,9 @@ fn live_code_bench_rows_have_public_and_private_tests_and_packed_ones_drop_the_r
     }
     assert!(why(script("eJxrYJmawQABPRw=")).starts_with("its private tests are a pickle, which is never read"));
     assert_eq!(why(script("{}")), "`private_test_cases`: no list in `inputs`");
+    let half = r#"[{"input": "\ud800", "output": "4", "testtype": "stdin"}]"#;
+    assert_eq!(why(script(half)), "`private_test_cases`: half a surrogate pair, which is no character");
+    assert_eq!(why(script(&private[..20])), "`private_test_cases` holds text that is no JSON");
     let public = json!([{"input": "[1, 2]\n\"x\"", "output": "[true]", "testtype": "functional"}]);
     let starter = "class Solution:\n    def add(self, xs: List[int], s: str) -> List[bool]:\n        ";
     let method = task(row(public.clone(), "", starter));

@@ -85,6 +85,25 @@ fn the_clipped_surrogate_and_its_gradient_are_those_calculated_by_hand() {
 }
 
 #[test]
+fn a_demonstration_that_has_become_unlikely_has_neither_ratio_nor_penalty() {
+    for loss_type in [LossType::Dapo, LossType::Cispo, LossType::Sapo] {
+        let config = GrpoConfig { beta: 0.1, elite_free_nats: 0.0, ..config(loss_type) };
+        let logp = Var::from_tensor(&vector(&[-1001.0])).unwrap();
+        // The exponential of 1000 is infinite.
+        let tokens = Tokens {
+            reference: Some(vector(&[-1.0])),
+            weight: vector(&[0.0]),
+            imitation: Some(vector(&[0.5])),
+            ..tokens(&logp, &[-2001.0], &[0.0], &[1])
+        };
+        let (loss, _) = loss(&tokens, &config).unwrap();
+        let store = loss.backward().unwrap();
+        let found = (loss.to_scalar::<f64>().unwrap(), values(store.get(&logp).unwrap())[0]);
+        assert_eq!(found, (500.5, -0.5), "{loss_type:?}");
+    }
+}
+
+#[test]
 fn the_gradient_ends_at_the_edges_of_the_clip() {
     let config = config(LossType::Dapo);
     for (edge, advantage, inward) in [(1.28, 1.0, -1e-6), (0.8, -1.0, 1e-6)] {

@@ -3,6 +3,7 @@
 //!
 //! The list of digests has the format of `b3sum --check`, and names exactly the other files of the directory.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -54,12 +55,20 @@ pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
     checkpoints(run).pop().map(|(_, path)| path)
 }
 
+/// Where a checkpoint is while another of its step takes its place, on file systems that cannot exchange the two at once. A
+/// zero before the number of its step lets it be found as one of that step if the process is killed meanwhile.
+pub(crate) fn aside_of(checkpoint: &Path) -> PathBuf {
+    let name = checkpoint.file_name().unwrap_or_default().to_string_lossy();
+    checkpoint.with_file_name(format!("{CHECKPOINT}0{}", name.trim_start_matches(CHECKPOINT)))
+}
+
 /// Step and directory of each checkpoint, oldest first.
 pub(super) fn checkpoints(run: &Path) -> Vec<(usize, PathBuf)> {
     numbered(run, CHECKPOINT)
 }
 
-/// Directories of `parent` whose name is `prefix` and a number, by number.
+/// Directories of `parent` whose name is `prefix` and a number, by number; of two with the same one, that with the shorter
+/// name is the later.
 pub(super) fn numbered(parent: &Path, prefix: &str) -> Vec<(usize, PathBuf)> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let mut found: Vec<(usize, PathBuf)> = entries
@@ -68,7 +77,7 @@ pub(super) fn numbered(parent: &Path, prefix: &str) -> Vec<(usize, PathBuf)> {
             entry.path().is_dir().then(|| (number, entry.path()))
         })
         .collect();
-    found.sort();
+    found.sort_by_key(|(number, path)| (*number, Reverse(path.as_os_str().len())));
     found
 }
 

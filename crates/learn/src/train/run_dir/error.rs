@@ -34,6 +34,18 @@ pub enum RunDirError {
         /// Keys that differ, with both values.
         differing: Vec<String>,
     },
+    #[error(
+        "--resume {path}: {env} has changed since the run began: {}; put it back as it was, or start a new run, which \
+         --model or --adapter lets begin with a checkpoint of this one",
+        changed.join(", ")
+    )]
+    Changed {
+        path: PathBuf,
+        /// The name of the environment.
+        env: String,
+        /// Its files that have changed, with lines and digests, then and now.
+        changed: Vec<String>,
+    },
     #[error("--resume {path}: no checkpoint there is whole: {}; start a new run", damaged.join("; "))]
     Damaged { path: PathBuf, damaged: Vec<String> },
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]

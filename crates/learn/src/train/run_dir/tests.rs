@@ -51,6 +51,70 @@ fn a_directory_with_a_run_is_refused_and_differences_are_named() {
 }
 
 #[test]
+fn a_run_whose_tasks_have_changed_is_refused_and_the_file_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let mut config = config(&root.path().join("run"));
+    let (path, env) = (config.train.output_dir.clone(), root.path().join("env"));
+    fs::create_dir(&env).unwrap();
+    fs::write(env.join("env.toml"), "tasks = \"tasks.jsonl\"\n").unwrap();
+    fs::write(env.join("tasks.jsonl"), "{}\n").unwrap();
+    config.environment.env = env.display().to_string();
+    let dir = RunDir::create(&config, &[]).unwrap();
+    dir.write_whole_dir("checkpoint-1", state).unwrap();
+    drop(dir);
+    fs::write(env.join("notes.md"), "no part of the environment").unwrap();
+    let reopened = RunDir::reopen(&path, &config).unwrap();
+    reopened.dir.record(&config).unwrap();
+    drop(reopened);
+    fs::write(env.join("tasks.jsonl"), "{}\n{}\n").unwrap();
+    for refused in [RunDir::check_settings(&path, &config), RunDir::reopen(&path, &config).map(drop)] {
+        let refused = refused.unwrap_err();
+        let message = refused.to_string();
+        assert!(refused.is_user() && !message.contains("env.toml") && !message.contains("notes.md"), "{message}");
+        let named = message.contains("contents of tasks.jsonl: \"1 line, ") && message.contains("\" -> \"2 lines, ");
+        assert!(named, "{message}");
+    }
+    // An earlier version recorded nothing of the files.
+    let written = fs::read_to_string(path.join(CONFIG)).unwrap();
+    let before: Vec<&str> = written.lines().filter(|line| !line.starts_with("\"contents of ")).collect();
+    assert_eq!(written.lines().count() - before.len(), 2, "{written}");
+    fs::write(path.join(CONFIG), before.join("\n")).unwrap();
+    drop(RunDir::reopen(&path, &config).unwrap());
+    // What an evaluator begins with lies beside it, a game does not read that, and 2048 has no file.
+    for (name, text) in [
+        ("evaluator.py", "def evaluate(program_path):\n    return 1.0\n"),
+        ("initial_program.py", "pass\n"),
+        ("game.py", "pass\n"),
+    ] {
+        fs::write(root.path().join(name), text).unwrap();
+    }
+    let of = |env: &str| contents(root.path().join(env).to_str().unwrap()).unwrap().len();
+    assert_eq!((of("evaluator.py"), of("game.py"), contents("2048").unwrap().len()), (2, 1, 0));
+}
+
+#[test]
+fn a_run_whose_tasks_are_named_by_a_link_goes_on_by_either_name() {
+    let root = tempfile::tempdir().unwrap();
+    let mut config = config(&root.path().join("run"));
+    let path = config.train.output_dir.clone();
+    let [file, link] = ["tasks-v1.jsonl", "tasks.jsonl"].map(|name| root.path().join(name));
+    fs::write(&file, "{}\n").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    config.environment.env = link.display().to_string();
+    let dir = RunDir::create(&config, &[]).unwrap();
+    dir.write_whole_dir("checkpoint-1", state).unwrap();
+    drop(dir);
+    // Without --env the file is that of the recorded configuration.
+    for config in [recorded(&path).unwrap(), config] {
+        drop(RunDir::reopen(&path, &config).unwrap());
+    }
+    let other = root.path().join("tasks-v2.jsonl");
+    fs::write(&other, "{}\n{}\n").unwrap();
+    fs::rename(&other, &file).unwrap();
+    assert!(matches!(RunDir::reopen(&path, &recorded(&path).unwrap()), Err(RunDirError::Changed { .. })));
+}
+
+#[test]
 fn a_run_that_ended_before_its_first_checkpoint_is_begun_anew() {
     let root = tempfile::tempdir().unwrap();
     let mut config = config(&root.path().join("run"));
@@ -132,6 +196,38 @@ fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     assert_eq!(reopened.newest, path.join("checkpoint-10"));
     assert!(reopened.notices.is_empty());
     assert!(!path.join(".partial-killed").exists());
+}
+
+#[test]
+fn an_old_checkpoint_is_whole_until_it_is_gone() {
+    let (_root, dir) = created();
+    for step in [1, 2, 3] {
+        dir.write_whole_dir(&format!("checkpoint-{step}"), state).unwrap();
+    }
+    let in_its_way = dir.path().join(".partial-checkpoint-1");
+    fs::write(&in_its_way, "").unwrap();
+    assert!(dir.advance("checkpoint-3", NEWEST).is_err());
+    assert_eq!(fs::read_dir(dir.path().join("checkpoint-1")).unwrap().count(), 2, "its state and its digests");
+    fs::remove_file(&in_its_way).unwrap();
+    dir.advance("checkpoint-3", NEWEST).unwrap();
+    assert!(!dir.path().join("checkpoint-1").exists() && !in_its_way.exists());
+}
+
+#[test]
+fn a_checkpoint_that_was_set_aside_for_one_of_its_step_is_gone_on_from() {
+    let root = tempfile::tempdir().unwrap();
+    for step in [0_usize, 7] {
+        let (path, config) = with_checkpoints(&root.path().join(step.to_string()), &[step]);
+        let checkpoint = path.join(format!("checkpoint-{step}"));
+        let aside = aside_of(&checkpoint);
+        fs::rename(&checkpoint, &aside).unwrap();
+        let reopened = RunDir::reopen(&path, &config).unwrap();
+        assert_eq!((&reopened.newest, step_of(&aside)), (&aside, Some(step)));
+        reopened.dir.write_whole_dir(&format!("checkpoint-{step}"), state).unwrap();
+        assert_eq!(latest_checkpoint(&path).unwrap(), checkpoint);
+        reopened.dir.advance(&format!("checkpoint-{step}"), Retention { limit: 1, ..NEWEST }).unwrap();
+        assert_eq!(reopened.dir.checkpoints(), [(step, checkpoint)], "the older one has gone");
+    }
 }
 
 #[test]

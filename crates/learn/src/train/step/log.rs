@@ -46,13 +46,13 @@ pub(super) fn write(
 /// Writes `completions/step_00012.jsonl`: one line per completion, in order of their index. With several turns, the line has
 /// the answer and beside it all turns.
 fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize) -> Result<(), TrainError> {
-    let learnt = lesson.learnt.items().iter().zip(lesson.advantages.items());
+    let advantages = lesson.advantages_in_loss();
+    let learnt = lesson.learnt.items().iter().zip(advantages.items());
     let of_place: BTreeMap<usize, &[f32]> = learnt.map(|(place, turns)| (*place, &turns[..])).collect();
     let mut text = String::new();
     for (index, (prompt, episode)) in lesson.episodes.with(lesson.prompts).enumerate() {
         // None if the update does not learn from it.
-        let is_left_out = lesson.masks_truncated && episode.is_truncated();
-        let advantages = of_place.get(&index).copied().filter(|_| !is_left_out).unwrap_or_default();
+        let advantages = of_place.get(&index).copied().unwrap_or_default();
         let Turn { completion, program, evaluation, .. } = episode.answer();
         let mut line = serde_json::json!({
             "version": COMPLETIONS_VERSION,

@@ -19,6 +19,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The end of the guest's words for more output than it keeps (`Output` in `sandbox/guest/streams.py`).
 const TOO_MUCH_OUTPUT: &str = " bytes of output";
+/// The end of the sandbox's words for a longer source than it compiles (`SOURCE_MAX` in `sandbox/src/interpreted.rs`).
+const TOO_MUCH_SOURCE: &str = " are compiled";
 
 /// A request. Compiling is part of running a Python program, so `compile_timeout` has no effect.
 #[derive(Debug, Deserialize)]
@@ -174,6 +176,7 @@ fn own_limit(fault: &Fault) -> Option<String> {
     let words = match fault {
         Fault::Raised { kind, message, .. } if kind == "OSError" => message,
         Fault::BadValue { found } => found,
+        Fault::NotCompiled { message, .. } => return too_long(message),
         _ => return None,
     };
     let (_, limit) = words.split_once("more than ")?;
@@ -181,16 +184,25 @@ fn own_limit(fault: &Fault) -> Option<String> {
     Some(format!("this sandbox keeps {bytes} bytes of standard output at most; a program that prints more fails"))
 }
 
+/// What is told of a source that is too long, which is no mistake in its syntax.
+fn too_long(message: &str) -> Option<String> {
+    let sizes = message.strip_prefix("source of ")?.strip_suffix(TOO_MUCH_SOURCE)?;
+    let (found, most) = sizes.split_once(" bytes, at most ")?;
+    Some(format!("this sandbox compiles {most} bytes of a program at most; this one has {found}"))
+}
+
 /// The error output of `sys.exit("3")`, whose status is 1. The guest tells a text of digits and a number alike, so that the line
 /// which left has to say what it was.
 fn digits_as_words(fault: &Fault, source: &str) -> Option<String> {
-    let Fault::Raised { kind, message, line: Some(line) } = fault else { return None };
-    if kind != "SystemExit" || message.parse::<i32>().is_err() {
+    let Fault::Raised { kind, message, line } = fault else { return None };
+    if kind != "SystemExit" {
         return None;
     }
-    let left = source.lines().nth((*line as usize).checked_sub(1)?)?;
-    let is_text = ['"', '\''].iter().any(|quote| left.contains(&format!("xit({quote}{message}{quote})")));
-    is_text.then(|| format!("{message}\n"))
+    let code: i32 = message.parse().ok()?;
+    let left = line.and_then(|line| source.lines().nth((line as usize).checked_sub(1)?));
+    let is_text = |left: &str| ['"', '\''].iter().any(|quote| left.contains(&format!("xit({quote}{message}{quote})")));
+    // Who leaves with the number 0 has no fault.
+    (code == 0 || left.is_some_and(is_text)).then(|| format!("{message}\n"))
 }
 
 /// The exit status and the error output that Python would give.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, HostError, Limits, Sandbox};
+use grpo_sandbox::{FUEL_PER_SECOND, Failure, Fault, FuelScope, HostError, Limits, Sandbox};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
@@ -215,8 +215,15 @@ fn named(name: &str, message: String) -> (String, String, String) {
 
 /// The exception that stands for a fault that no program can catch.
 fn of_fault(fault: &Fault) -> (String, String, String) {
-    let name = match fault {
-        Fault::OutOfFuel { .. } => "TimeoutError",
+    let name: &str = match fault {
+        // In the words of the request, which knows of no calls and no games.
+        Fault::OutOfFuel { scope } => {
+            let words = match scope {
+                FuelScope::Call => "the cell has used up its cell_timeout",
+                FuelScope::Game => "the cells have used up their total_timeout",
+            };
+            return named("TimeoutError", words.to_owned());
+        }
         Fault::OutOfMemory => "MemoryError",
         Fault::StackOverflow => "RecursionError",
         Fault::Raised { kind, .. } => kind,
@@ -246,6 +253,13 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_that_takes_too_long_says_which_of_the_two_times_is_used_up() {
+        let told = |scope| of_fault(&Fault::OutOfFuel { scope });
+        assert_eq!(told(FuelScope::Call), named("TimeoutError", "the cell has used up its cell_timeout".into()));
+        assert_eq!(told(FuelScope::Game), named("TimeoutError", "the cells have used up their total_timeout".into()));
+    }
 
     #[test]
     fn what_is_too_much_is_left_out_and_said_so_with_its_exception_in_short() {

@@ -119,6 +119,7 @@ fn run(job: &Job) -> Result<ScriptRun, HostError> {
         "exit -1" => Err(raised("SystemExit", "-1")),
         "assert" => Err(Fault::Raised { kind: "AssertionError".into(), message: String::new(), line: Some(2) }),
         "exit words" => Err(raised("SystemExit", "no input")),
+        "code = '0'\nexit(code)" => Err(raised("SystemExit", "0")),
         "x = 3\nsys.exit('3')" | "x = 3\nsys.exit(3)" => {
             Err(Fault::Raised { kind: "SystemExit".into(), message: "3".into(), line: Some(2) })
         }
@@ -251,6 +252,7 @@ fn a_program_is_run_as_sandbox_fusion_answers() {
         ("x = 3\nsys.exit(3)", "Failed", result("Finished", json!(3), "", "")),
         // A text, which Python writes, also where it is all digits.
         ("x = 3\nsys.exit('3')", "Failed", result("Finished", json!(1), "", "3\n")),
+        ("code = '0'\nexit(code)", "Failed", result("Finished", json!(1), "", "0\n")),
         // As in a file that an editor has marked as UTF-8.
         ("\u{feff}echo", "Success", result("Finished", json!(0), "1 2\n", "")),
         ("memory", "Failed", result("Finished", json!(1), "", "MemoryError\n")),
