@@ -42,6 +42,8 @@ $(LLM):
 
 # Many tests wait, for processes, signals and timeouts: twice as many as there are processors keep these busy.
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))))
+# The tensor library's own pool waits by spinning; the program has one thread of it for the same reason (`src/start.rs`).
+test: export CANDLE_NUM_THREADS ?= 1
 test: tools ## Run the whole test suite
 	$(CARGO) test --release --workspace --locked
 
@@ -88,8 +90,13 @@ target/wheel/bin/hadolint: target/wheel/installed
 proofs: build ## What takes hours: every boundary, ten thousand edges of budgets, mutants, generated programs, a soak
 	$(MAKE) tier-exhaustive
 	$(CARGO) test --release --workspace --locked --test it -- --ignored --nocapture ten_thousand_programs no_program_of_the_corpus \
-		other_numbers_of_workers edges_of_all_other_programs in_all_the_memory_of_a_run rebuilt_as_it_was
+		other_numbers_of_workers other_numbers_of_processes strongest_program_of_the_ladder \
+		edges_of_all_other_programs in_all_the_memory_of_a_run rebuilt_as_it_was at_every_edge_of_a_budget calls_three_times_as_long
 	$(CARGO) test --release --workspace --locked --test rules -- --ignored
+	$(CARGO) test --release --workspace --locked --test memory -- --ignored
+	$(CARGO) test --release --workspace --locked --lib -- --ignored in_every_format all_our_own
+	$(CARGO) test --release --workspace --locked --test hostile -- --ignored
+	$(CARGO) test --release --workspace --locked --test costs -- --ignored at_both_sizes
 	$(MAKE) fuzz-tier TIER_SECONDS=3600
 	$(MAKE) soak
 	$(MAKE) packages
@@ -136,8 +143,9 @@ fuzz-tier: build ## Play generated programs and mutants in both tiers for TIER_S
 fuzz-tier-python: tools ## Compare the sandboxed interpreter with this machine's python3 (3.14, or f-strings and sums differ)
 	$(CARGO) test --release --workspace --locked --test tiers -- --ignored --nocapture the_interpreter_answers
 
-tier-exhaustive: tools ## Every boundary of every operator and every way out of three blocks in one another, in both tiers
+tier-exhaustive: tools ## Every boundary of every operator, way out of three blocks and effect in an operand, in both tiers
 	BOUNDARIES=all $(CARGO) test --release --workspace --locked --test tiers -- --include-ignored --nocapture boundaries:: ways_out::
+	$(CARGO) test --release --workspace --locked --test order -- --ignored --nocapture
 
 tier-mutants: tools ## Plant faults in what the compiled tier decides by; print which test catches each (needs python3)
 	CARGO=$(CARGO) scripts/tier-mutants.py

@@ -28,7 +28,7 @@ def spent():
 def main():
     words, rows = sys.argv[1:], []
     for name, executable, folder in executables():
-        environment = {**os.environ, "CARGO_MANIFEST_DIR": folder}
+        environment = {"CANDLE_NUM_THREADS": "1", **os.environ, "CARGO_MANIFEST_DIR": folder}  # as `make test` has it
 
         def run(*arguments):
             return subprocess.run([executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)

@@ -11,7 +11,17 @@ use crate::{FUEL_PER_SECOND, Failure, Fault, Limits, Sandbox};
 const LIMITS: Limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND / 4, memory_bytes: 128 << 20 };
 
 /// For what never ends, which uses up whatever it is given.
-const ENDLESS: Limits = Limits { call_fuel: FUEL_PER_SECOND / 30, ..LIMITS };
+const ENDLESS: Limits = Limits { call_fuel: FUEL_PER_SECOND / 60, ..LIMITS };
+
+/// Hostile programs that never end, loaded and called as they are here, beside those that are named so.
+const ENDLESS_TOO: [&str; 6] = [
+    "destructor.py",
+    "output_flood.py",
+    "output_flood_at_stderr.py",
+    "script_endless_output.py",
+    "script_endless_output_by_descriptor.py",
+    "script_hangs_in_a_thread.py",
+];
 
 /// What ends every recursion below: more levels than any stack holds.
 const LEVELS: u32 = 40_000;
@@ -131,8 +141,9 @@ fn hostile() -> impl Iterator<Item = ProcessorTrial> {
         let path = entry.unwrap().path();
         let arguments = "[[[2,0,0,4],[0,0,0,0],[0,8,0,0],[0,0,0,2]]]".to_owned();
         let name = path.display().to_string();
-        let source = fs::read_to_string(path).unwrap();
-        let is_endless = name.contains("endless_") && source.starts_with("# expect: hang\n");
+        let source = fs::read_to_string(&path).unwrap();
+        let is_named_so = name.contains("endless_") && source.starts_with("# expect: hang\n");
+        let is_endless = is_named_so || ENDLESS_TOO.iter().any(|file| path.ends_with(file));
         let limits = if is_endless { ENDLESS } else { LIMITS };
         ProcessorTrial { name, source, arguments, limits }
     })

@@ -1,6 +1,6 @@
 // The kernels as a library for the processor: `run` launches a kernel by its name. The tests compile it:
 //
-// c++ -std=c++20 -O2 -fno-strict-aliasing -shared -fPIC -fvisibility=hidden -DON_PROCESSOR emulation.cpp
+// c++ -std=c++20 -O1 -fno-strict-aliasing -shared -fPIC -fvisibility=hidden -DON_PROCESSOR emulation.cpp
 //
 // Symbols are hidden, because the C library has functions with the names of some kernels.
 

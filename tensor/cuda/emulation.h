@@ -46,12 +46,17 @@ static inline int __clz(unsigned x) { return std::countl_zero(x); }
 static inline int __ffs(unsigned x) { return x ? std::countr_zero(x) + 1 : 0; }
 using std::isfinite;
 
-// The threads of a block are fibers of one thread of the machine: each runs until it waits for others.
+#define STACK_BYTES 65536
+
+// The threads of a block are fibers of one thread of the machine: each runs until it waits for others. Later blocks run in
+// the same fibers, because beginning a new one asks the system twice, which takes longer than what most threads do.
 struct Fiber {
     ucontext_t begin;
     jmp_buf resume;
+    std::unique_ptr<char[]> stack = std::make_unique<char[]>(STACK_BYTES);
     bool started = false, over = false;
 };
+static std::vector<std::unique_ptr<Fiber>> fibers;
 
 struct Barrier {
     unsigned expected, arrived = 0, generation = 0;
@@ -63,15 +68,15 @@ struct Barrier {
 };
 
 struct Block {
-    std::vector<Fiber> fibers;
+    unsigned threads;
     Barrier all;
     std::vector<Barrier> warps;
     std::vector<double> lanes;
-    ucontext_t caller;
+    jmp_buf caller;
     unsigned current = 0, running;
     std::function<void()> kernel;
 
-    explicit Block(unsigned threads) : fibers(threads), all{threads}, lanes(threads), running(threads) {
+    explicit Block(unsigned threads) : threads(threads), all{threads}, lanes(threads), running(threads) {
         for (unsigned done = 0; done < threads; done += 32)
             warps.push_back({threads - done < 32 ? threads - done : 32});
     }
@@ -84,12 +89,12 @@ static inline void fiber_begin();
 
 // Continues with the fiber after the calling one, or with the caller if all have ended.
 static inline void next_fiber() {
-    if (block->running == 0) setcontext(&block->caller);
-    const unsigned count = block->fibers.size(), step = backwards ? count - 1 : 1;
+    if (block->running == 0) _longjmp(block->caller, 1);
+    const unsigned count = block->threads, step = backwards ? count - 1 : 1;
     do {
         block->current = (block->current + step) % count;
-    } while (block->fibers[block->current].over);
-    Fiber& fiber = block->fibers[block->current];
+    } while (fibers[block->current]->over);
+    Fiber& fiber = *fibers[block->current];
     threadIdx = {block->current, 0, 0};
     if (fiber.started) _longjmp(fiber.resume, 1);
     fiber.started = true;
@@ -103,7 +108,7 @@ static inline void wait_at(Barrier& barrier) {
         return;
     }
     while (barrier.generation == generation)
-        if (_setjmp(block->fibers[block->current].resume) == 0) next_fiber();
+        if (_setjmp(fibers[block->current]->resume) == 0) next_fiber();
 }
 
 // Nobody waits for a thread that has left a kernel, as on a GPU.
@@ -112,14 +117,17 @@ static inline void leave(Barrier& barrier) {
     if (barrier.expected > 0 && barrier.arrived == barrier.expected) barrier.open();
 }
 
+// Never ends: after the kernel of one block it waits for that of another.
 static inline void fiber_begin() {
-    block->kernel();
-    const unsigned thread = block->current;
-    leave(block->warps[thread / 32]);
-    leave(block->all);
-    block->fibers[thread].over = true;
-    block->running--;
-    next_fiber();
+    for (;;) {
+        block->kernel();
+        const unsigned thread = block->current;
+        leave(block->warps[thread / 32]);
+        leave(block->all);
+        fibers[thread]->over = true;
+        block->running--;
+        if (_setjmp(fibers[thread]->resume) == 0) next_fiber();
+    }
 }
 
 static inline void __syncthreads() { wait_at(block->all); }
@@ -153,28 +161,24 @@ static inline unsigned __ballot_sync(unsigned, bool mine) {
     return votes;
 }
 
-#define STACK_BYTES 65536
+static inline void begin_fiber() {
+    auto fiber = std::make_unique<Fiber>();
+    getcontext(&fiber->begin);
+    fiber->begin.uc_stack.ss_sp = fiber->stack.get();
+    fiber->begin.uc_stack.ss_size = STACK_BYTES;
+    fiber->begin.uc_link = nullptr;
+    makecontext(&fiber->begin, fiber_begin, 0);
+    fibers.push_back(std::move(fiber));
+}
 
 static inline void run_block(unsigned threads, const std::function<void()>& kernel) {
-    static std::vector<std::unique_ptr<char[]>> stacks;
-    while (stacks.size() < threads) stacks.push_back(std::make_unique<char[]>(STACK_BYTES));
+    while (fibers.size() < threads) begin_fiber();
+    for (unsigned thread = 0; thread < threads; thread++) fibers[thread]->over = false;
     Block now(threads);
     now.kernel = kernel;
-    block = &now;
-    for (unsigned thread = 0; thread < threads; thread++) {
-        ucontext_t& begin = now.fibers[thread].begin;
-        getcontext(&begin);
-        begin.uc_stack.ss_sp = stacks[thread].get();
-        begin.uc_stack.ss_size = STACK_BYTES;
-        begin.uc_link = nullptr;
-        makecontext(&begin, fiber_begin, 0);
-    }
-    volatile bool done = false;
-    getcontext(&now.caller);
-    if (done) return;
-    done = true;
     now.current = backwards ? 0 : threads - 1;
-    next_fiber();
+    block = &now;
+    if (_setjmp(now.caller) == 0) next_fiber();
 }
 
 // Runs one kernel.

@@ -41,20 +41,33 @@ const MONOTONE: &str = include_str!("../../crates/environment/src/game2048/ladde
 const TWO_PLY: &str = include_str!("../../crates/environment/src/game2048/ladder/two_ply.py");
 
 /// The programs of the ladder, each with enough games to distinguish it from the next.
+const LADDER: [(&str, &str, usize); 10] = [
+    ("no program", "I would move up.", 1),
+    ("does not compile", "def strategy(board):\n    return (", 1),
+    ("raises", "def strategy(board):\n    return board[4]", 1),
+    ("returns no move", "def strategy(board):\n    pass", 1),
+    ("constant", CONSTANT, 50),
+    ("random", RANDOM, 80),
+    ("cycle", CYCLE, 80),
+    ("greedy", GREEDY, 80),
+    ("monotone", MONOTONE, 12),
+    ("two-ply", TWO_PLY, 6),
+];
+
+/// The last one, which looks two moves ahead, takes longer than all others together. By day the test of the reward check holds
+/// that it earns more than the one before it.
 #[test]
 fn i3_a_stronger_program_earns_more() {
-    let ladder: [(_, _, usize); 10] = [
-        ("no program", "I would move up.", 1),
-        ("does not compile", "def strategy(board):\n    return (", 1),
-        ("raises", "def strategy(board):\n    return board[4]", 1),
-        ("returns no move", "def strategy(board):\n    pass", 1),
-        ("constant", CONSTANT, 50),
-        ("random", RANDOM, 80),
-        ("cycle", CYCLE, 80),
-        ("greedy", GREEDY, 80),
-        ("monotone", MONOTONE, 12),
-        ("two-ply", TWO_PLY, 6),
-    ];
+    expect_more_for_stronger(&LADDER[..9]);
+}
+
+#[test]
+#[ignore = "the dearest program; `make proofs` runs it"]
+fn the_strongest_program_of_the_ladder_earns_the_most() {
+    expect_more_for_stronger(&LADDER);
+}
+
+fn expect_more_for_stronger(ladder: &[(&str, &str, usize)]) {
     let boards = seeds(80);
     let programs = ladder.iter().map(|(_, code, games)| {
         let completion = format!("Here is my strategy.\n```python\n{code}\n```\nIt plays well, I hope.\n");

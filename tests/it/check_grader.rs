@@ -159,8 +159,8 @@ fn a_reward_that_trusts_programs_in_its_own_process_is_caught() {
 #[test]
 fn a_judge_that_runs_programs_apart_is_clean() {
     let directory = tasks();
-    // What has no end the judge ends itself, on a slow machine late.
-    let quick = "--env tasks.jsonl --set sandbox.game_seconds=0.1";
+    // What has no end the judge ends itself, on a slow machine late. It is started for every attempt, which workers make dearer.
+    let quick = "--env tasks.jsonl --sequential --set sandbox.game_seconds=0.1";
     let judge = format!("{} judge {quick}", env!("CARGO_BIN_EXE_grpo-2048"));
     let (object, code) = audited_within("60", directory.path(), &[&judge]);
     assert_eq!((code, object["level"].as_str(), paid(&object)), (Some(0), Some("ok"), Vec::new()), "{object}");

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::Device;
@@ -21,6 +22,7 @@ use walkdir::WalkDir;
 use crate::chat_model::{CHATML, write_model};
 use crate::inside::SANDBOX;
 use crate::program::{failed, printed, refused};
+use crate::runs::shared;
 use crate::served::{Served, honest};
 
 const SETTINGS: Settings = Settings { rounds: 3, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 };
@@ -88,54 +90,53 @@ fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     files.map(|path| (path.strip_prefix(dir).unwrap().display().to_string(), fs::read(&path).unwrap())).collect()
 }
 
+/// A finished search that learns nothing, by one worker, and what it found. It is only read.
+static SEARCHED: LazyLock<(PathBuf, Discovery)> = LazyLock::new(|| {
+    let dir = shared("it-searched");
+    let found = found(search(&dir, 1, None));
+    (dir, found)
+});
+
 #[test]
 fn a_search_finds_the_same_with_any_number_of_workers_and_where_it_was_stopped() {
-    let dirs: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
-    let first = found(search(dirs[0].path(), 1, None));
-    assert_eq!(found(search(dirs[1].path(), 2, None)), first);
-    // After the last round the score of the best is still to be estimated.
-    for round in [1, SETTINGS.rounds] {
-        assert_eq!(search(dirs[2].path(), 2, Some(round)), Ended::Stopped);
+    let (dir, first) = &*SEARCHED;
+    let stopped = tempfile::tempdir().unwrap();
+    // After the last round the score of the best is still to be estimated. Other workers go on each time.
+    for (workers, round) in [(2, 1), (0, SETTINGS.rounds)] {
+        assert_eq!(search(stopped.path(), workers, Some(round)), Ended::Stopped);
     }
-    assert_eq!(found(search(dirs[2].path(), 8, None)), first);
-    let expected = files(dirs[0].path());
+    assert_eq!(found(search(stopped.path(), 8, None)), *first);
+    let expected = files(dir);
     assert!(expected.len() > 8, "{:?}", expected.iter().map(|(name, _)| name).collect::<Vec<_>>());
-    for dir in &dirs[1..] {
-        assert!(files(dir.path()) == expected, "files of {} differ", dir.path().display());
-    }
-    assert!(first.report.is_some_and(|report| report.mean_score.value > 0.0));
+    assert!(files(stopped.path()) == expected, "files of {} differ", stopped.path().display());
+    assert!(first.report.as_ref().is_some_and(|report| report.mean_score.value > 0.0));
 }
 
 #[test]
 fn a_search_that_learns_finds_the_same_with_any_number_of_workers_and_where_it_was_stopped() {
-    let dirs: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+    let [unbroken, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let way = |workers, stop_after| Way { workers, stop_after, update: true, ..Way::default() };
-    let first = found(searched(dirs[0].path(), way(1, None)));
-    assert_eq!(found(searched(dirs[1].path(), way(8, None))), first);
-    for round in [1, 2] {
-        assert_eq!(searched(dirs[2].path(), way(2, Some(round))), Ended::Stopped);
+    let first = found(searched(unbroken.path(), way(1, None)));
+    for (workers, round) in [(8, 1), (2, 2)] {
+        assert_eq!(searched(stopped.path(), way(workers, Some(round))), Ended::Stopped);
     }
     // As a process leaves it that was killed while it wrote, and before it removed the round before.
     for left in [".partial-abc", "checkpoint-1"] {
-        fs::create_dir_all(dirs[2].path().join(left)).unwrap();
-        fs::write(dirs[2].path().join(left).join("model.safetensors"), "half").unwrap();
+        fs::create_dir_all(stopped.path().join(left)).unwrap();
+        fs::write(stopped.path().join(left).join("model.safetensors"), "half").unwrap();
     }
-    assert_eq!(found(searched(dirs[2].path(), way(2, None))), first);
-    let expected = files(dirs[0].path());
-    for dir in &dirs[1..] {
-        assert!(files(dir.path()) == expected, "files of {} differ", dir.path().display());
-    }
+    assert_eq!(found(searched(stopped.path(), way(8, None))), first);
+    let expected = files(unbroken.path());
+    assert!(files(stopped.path()) == expected, "files of {} differ", stopped.path().display());
     // The weights of the last round are there, those of the rounds before are not, and what was learnt shows in what is written.
     let names: Vec<&str> = expected.iter().map(|(name, _)| name.as_str()).collect();
     for name in ["checkpoint-3/adapter_model.safetensors", "checkpoint-3/optimizer.safetensors"] {
         assert!(names.contains(&name), "{names:?}");
     }
     assert!(!names.iter().any(|name| name.starts_with("checkpoint-2")), "{names:?}");
-    let still = tempfile::tempdir().unwrap();
-    found(search(still.path(), 2, None));
     let written = |dir: &Path| fs::read_to_string(dir.join("evolve.json")).unwrap();
     let programs = |text: String| -> Value { serde_json::from_str::<Value>(&text).unwrap()["database"].take() };
-    assert!(programs(written(still.path())) != programs(written(dirs[0].path())));
+    assert!(programs(written(&SEARCHED.0)) != programs(written(unbroken.path())));
 }
 
 /// The server writes the same for the same request, as vLLM does if it is started to.
@@ -200,9 +201,8 @@ fn a_search_leaves_the_adapters_of_one_that_goes_on_in_its_directory() {
 
 #[test]
 fn programs_descend_from_those_of_earlier_rounds_and_openevolve_reads_them() {
-    let dir = tempfile::tempdir().unwrap();
-    let best = found(search(dir.path(), 8, None)).best;
-    let state: Value = serde_json::from_slice(&fs::read(dir.path().join("evolve.json")).unwrap()).unwrap();
+    let (dir, Discovery { best, .. }) = &*SEARCHED;
+    let state: Value = serde_json::from_slice(&fs::read(dir.join("evolve.json")).unwrap()).unwrap();
     let candidates = state["database"]["candidates"].as_array().unwrap();
     let parents: Vec<usize> = candidates.iter().filter_map(|one| Some(one["parent"].as_u64()? as usize)).collect();
     assert!(!parents.is_empty());
@@ -215,13 +215,13 @@ fn programs_descend_from_those_of_earlier_rounds_and_openevolve_reads_them() {
     assert_eq!(digests.len(), candidates.len());
 
     // Its visualiser takes the newest directory of this name.
-    let checkpoint = dir.path().join("openevolve/checkpoint_3");
+    let checkpoint = dir.join("openevolve/checkpoint_3");
     let read = |path: String| -> Value { serde_json::from_slice(&fs::read(checkpoint.join(path)).unwrap()).unwrap() };
     let metadata = read("metadata.json".into());
     let id = metadata["best_program_id"].as_str().unwrap();
     let program = read(format!("programs/{id}.json"));
     assert_eq!(program["code"].as_str().unwrap(), best.source);
-    assert_eq!(fs::read_to_string(dir.path().join("best.py")).unwrap(), best.source);
+    assert_eq!(fs::read_to_string(dir.join("best.py")).unwrap(), best.source);
     // It draws the programs of the islands, and no others: all of them, so that each has its parent.
     let named = metadata["islands"].as_array().unwrap().iter().flat_map(|island| island.as_array().unwrap());
     let drawn: BTreeSet<&str> = named.map(|name| name.as_str().unwrap()).collect();

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::program::{printed, program, ran, refused};
+use crate::terminal::plural_of_one;
 
 #[test]
 fn who_asks_for_help_gets_it_whatever_else_is_wrong_with_the_flags() {
@@ -154,8 +155,11 @@ fn doctor_tells_what_a_bug_report_needs() {
 fn doctor_says_what_to_do_about_a_model_that_is_not_there() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("model.gguf"), "").unwrap();
-    let (code, text, _) = ran(dir.path(), &["doctor", "--model", "modle.gguf"]);
+    let (code, text, said) = ran(dir.path(), &["doctor", "--model", "modle.gguf"]);
     assert_eq!(code, Some(1));
+    for text in [&text, &said] {
+        assert_eq!(plural_of_one(text), None, "{text}");
+    }
     let problem =
         text.lines().position(|line| line.starts_with("problem   model ")).unwrap_or_else(|| panic!("{text}"));
     let advice = text.lines().skip(problem + 1).find(|line| line.contains("-> ")).unwrap();

@@ -302,7 +302,7 @@ fn a_server_that_fails_stops_the_run_and_a_resumed_one_equals_an_unbroken_one() 
     let root = tempfile::tempdir().unwrap();
     let [unbroken, broken] = ["unbroken", "broken"].map(|name| root.path().join(name));
     let good = Served::start(honest);
-    let more = ["--steps", "3", "--set", "rollout.resample_tied=0"];
+    let more = ["--steps", "2", "--set", "rollout.resample_tied=0"];
     run(&unbroken, &with(&good.url, &more));
     // It answers the probe, a step of eight completions, and two completions of the next step.
     let fails = Served::start(

@@ -163,7 +163,7 @@ fn without_workers_games_are_on_the_loops_own_track() {
 #[test]
 fn a_trace_of_a_step_that_was_written_ahead_shows_its_games_beside_the_writing_of_the_next() {
     let dir = tempfile::tempdir().unwrap();
-    let more = ["--steps", "3", "--num-generations", "8", "--parallel-rewards", "2", "--steps-ahead", "1"];
+    let more = ["--steps", "3", "--num-generations", "4", "--parallel-rewards", "2", "--steps-ahead", "1"];
     train(dir.path(), &more);
     let trace = Trace::read(&dir.path().join("step.json"));
     trace.check_tracks("step 2");
@@ -175,7 +175,7 @@ fn a_trace_of_a_step_that_was_written_ahead_shows_its_games_beside_the_writing_o
     assert!(decode.1 <= waits[0].0 && waits.last().unwrap().1 <= update.0 && waits[0].1 < update.1);
     let written = trace.tracks["decoding"].iter().filter(|event| event["ph"] == "i");
     assert!(written.clone().all(|event| event["name"].as_str().unwrap().starts_with("step 3 completion ")));
-    assert_eq!(written.count(), 16);
+    assert_eq!(written.count(), 8);
     // The trace has games of this step that had not ended before it, and games of the next step that have begun.
     assert_logged(&trace.games(), &logged(dir.path(), "step_00002.jsonl"));
     assert!(trace.games().keys().any(|name| name.starts_with("step 3 completion ")), "{:?}", trace.games());

@@ -149,7 +149,7 @@ fn a_hostile_source_is_refused_or_compiled_soon() {
     // As large as is taken.
     let largest = |header: &str, line: &dyn Fn(usize) -> String| {
         let source = |count: usize| format!("{header}{}", many(line, count));
-        let taken = (1..=20).map(|step| step * 15).take_while(|&count| tier.compile(&source(count)).is_ok()).last();
+        let taken = (1..=20).rev().map(|step| step * 15).find(|&count| tier.compile(&source(count)).is_ok());
         format!("{}\n", source(taken.expect("some are taken")))
     };
     for source in [

@@ -37,6 +37,11 @@ const fn run(said: &'static str) -> Typed {
     Typed { said, fewer: &[], also: &[], is_held: false }
 }
 
+/// A command that the snapshot has, with more flags.
+const fn held_with(said: &'static str, also: &'static [&'static str]) -> Typed {
+    Typed { said, fewer: &[], also, is_held: true }
+}
+
 /// A command of minutes or hours with smaller numbers and more flags.
 const fn short(
     said: &'static str,
@@ -55,13 +60,14 @@ pub const TYPED: &[Typed] = &[
     ),
     held("grpo-2048 tasks new mine"),
     held("grpo-2048 tasks show mine count_words"),
-    held("grpo-2048 check --env mine"),
+    // Programs without an end use up all of their budget.
+    held_with("grpo-2048 check --env mine", &["--set train.game_seconds=0.1"]),
     held("grpo-2048 score --env mine solution.py"),
     held("grpo-2048 judge --env examples/tasks/micro.jsonl < completions.jsonl"),
     held("grpo-2048 judge --env tasks.jsonl < completions.jsonl"),
     held("grpo-2048 tasks convert mbpp.jsonl"),
     held("grpo-2048 tasks honeypot tasks.jsonl"),
-    run("grpo-2048 check --env tasks.honeypots.jsonl"),
+    short("grpo-2048 check --env tasks.honeypots.jsonl", &[], &["--set train.game_seconds=0.1"]),
     run("grpo-2048 score my_player.py --games 20"),
     held("grpo-2048 score mine.py --explain"),
     run("grpo-2048 score mine.py --tier interpreter"),
@@ -72,7 +78,7 @@ pub const TYPED: &[Typed] = &[
     short(
         "grpo-2048 train --sequential --steps 2",
         &[("--steps 2", "--steps 1")],
-        &["--groups 1 --num-generations 2", FEW_TOKENS],
+        &["--groups 1 --num-generations 2 --set train.eval_samples=0 --set train.preflight=false", FEW_TOKENS],
     ),
     short(
         "grpo-2048 train --env examples/tasks/moves.jsonl --seed 1 --steps 30 --output-dir runs/right",
@@ -94,8 +100,8 @@ pub const TYPED: &[Typed] = &[
     ),
     short("grpo-2048 eval --model runs/train-001 --boards published", &[], &["--samples 2", FEW_TOKENS_SET]),
     // A language model M.
-    short("grpo-2048 sft --model M --output-dir warm", &[], &[WARM]),
-    run("grpo-2048 train --preset games --model M --adapter warm --dry-run"),
+    short("grpo-2048 sft --model M --output-dir warm", &[], &[WARM, "--set sft.eval_samples=0"]),
+    short("grpo-2048 train --preset games --model M --adapter warm --dry-run", &[], &["--set train.preflight=false"]),
     short("grpo-2048 train --preset games --model M --adapter warm", &[], &["--steps 1", SHORT, FEW_TOKENS]),
     run("grpo-2048 export --run latest --merge --output-dir player"),
     short("grpo-2048 train --env mine --model M", &[], &["--steps 1", SHORT, FEW_TOKENS]),

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use grpo_sandbox::Sandbox;
 use grpo_sandbox_compiled::{CompiledProgram, CompiledTier, GasLimits, NotCompiled, Stop};
 
-use crate::variants::{Storage, Traced, program, variants};
+use crate::variants::{Extent, Storage, Traced, program, variants};
 
 /// Small, so that lists that grow as they are gone through end soon.
 const GAS: GasLimits = GasLimits { game_gas: 1 << 40, call_gas: 50_000_000, memory_bytes: 64 << 20 };
@@ -48,15 +48,22 @@ impl Tiers {
     }
 
     /// The first call of a template on which the tiers differ, in words.
-    pub fn play(&self, template: &str, storage: Storage, tally: &mut Tally) -> Option<String> {
-        let all = variants(template, storage);
+    pub fn play(&self, template: &str, storage: Storage, extent: Extent, tally: &mut Tally) -> Option<String> {
+        let all = variants(template, storage, extent);
         tally.variants += all.len();
-        self.play_all(template, &all, storage, tally)
+        self.play_all(template, &all, storage, extent, tally)
     }
 
     /// The same of these variants: in one program, or each alone where that is outside.
-    fn play_all(&self, template: &str, all: &[Vec<usize>], storage: Storage, tally: &mut Tally) -> Option<String> {
-        let traced = program(template, all, storage);
+    fn play_all(
+        &self,
+        template: &str,
+        all: &[Vec<usize>],
+        storage: Storage,
+        extent: Extent,
+        tally: &mut Tally,
+    ) -> Option<String> {
+        let traced = program(template, all, storage, extent);
         match self.tier.compile(&traced.source) {
             Ok(compiled) => {
                 tally.compiled += all.len();
@@ -64,7 +71,7 @@ impl Tiers {
             }
             Err(NotCompiled::Machine(error)) => panic!("{error}\n{}", traced.source),
             Err(NotCompiled::Outside(_)) if all.len() > 1 => {
-                all.chunks(1).find_map(|one| self.play_all(template, one, storage, tally))
+                all.chunks(1).find_map(|one| self.play_all(template, one, storage, extent, tally))
             }
             Err(NotCompiled::Outside(outside)) => {
                 tally.outside.entry(outside.construct).or_default().push(template.to_owned());

@@ -68,14 +68,23 @@ pub fn statements() -> Vec<String> {
     include_str!("statements.txt").split("\n---\n").map(|text| text.trim_end().to_owned()).collect()
 }
 
+/// How much of a template is tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Of two slots traced together, those with an even number of others between them, each under every second effect.
+    Day,
+    All,
+}
+
 /// The sets of slots that are traced: none, each, each two, all. Two are told from one alone by globals: elsewhere they
 /// take the same way.
-pub fn variants(template: &str, storage: Storage) -> Vec<Vec<usize>> {
+pub fn variants(template: &str, storage: Storage, extent: Extent) -> Vec<Vec<usize>> {
     let slots = template.matches('`').count() / 2;
     let mut variants = vec![vec![]];
     variants.extend((0..slots).map(|one| vec![one]));
     if storage == Storage::Globals {
-        variants.extend((0..slots).flat_map(|one| (one + 1..slots).map(move |two| vec![one, two])));
+        let step = if extent == Extent::Day { 2 } else { 1 };
+        variants.extend((0..slots).flat_map(|one| (one + 1..slots).step_by(step).map(move |two| vec![one, two])));
     }
     if slots > 2 || (slots == 2 && storage != Storage::Globals) {
         variants.push((0..slots).collect());
@@ -102,7 +111,7 @@ fn traced(template: &str, slots: &[usize], storage: Storage) -> String {
 }
 
 /// The program of these variants of a template.
-pub fn program(template: &str, variants: &[Vec<usize>], storage: Storage) -> Traced {
+pub fn program(template: &str, variants: &[Vec<usize>], storage: Storage, extent: Extent) -> Traced {
     let is_expression = !template.contains('\n') && expressions().iter().any(|one| one == template);
     let mut body = String::new();
     for (index, slots) in variants.iter().enumerate() {
@@ -111,11 +120,11 @@ pub fn program(template: &str, variants: &[Vec<usize>], storage: Storage) -> Tra
         let text = if is_expression { format!("r = {text}") } else { text };
         text.lines().for_each(|line| body += &format!("        {line}\n"));
     }
-    Traced { source: source(&body, storage), calls: calls(template, variants, storage) }
+    Traced { source: source(&body, storage), calls: calls(template, variants, storage, extent) }
 }
 
-/// Every traced slot with every effect, at its first turn and at its second.
-fn calls(template: &str, variants: &[Vec<usize>], storage: Storage) -> Vec<[usize; 4]> {
+/// Every traced slot with its effects, at its first turn and at its second.
+fn calls(template: &str, variants: &[Vec<usize>], storage: Storage, extent: Extent) -> Vec<[usize; 4]> {
     let mut calls = Vec::new();
     let is_repeated = template.contains("for ") || template.contains("while ");
     for (index, slots) in variants.iter().enumerate() {
@@ -125,7 +134,9 @@ fn calls(template: &str, variants: &[Vec<usize>], storage: Storage) -> Vec<[usiz
         }
         let keys = template.contains('K').then_some(KEY);
         for slot in slots.iter().copied().chain(keys) {
-            for effect in 0..EFFECTS.len() + 2 {
+            // By day the slots of two share the effects between them.
+            let step = if extent == Extent::Day && slots.len() == 2 { 2 } else { 1 };
+            for effect in (slot % step..EFFECTS.len() + 2).step_by(step) {
                 let turns = if is_repeated || slot == KEY { 2 } else { 1 };
                 calls.extend((1..=turns).map(|turn| [index, slot, effect, turn]));
             }
