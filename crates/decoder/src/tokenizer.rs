@@ -23,6 +23,9 @@ const SPECIAL: &str = "special_tokens_map.json";
 /// The key of the ids that end a text, in `generation_config.json` and `config.json`.
 const ENDS: &str = "eos_token_id";
 
+/// File with the chat template, which some models have in place of a key of `tokenizer_config.json`.
+const TEMPLATE: &str = "chat_template.jinja";
+
 /// The key of added tokens, by their ids, in `tokenizer_config.json`.
 const ADDED: &str = "added_tokens_decoder";
 
@@ -87,10 +90,21 @@ impl Tokenizer {
         };
         let mut tokenizer = Self::of(&text, config, generation, ends)?;
         tokenizer.check_letters()?;
-        if let Some(template) = optional(dir, "chat_template.jinja")? {
+        if let Some(template) = optional(dir, TEMPLATE)? {
             tokenizer.chat_template = Some(template);
         }
         Ok(tokenizer)
+    }
+
+    /// The chat template that [`from_dir`](Self::from_dir) would take, without the rest of the tokenizer.
+    ///
+    /// # Errors
+    /// Files that cannot be read.
+    pub fn chat_template_in(dir: &Path) -> Result<Option<String>, PolicyError> {
+        match optional(dir, TEMPLATE)? {
+            None => Ok(chat_template(&object(CONFIG, optional(dir, CONFIG)?.as_deref())?)),
+            template => Ok(template),
+        }
     }
 
     /// * `ends`: the ids that end a text, one or a list.

@@ -1,10 +1,7 @@
 //! One operation over many operands: each tier answers a column of cases in one call.
 //!
-//! A column that the compiled tier gives up is halved until what is given up stands alone; what the operations before gave
-//! up stands alone at once. What CPython answers by an exception or beyond what the tier can hold is asked alone, and any
-//! answer to it is a fault.
-
-use std::collections::{BTreeSet, VecDeque};
+//! A column that the compiled tier gives up is halved until what is given up stands alone. What CPython answers by an
+//! exception or beyond what the tier can hold is asked alone, and any answer to it is a fault.
 
 use grpo_sandbox::Sandbox;
 use grpo_sandbox_compiled::{CompiledProgram, CompiledSession, CompiledTier, NotCompiled, Outside, Stop};
@@ -17,9 +14,6 @@ const FUNCTIONS: usize = 50;
 
 /// Cases of one call, whose answers must not be longer than a value may be.
 const CASES: usize = 10_000;
-
-/// Operations whose cases that were given up are likely to be given up by the next: the forms of one operation.
-const FORMS_LIKE: usize = 3;
 
 /// Of cases in a row that must be given up, those that are played by day beside the first and the last: one in so many. Each
 /// of them costs a fresh instance.
@@ -154,7 +148,7 @@ type Play<'a> = dyn FnMut(&[usize], Result<Player, Outside>) + 'a;
 /// gets each program with the functions in it, or why the tier does not take a function alone.
 pub fn in_parts(tier: &CompiledTier, functions: &[usize], source: &dyn Fn(&[usize]) -> String, play: &mut Play<'_>) {
     match tier.compile(&source(functions)) {
-        Ok(program) => play(functions, Ok(Player { program, session: None, given_up: VecDeque::new() })),
+        Ok(program) => play(functions, Ok(Player { program, session: None })),
         Err(NotCompiled::Machine(error)) => panic!("{error}\n{}", source(functions)),
         Err(NotCompiled::Outside(outside)) if functions.len() == 1 => play(functions, Err(outside)),
         Err(NotCompiled::Outside(_)) => {
@@ -169,14 +163,13 @@ pub fn in_parts(tier: &CompiledTier, functions: &[usize], source: &dyn Fn(&[usiz
 pub struct Player {
     program: CompiledProgram,
     session: Option<CompiledSession>,
-    /// The operands at which each of the last operations was given up.
-    given_up: VecDeque<BTreeSet<String>>,
 }
 
 impl Player {
     fn operation(&mut self, function: &str, operation: &Operation, cases: &[Case], count: &mut Count) {
+        let fitting: Vec<&Case> = cases.iter().filter(|case| case.expected.is_some()).collect();
         let before = count.different.len();
-        self.fitting(function, operation, cases, count);
+        self.halves(function, operation, &fitting, count);
         let is_fitting = |index: usize| cases.get(index).is_none_or(|case| case.expected.is_some());
         let is_played = |index: usize| {
             index.is_multiple_of(REFUSED_ONE_IN)
@@ -197,36 +190,7 @@ impl Player {
         }
     }
 
-    /// Plays the cases that CPython answers.
-    fn fitting(&mut self, function: &str, operation: &Operation, cases: &[Case], count: &mut Count) {
-        // A constant is no operand that tells cases apart.
-        let differs = |operand: fn(&Case) -> &str| cases.iter().any(|case| operand(case) != operand(&cases[0]));
-        let (in_a, in_b) = (differs(|case| &case.a), differs(|case| &case.b));
-        let operands = |case: &Case| {
-            format!("{} {}", if in_a { case.a.as_str() } else { "" }, if in_b { case.b.as_str() } else { "" })
-        };
-        let fitting = cases.iter().filter(|case| case.expected.is_some());
-        let (doubtful, sure): (Vec<&Case>, Vec<&Case>) =
-            fitting.partition(|&case| self.given_up.iter().any(|like| like.contains(&operands(case))));
-        let mut given_up = Vec::new();
-        for alone in doubtful.chunks(1) {
-            self.halves(function, operation, alone, count, &mut given_up);
-        }
-        self.halves(function, operation, &sure, count, &mut given_up);
-        self.given_up.push_back(given_up.into_iter().map(operands).collect());
-        if self.given_up.len() > FORMS_LIKE {
-            self.given_up.pop_front();
-        }
-    }
-
-    fn halves<'c>(
-        &mut self,
-        function: &str,
-        operation: &Operation,
-        cases: &[&'c Case],
-        count: &mut Count,
-        given_up: &mut Vec<&'c Case>,
-    ) {
+    fn halves(&mut self, function: &str, operation: &Operation, cases: &[&Case], count: &mut Count) {
         if cases.is_empty() {
             return;
         }
@@ -240,11 +204,10 @@ impl Player {
             }
         } else if cases.len() == 1 {
             count.given_up += 1;
-            given_up.push(cases[0]);
         } else {
             let (one, two) = cases.split_at(cases.len() / 2);
-            self.halves(function, operation, one, count, given_up);
-            self.halves(function, operation, two, count, given_up);
+            self.halves(function, operation, one, count);
+            self.halves(function, operation, two, count);
         }
     }
 

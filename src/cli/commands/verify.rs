@@ -104,6 +104,15 @@ struct Difference {
     evaluation: bool,
 }
 
+/// An error of opening; one of the environment says how to name that of the run.
+fn of_the_run(error: CliError) -> CliError {
+    let is_of_env = matches!(&error, CliError::User { message, .. } if message.starts_with("--env "));
+    match arena::without_flag(error) {
+        CliError::User { message, hint: None } if is_of_env => CliError::user_hint(message, OF_THE_RUN),
+        other => other,
+    }
+}
+
 impl VerifyArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let run = runs::named("verify", &self.run)?;
@@ -115,11 +124,7 @@ impl VerifyArgs {
         }
         let layers = self.source.layers_over(&runs::recorded_text(&run)?, &run, &self.flags)?;
         let config = layers.resolve()?;
-        let opened = arena::open_with_sandbox(&config, console).map_err(arena::without_flag);
-        let (arena, sandbox) = opened.map_err(|error| match error {
-            CliError::User { message, hint: None } => CliError::user_hint(message, OF_THE_RUN),
-            other => other,
-        })?;
+        let (arena, sandbox) = arena::open_with_sandbox(&config, console).map_err(of_the_run)?;
         let arena = arena.under(Rules::training(&config));
         let mut certificate = Verification {
             arena: &arena,

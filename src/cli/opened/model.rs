@@ -107,15 +107,8 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
                 PolicyError::Adapter { message } | PolicyError::AdapterTensors { message } => {
                     format!("--adapter {}: {message}", adapter.display())
                 }
-                PolicyError::File { path, .. }
-                | PolicyError::Corrupt { path, .. }
-                | PolicyError::Incomplete { path, .. }
-                    if !adapter.as_os_str().is_empty() && path.starts_with(adapter) =>
-                {
-                    format!("--adapter {}: {other}", adapter.display())
-                }
-                PolicyError::NotFinite { place, .. }
-                    if !adapter.as_os_str().is_empty() && Path::new(place).starts_with(adapter) =>
+                other
+                    if !adapter.as_os_str().is_empty() && place_of(other).is_some_and(|at| at.starts_with(adapter)) =>
                 {
                     format!("--adapter {}: {other}", adapter.display())
                 }
@@ -123,6 +116,17 @@ pub fn model_error(flag: &str, config: &Config, error: PolicyError) -> CliError 
             };
             CliError::User { message, hint }
         }
+    }
+}
+
+/// The file that an error is about, where it names one.
+fn place_of(error: &PolicyError) -> Option<&Path> {
+    match error {
+        PolicyError::File { path, .. } | PolicyError::Corrupt { path, .. } | PolicyError::Incomplete { path, .. } => {
+            Some(path)
+        }
+        PolicyError::NotFinite { place, .. } => Some(Path::new(place)),
+        _ => None,
     }
 }
 
@@ -167,10 +171,11 @@ fn idle_revision(ModelConfig { model, revision, .. }: &ModelConfig) -> Option<St
 /// What is said of a chat template beside an adapter that is another one than the model's, `own`, which alone is read.
 fn idle_template(settings: &ModelConfig, own: Option<&str>) -> Option<String> {
     let ModelConfig { model, adapter, raw_prompt, .. } = settings;
-    let reads_one = !adapter.is_empty() && !raw_prompt;
-    let beside = reads_one.then(|| policy::Tokenizer::from_dir(Path::new(adapter)).ok()).flatten()?;
-    let differs = beside.chat_template().map(str::trim_end).is_some_and(|it| Some(it) != own.map(str::trim_end));
-    differs.then(|| {
+    if adapter.is_empty() || *raw_prompt {
+        return None;
+    }
+    let beside = policy::Tokenizer::chat_template_in(Path::new(adapter)).ok()??;
+    (Some(beside.trim_end()) != own.map(str::trim_end)).then(|| {
         format!(
             "--adapter {adapter}: comes with another chat template than {model}, and that of the model is read; if the \
              adapter was trained with its own, put that into a copy of the model, as chat_template.jinja"
