@@ -44,6 +44,8 @@ $(LLM):
 test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))))
 # The tensor library's own pool waits by spinning; the program has one thread of it for the same reason (`src/start.rs`).
 test: export CANDLE_NUM_THREADS ?= 1
+# A process that lives for a second has no use for huge pages, which the kernel clears whole: a seventh of the time of `tests/it`.
+test: export MIMALLOC_ALLOW_THP ?= 0
 test: tools ## Run the whole test suite
 	$(CARGO) test --release --workspace --locked
 
@@ -100,6 +102,7 @@ proofs: build ## What takes hours: every boundary, ten thousand edges of budgets
 	$(MAKE) fuzz-tier TIER_SECONDS=3600
 	$(MAKE) soak
 	$(MAKE) packages
+	DEMO_STEPS=40 $(MAKE) wheel-test
 	$(MAKE) tier-mutants
 
 test-times: ## CPU seconds of every test, the dearest first; TESTS names some (needs python3; a quarter of an hour)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the wheel of `make wheel` into an empty environment and uses it: a first verdict with nothing compiled yet, the program,
 # the Python package, and the examples for TRL, verl and verifiers, with the package and with the program
-# alone, as an archive brings it.
+# alone, as an archive brings it. The demonstration takes half of its steps; `DEMO_STEPS=40 make wheel-test` takes all of them, and
+# compares the figures of README too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,8 +24,9 @@ echo "a wheel of $megabytes MB; $(($(date +%s) - begin)) s from an empty environ
 for file in man/man1/grpo-2048.1 doc/grpo-2048/THIRD-PARTY.md; do
     [ -s "$empty/venv/share/$file" ] || { echo "error: ${wheels[0]} lacks share/$file" >&2; exit 1; }
 done
-(cd "$empty" && grpo-2048 demo > demo.txt 2>&1 && grep -q "what next" demo.txt && [ -s runs/demo-001/report.html ])
-python tests/readers/shown.py "$empty/demo.txt"
+steps=${DEMO_STEPS:-20}
+(cd "$empty" && grpo-2048 demo --steps "$steps" > demo.txt 2>&1 && grep -q "what next" demo.txt && [ -s runs/demo-001/report.html ])
+python tests/readers/shown.py "$empty/demo.txt" "$steps"
 python tests/readers/trackers.py "$empty/runs/demo-001"
 python - "$empty/runs/demo-001/metrics.jsonl" <<'PY'
 import json, sys

@@ -8,7 +8,7 @@ use crate::calls::Calls;
 use crate::engine::{Interpreter, WASM_STACK};
 use crate::fault::{Phase, clean};
 use crate::host::Host;
-use crate::{Failure, Fault, FuelScope, HostError, Limits, THREAD_STACK, Unloaded};
+use crate::{Failure, Fault, FuelScope, HostError, Limits, SOURCE_MAX, THREAD_STACK, Unloaded};
 
 /// Longest value of a call and longest output of a run, in bytes, as in `guest/values.py`. Wasmtime also counts what
 /// it lifts against this limit, so that it holds whatever the guest claims.
@@ -16,9 +16,6 @@ const TEXT_MAX: usize = 1 << 20;
 
 /// What must be left of a thread's stack for a call: the guest's part, and room for the host.
 const STACK_NEEDED: usize = WASM_STACK + (1 << 20);
-
-/// Longest source that is handed to a guest; no sensible program is longer.
-const SOURCE_MAX: usize = 256 << 10;
 
 /// The guest's answer: a value, or its report of a fault.
 type Told<T> = Result<T, String>;

@@ -65,6 +65,9 @@ pub const SESSIONS_MAX: usize = 128;
 /// Most linear memory that a session may be given, in bytes.
 pub const MEMORY_MAX: u64 = 1 << 30;
 
+/// Longest source that is handed to an interpreter, in bytes; a longer one does not compile. No sensible program is longer.
+pub const SOURCE_MAX: usize = 256 << 10;
+
 /// Stack that a thread which calls the sandbox should have, in bytes: the guest's part and room for the host. On a
 /// thread with less, each call runs on a stack of its own, which costs more than a short call.
 pub const THREAD_STACK: usize = 20 << 20;

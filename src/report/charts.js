@@ -5,8 +5,8 @@ const HEIGHT = 210, RIGHT = 12, TOP = 8, BOTTOM = 24;
 // Room for the labels of levels: at least so much, so that charts beside each other mostly begin at one line.
 const room = (labels) => Math.max(50, 12 + 6.3 * highest(labels.map((label) => label.length)));
 
-// How many values on either side a smoothed one is the mean of.
-const smoothing = { reach: 2 };
+// How many values on either side a smoothed one is the mean of, and the least number of values that are smoothed.
+const smoothing = { reach: 2, least: 9 };
 
 function ticks(low, high, count, least = 0) {
   const raw = Math.max(least, (high - low) / count) || 1;
@@ -124,6 +124,8 @@ function band(xs, lows, highs, x, y) {
 
 // series: {name, colour, dash?, xs, ys, lows?, highs?, smooth?, dots?}; `legend`, in place of the series: [name, colour, dash]
 function lines({ title, note, series, show = number, floor = null, ceiling = null, legend, wide }) {
+  // Beside other runs, one that alone has this figure is named as well.
+  const named = series.length > 1;
   series = series.filter((one) => known(one.ys).length);
   if (!series.length) return null;
   const xs = [...new Set(series.flatMap((one) => one.xs))].sort((a, b) => a - b);
@@ -137,7 +139,7 @@ function lines({ title, note, series, show = number, floor = null, ceiling = nul
     for (const one of series) {
       const colour = `var(${one.colour})`;
       if (one.lows) nodes.push(svg("path", { d: band(one.xs, one.lows, one.highs, x, y), fill: colour, opacity: .18 }));
-      const drawn = one.smooth && smoothing.reach && one.ys.length > 8 ? smoothed(one.ys, smoothing.reach) : one.ys;
+      const drawn = one.smooth && smoothing.reach && one.ys.length >= smoothing.least ? smoothed(one.ys, smoothing.reach) : one.ys;
       if (drawn !== one.ys) nodes.push(svg("path", { d: path(one.xs, one.ys, x, y), fill: "none", stroke: colour, opacity: .35 }));
       nodes.push(svg("path", { d: path(one.xs, drawn, x, y), fill: "none", stroke: colour, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": one.dash }));
       if (one.dots || known(one.ys).length === 1) one.ys.forEach((value, index) => {
@@ -155,10 +157,10 @@ function lines({ title, note, series, show = number, floor = null, ceiling = nul
       const index = one.xs.indexOf(at);
       if (index < 0 || one.ys[index] === null) return null;
       const range = one.lows && known([one.lows[index]]).length ? ` (${show(one.lows[index])} to ${show(one.highs[index])})` : "";
-      return `${series.length > 1 ? one.name + " " : ""}${show(one.ys[index])}${range}`;
+      return `${named ? one.name + " " : ""}${show(one.ys[index])}${range}`;
     }).filter(Boolean).join(" · ") };
   };
-  const entries = legend ?? (series.length > 1 ? series.map((one) => [one.name, one.colour, one.dash]) : null);
+  const entries = legend ?? (named ? series.map((one) => [one.name, one.colour, one.dash]) : null);
   return chart(title, note, paint, entries && entries.map(([name, colour, dash]) => [name, lineSwatch(colour, dash)]), wide);
 }
 

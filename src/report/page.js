@@ -57,7 +57,9 @@ function tiles(run) {
   const scores = known(evaluation(run, "eval_game/mean_score")), show = points(run);
   const tile = (value, words) => el("div", { class: "tile" }, el("strong", {}, value), el("span", {}, words));
   const trained = ends(column(run, "game/mean_score")), plays = ends(column(run, "game/frac_played"));
-  const best = known([...column(run, "game/max_tile"), ...evaluation(run, "eval_game/max_tile")]);
+  // The best program is settled on games that belong to no step and no evaluation.
+  const settled = ofGame(run) ? [] : run.hall_of_fame.map((member) => member.max_tile);
+  const best = known([...column(run, "game/max_tile"), ...evaluation(run, "eval_game/max_tile"), ...settled]);
   return el("div", { class: "tiles" },
     scores.length > 1 ? tile(`${show(scores[0])} → ${show(scores[scores.length - 1])}`, `held-out score${scores[0] > 0 ? `, × ${number(scores[scores.length - 1] / scores[0], 2)}` : ""}`)
       : scores.length ? tile(show(scores[0]), `held-out score${evaluationsOf(run)[0] === 0 ? " before training" : `, step ${evaluationsOf(run)[0]}`}${range(run, "eval_game/mean_score", show)}`) : null,
@@ -154,8 +156,9 @@ function details(runs) {
 }
 
 // How much the curves are smoothed.
-function smoother() {
-  const words = () => (smoothing.reach ? `means over ${2 * smoothing.reach + 1} steps` : "every step");
+function smoother(runs) {
+  const long = runs.some((run) => stepsOf(run).length >= smoothing.least);
+  const words = () => (!smoothing.reach ? "every step" : long ? `means over ${2 * smoothing.reach + 1} steps` : `every step: fewer than ${smoothing.least} are not smoothed`);
   const told = el("span", { class: "soft small", role: "status" }, words());
   const slide = el("input", { type: "range", min: 0, max: 20, value: smoothing.reach, oninput: () => { smoothing.reach = Number(slide.value); told.textContent = words(); drawAll(); } });
   return el("div", { class: "controls smoother" }, el("label", { class: "grow" }, "Smoothing ", slide), told);
@@ -175,11 +178,11 @@ function build({ runs, follow, version }) {
   const at = window.scrollY;
   const detail = details(runs);
   main.replaceChildren(heading(runs, follow), el("nav", { id: "contents", class: "small", "aria-label": "parts of this page" }),
-    ...(runs.length === 1 ? [tiles(runs[0])] : [section("Compared", el("div", { class: "card" }, comparison(runs), el("p", { class: "soft small" }, `First and last: means over ${WINDOW} steps; held-out: first and last evaluation.`))),
+    ...(runs.length === 1 ? [tiles(runs[0])] : [section("Compared", el("div", { class: "card" }, comparison(runs), el("p", { class: "soft small" }, `First and last: means over ${WINDOW} steps, of fewer than ${2 * WINDOW} over half of them; held-out: first and last evaluation.`))),
       section("Differing settings", el("div", { class: "card" }, differences(runs)))]),
-    section("Learning curves", smoother(), el("div", { class: "charts" }, curves(runs).filter(Boolean))),
+    section("Learning curves", smoother(runs), el("div", { class: "charts" }, curves(runs).filter(Boolean))),
     detail.node, everything(runs) || "",
-    el("footer", { class: "soft small" }, `grpo-2048 ${version}. Thin lines are single steps, thick ones means over as many as Smoothing says.`));
+    el("footer", { class: "soft small" }, `grpo-2048 ${version}. Thin lines are single steps, thick ones means over as many as Smoothing says, and single steps where there are fewer than ${smoothing.least}.`));
   detail.fill();
   contents();
   drawAll();

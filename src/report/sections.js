@@ -187,7 +187,7 @@ function differences(runs) {
   return el("div", {},
     everywhere.length ? table(["setting", ...runs.map((run) => run.name)], everywhere.map((key) => [key, ...runs.map((run) => run.configuration[key])]))
       : el("p", { class: "soft" }, "Settings that all runs recorded are the same."),
-    missing.length ? el("details", {}, el("summary", {}, `${missing.length} settings are recorded by some of the runs only`),
+    missing.length ? el("details", {}, el("summary", {}, `${missing.length} setting${missing.length === 1 ? " is" : "s are"} recorded by some of the runs only`),
       table(["setting", ...runs.map((run) => run.name)], missing.map((key) => [key, ...runs.map((run) => run.configuration[key] ?? "–")]))) : null);
 }
 

@@ -9,6 +9,7 @@
 //!
 //! Threads share work by whole rows only, so results do not depend on the number of threads.
 
+mod adamw;
 mod attached;
 mod attention;
 pub mod device;
@@ -26,6 +27,7 @@ mod serving;
 #[cfg(test)]
 mod tests;
 
+pub use adamw::{adamw, sum_of_squares};
 pub use attached::with_slope;
 pub use attention::cached::{KeyValues, cached_attention};
 pub use attention::gpu::SCORE_BYTES;

@@ -159,6 +159,17 @@ fn a_search_is_no_run_to_report_and_none_that_is_named_in_its_place() {
     fs::create_dir(dir.path().join("runs/evolve/checkpoint-1")).unwrap();
     let words = refused(dir.path(), &["export", "--run", "runs/evolve", "--output-dir", "player"]);
     assert!(words.contains(&format!("{hint}; --adapter or --model takes ")) && !words.contains("is whole"), "{words}");
+    // Where weights or completions are asked for, it is told which command takes what is there.
+    for (command, told) in [
+        (&["eval", "--model", "runs/evolve"][..], "--model runs/evolve: is the directory of a search, "),
+        (&["train", "--adapter", "runs/evolve"], "--adapter runs/evolve: is the directory of a search, "),
+        (&["export", "--run", "runs/evolve", "--output-dir", "player"], "and `score` the program"),
+        (&["verify", "runs/evolve"], "; `score` tries it, and `verify` takes a run of `train`"),
+        (&["train", "--resume", "runs/evolve"], "; the same `evolve` command again goes on with it"),
+    ] {
+        let words = refused(dir.path(), command);
+        assert!(words.contains(hint) && words.contains(told), "{command:?}: {words}");
+    }
     let none = "hint: name a directory that `grpo-2048 train` wrote, as in runs/train-001\n";
     assert!(report("elsewhere").ends_with(none), "{}", report("elsewhere"));
     fs::write(dir.path().join("runs/train-001/config.toml"), "").unwrap();

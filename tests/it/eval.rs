@@ -108,6 +108,8 @@ fn eval_shows_models_and_native_strategies_in_one_table() {
     for column in ["mean score", "median", "plays", "unique", ">=2324", ">=14815", "best tile"] {
         assert!(row("   ").contains(column), "{text}");
     }
+    assert!(row(">=N: programs").ends_with("where a fixed cycle of moves"), "{text}");
+    assert!(row("makes 2324, greedy").ends_with("one-ply search 14815"), "{text}");
     for name in ["builtin", "cycle", "greedy", "snake"] {
         assert!(row(name).len() > name.len(), "{text}");
     }

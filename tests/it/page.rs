@@ -287,6 +287,30 @@ fn scores_keep_their_digits_beside_2048_and_what_is_trained_on_is_not_called_hel
 
 #[test]
 #[ignore = "needs Chromium; `make page` runs it"]
+fn the_page_names_a_run_that_alone_has_a_figure_and_says_what_it_smooths_and_its_best_tile() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    written(&dir.join("short"), 8);
+    written(&dir.join("long"), 9);
+    let member =
+        r#"[{"program":"p","source":"pass","step":1,"style":"snake","mean_score":800,"games":5,"max_tile":128}]"#;
+    std::fs::write(dir.join("short/hall_of_fame.json"), member).unwrap();
+    std::fs::create_dir(dir.join("tasks")).unwrap();
+    std::fs::write(dir.join("tasks/metrics.jsonl"), "{\"step\":1,\"tasks/frac_tests\":0.5}\n").unwrap();
+    let smoothed = "say(document.querySelector('.smoother [role=status]').textContent);";
+    done(dir, &["report", "short"]);
+    let tile = "say([...document.querySelectorAll('.tile')].pop().textContent);";
+    let said = in_browser(&dir.join("short/report.html"), &format!("{smoothed} {tile}"));
+    assert_eq!(said, ["every step: fewer than 9 are not smoothed", "128best tile"]);
+    done(dir, &["report", "long", "tasks"]);
+    let legend = "const chart = [...document.querySelectorAll('figure')].find((one) => one.querySelector('h3').textContent === 'Tests passed');
+         say(chart.querySelector('.legend').textContent);";
+    let said = in_browser(&dir.join("report.html"), &format!("{smoothed} {legend}"));
+    assert_eq!(said, ["means over 5 steps", "tasks"]);
+}
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
 fn of_conversations_the_page_has_a_curve_of_the_programs_that_later_turns_mend() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();

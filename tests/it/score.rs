@@ -93,6 +93,70 @@ fn answers_that_look_alike_are_told_apart() {
     assert!(reasons[2].ends_with("...; they differ further on"), "{}", reasons[2]);
 }
 
+#[test]
+fn of_a_long_output_the_line_that_is_wrong_is_told_and_of_a_long_line_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines: String = (1..100).map(|line| format!("{line}\n")).collect();
+    let line: Vec<String> = (1..100).map(|number| number.to_string()).collect();
+    let row = |id: &str, stdout: &str| {
+        let tests = serde_json::json!([{"stdin": "7", "stdout": stdout}]);
+        serde_json::json!({"id": id, "prompt": "Count.", "tests": tests}).to_string()
+    };
+    let rows = [
+        row("lines", &lines),
+        row("line", &line.join(" ")),
+        // Space at ends of lines does not count.
+        row("spaces", &lines.replace('\n', " \r\n")),
+        row("escapes", &format!("{}b", "\u{1b}".repeat(20))),
+    ];
+    fs::write(dir.path().join("tasks.jsonl"), rows.join("\n")).unwrap();
+    let reason = |task: &str, program: &str| {
+        fs::write(dir.path().join("own.py"), program).unwrap();
+        let line = score(dir.path(), &["own.py", "--env", "tasks.jsonl", "--task", task, "--json"]).remove(0);
+        line["failed"]["reason"].as_str().unwrap().to_owned()
+    };
+    let changed = "for n in range(1, 100):\n    print(n if n != 57 else 0)\n";
+    for task in ["lines", "spaces"] {
+        assert_eq!(reason(task, changed), r#"input "7" gave "0" in line 57, expected "57""#);
+    }
+    // What is seen of it is not told by its line.
+    let early = reason("lines", "print(*range(1, 9), 0, *range(10, 100), sep='\\n')\n");
+    assert!(early.starts_with(r#"input "7" gave "1\n2\n"#) && early.contains(r#"..., expected "1\n2\n"#), "{early}");
+    assert_eq!(reason("escapes", "print(chr(27) * 20 + 'a')\n"), r#"input "7" gave "...a" in line 1, expected "...b""#);
+    assert_eq!(
+        reason("lines", "print(*range(1, 91), sep='\\n')\n"),
+        r#"input "7" gave nothing in line 91, expected "91""#
+    );
+    assert_eq!(
+        reason("lines", "print(*range(1, 101), sep='\\n')\n"),
+        r#"input "7" gave "100" in line 100, expected nothing"#
+    );
+    let told = reason("line", "print(*range(1, 91), *range(90, 99))\n");
+    assert!(
+        told.starts_with(r#"input "7" gave "...90 91 92 93"#) && told.contains(r#" in line 1, expected "...91 92 93"#),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_program_that_takes_too_long_is_told_so_whether_it_is_called_or_run() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("tasks.jsonl"), TASKS).unwrap();
+    let reason = |task: &str, program: &str| {
+        fs::write(dir.path().join("own.py"), program).unwrap();
+        let line = score(dir.path(), &["own.py", "--env", "tasks.jsonl", "--task", task, "--json"]).remove(0);
+        line["failed"]["reason"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        reason("sum", "def add(a, b):\n    while True:\n        pass\n"),
+        "add(1, 2): took too long: one call used more than a call may"
+    );
+    assert_eq!(
+        reason("echo", "while True:\n    pass\n"),
+        r#"input "a": took too long: one run used more than a run may"#
+    );
+}
+
 const TASKS: &str = r#"{"id": "sum", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}, {"args": "(2, 2)", "expected": "4"}]}
 {"id": "double", "prompt": "Double.", "entry_point": "twice", "tests": [{"args": "(3,)", "expected": "6"}, {"args": "(2,)", "expected": "4"}]}
 {"id": "echo", "prompt": "Print the line.", "tests": [{"stdin": "a\n", "stdout": "a\n"}, {"stdin": "b\n", "stdout": "b\n"}]}

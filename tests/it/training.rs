@@ -56,8 +56,14 @@ fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
     let (code, said) = told(&dir, &[&resume[..], &["2"]].concat());
     assert!(code == Some(0) && said.contains("is at step 2 already"), "{said}");
     assert_eq!(before, essence(&dir));
-    // A run that was stopped between its last step and its end has its evaluation and its best programs to come.
+    // Nor does a run that was stopped end where fewer steps are asked for than it has made.
     fs::remove_file(dir.join("ended")).unwrap();
+    let recorded = || fs::read_to_string(dir.join("config.toml")).unwrap();
+    let settings = recorded();
+    let (code, said) = told(&dir, &[&resume[..], &["1"]].concat());
+    assert!(code == Some(0) && said.contains("is at step 2 already; --steps N with a larger N goes on"), "{said}");
+    assert!(!dir.join("ended").exists() && recorded() == settings);
+    // A run that was stopped between its last step and its end has its evaluation and its best programs to come.
     fs::write(dir.join("hall_of_fame.json"), "[]").unwrap();
     run(&dir, &[&resume[..], &["2"], SETTLED].concat());
     assert_eq!(hall()[0]["source"].as_str().unwrap(), best);

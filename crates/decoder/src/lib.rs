@@ -54,6 +54,7 @@ pub use grpo_tensor::device::{
     peak_memory, reset_peak_memory, trim_memory,
 };
 pub use grpo_tensor::gpu::{AdamWRates, CHUNK, DeviceBatch, Drawing, Drawn, Moved, device_adamw, device_square_sums};
+pub use grpo_tensor::{adamw, sum_of_squares};
 pub use independent::Agreement;
 pub use precision::Precision;
 pub use token_batch::{TokenBatch, TokenRow, shared_beginning};

@@ -84,7 +84,7 @@ impl Environment {
             Some("jsonl") => Ok(Environment::Tasks(Tasks::open(path)?)),
             Some("py") => Environment::of_python(path),
             _ => {
-                let found = if path.exists() { "a file of another kind" } else { "nothing of that name" };
+                let found = if path.exists() { "a file whose name ends otherwise" } else { "nothing of that name" };
                 Err(EnvironmentError::Unknown { name: name.to_owned(), found })
             }
         }
@@ -235,4 +235,19 @@ fn refuse_special(path: &Path) -> Result<(), EnvironmentError> {
 /// Panics, because cases always come from the environment in which they are tried.
 pub fn wrong_case() -> ! {
     unreachable!("a case of another kind of environment; this is a bug")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_file_says_by_its_end_what_it_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tasks");
+        std::fs::write(&path, "{}\n").unwrap();
+        let told = Environment::open(path.to_str().unwrap()).unwrap_err().to_string();
+        let expected = "tasks: found a file whose name ends otherwise; expected \"2048\", a .jsonl file of tasks, ";
+        assert!(told.contains(expected), "{told}");
+    }
 }

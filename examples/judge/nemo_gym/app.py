@@ -11,14 +11,14 @@ from nemo_gym.base_resources_server import (
     BaseResourcesServerConfig,
     BaseVerifyRequest,
     BaseVerifyResponse,
-    ReverifyMode,
     SimpleResourcesServer,
 )
 from pydantic import BaseModel, PrivateAttr
 
 
 class ProgramServerConfig(BaseResourcesServerConfig):
-    REVERIFY_MODE: ClassVar[ReverifyMode] = ReverifyMode.STATELESS
+    # A `ReverifyMode`, in the word for it: NeMo-Gym before 0.5 has no such class, and does without.
+    REVERIFY_MODE: ClassVar[str] = "stateless"
     env: str
     workers: int = 8
 

@@ -102,6 +102,20 @@ fn long_texts_are_searched_by_the_interpreter_which_has_another_search_for_them(
 }
 
 #[test]
+fn what_stands_between_printed_values_is_left_to_the_interpreter_where_it_costs_more_than_they() {
+    let tier = CompiledTier::open().expect("the tier opens");
+    for keyword in ["sep", "end"] {
+        let printing = |text: &str| tier.compile(&format!("def play(a):\n    print(a, a, {keyword}='{text}')\n"));
+        for text in ["", ", ", &"-".repeat(200), &"\u{e9}".repeat(100)] {
+            assert!(printing(text).is_ok(), "{keyword} = {text}");
+        }
+        for text in ["-".repeat(201), "\u{e9}".repeat(101), "\u{1f600}".repeat(10_000)] {
+            assert!(matches!(printing(&text), Err(NotCompiled::Outside(_))), "{keyword} of {} bytes", text.len());
+        }
+    }
+}
+
+#[test]
 fn the_budget_of_the_game_ends_what_no_call_exceeds() {
     let mut session = start("def play():\n    return sum(range(900000))\n");
     let stop = (0..100).find_map(|_| session.call("play", "[]").err());

@@ -116,6 +116,27 @@ fn what_is_absent_says_so() {
     assert_eq!(printed("from numpy import *\nprint(arange(2))"), "[0 1]\n");
 }
 
+/// WebAssembly has no flags for what a float cannot hold, by which numpy knows of it elsewhere.
+#[test]
+fn floats_of_numpy_raise_no_alarms() {
+    let nan = r#"{"float":"nan"}"#;
+    let (all_nan, both_nan) = (format!("[[{nan},{nan}],[{nan},{nan}]]"), format!("[{nan},{nan}]"));
+    for (expression, expected) in [
+        ("np.linalg.inv(np.zeros((2, 2)))", all_nan.as_str()),
+        ("np.linalg.cholesky(-np.eye(2))", all_nan.as_str()),
+        ("np.linalg.solve([[1, 2], [2, 4]], [1, 2])", both_nan.as_str()),
+        ("np.linalg.det(np.zeros((2, 2)))", "0.0"),
+        ("np.errstate(all='raise')(lambda: np.ones(1) / 0)()", r#"[{"float":"inf"}]"#),
+        ("np.errstate(all='raise')(lambda: np.array([1]) // 0)()", "[0]"),
+        ("np.array([np.nan]).astype(int)", "[0]"),
+    ] {
+        assert_eq!(of(expression), expected, "{expression}");
+    }
+    let warned =
+        "import numpy as np, warnings\nwarnings.simplefilter('error')\nprint(np.log(np.zeros(1)), np.sqrt(-1))\n";
+    assert_eq!(printed(warned), "[-inf] nan\n");
+}
+
 #[test]
 fn exhausted_memory_is_the_program_s_fault_and_the_next_program_is_unharmed() {
     let honest = "import numpy as np\nprint(np.unique(np.fft.fft([1.0, 0, 0]).real))";

@@ -133,6 +133,13 @@ fn recursion_goes_as_deep_as_contests_need_it() {
 }
 
 #[test]
+fn a_key_that_sorts_by_itself_goes_four_hundred_deep() {
+    let sorting =
+        |deep: usize| printed(&format!("def f(n): return n and len(sorted([n - 1], key=f))\nprint(f({deep}))\n"), "");
+    assert_eq!((sorting(400).as_str(), sorting(550).as_str()), ("1\n", "stack overflow"));
+}
+
+#[test]
 fn source_may_nest_a_hundred_deep_and_have_two_thousand_terms() {
     let source = "deep = 100\nprint(eval('(' * deep + '1' + ')' * deep), eval('abs(' * deep + '2' + ')' * deep), eval('+'.join(['1'] * 2000)))\n\
                   named = {'x': 399}\nexec('if x < 0: pass\\n' + ''.join(f'elif x == {i}: y = {i}\\n' for i in range(400)), named)\n\

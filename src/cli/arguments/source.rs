@@ -63,7 +63,22 @@ impl TypedValueParser for Assignment {
 fn flag_in(assignment: &str) -> Option<(&'static str, &'static str, &str)> {
     let (name, value) = assignment.split_once('=').unwrap_or((assignment, "VALUE"));
     let (flag, key) = with_key(&name.trim().replace('-', "_"))?;
-    Some((flag, key, value))
+    Some(match (flag, value.trim()) {
+        // It takes no value, and sets its key to a number.
+        ("sequential", "false" | "0") => ("parallel_rewards", key, "VALUE"),
+        ("sequential", _) => (flag, key, "0"),
+        _ => (flag, key, value),
+    })
+}
+
+/// The flag as it is typed to set its key to this value, if it can.
+fn typed(flag: &str, value: &str) -> Option<String> {
+    let name = flag.replace('_', "-");
+    match (flag, value) {
+        ("sequential", _) | ("raw_prompt", "true") => Some(format!("--{name}")),
+        ("raw_prompt", _) => None,
+        _ => Some(format!("--{name} {}", shell::quoted(value))),
+    }
 }
 
 impl SourceArgs {
@@ -182,18 +197,19 @@ fn is_of_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Names the flag in the hint where `--set` has the name of a flag in place of a key.
+/// Names the flag in the hint where `--set` has the name of a flag in place of a key. Behind a section it may be a flag that
+/// this command lacks, so that its key alone is named.
 fn flag_hint(error: ConfigError, assignment: &str) -> CliError {
-    match (error, flag_in(assignment)) {
-        (ConfigError::UnknownKey { origin, key, .. }, Some((flag, full, value))) if !key.contains('.') => {
+    let section = assignment.split('=').next().and_then(|key| key.rfind('.')).map_or(0, |dot| dot + 1);
+    match (error, flag_in(&assignment[section..])) {
+        (ConfigError::UnknownKey { origin, key, hint }, Some((flag, full, value)))
+            if section == 0 || !hint.starts_with("; say ") =>
+        {
+            let flag = if section == 0 { typed(flag, value) } else { None };
+            let flag = flag.map(|typed| format!("{typed} or ")).unwrap_or_default();
             CliError::user_hint(
                 format!("{origin}: unknown key `{key}`"),
-                format!(
-                    "say --{} {} or --set {}",
-                    flag.replace('_', "-"),
-                    shell::quoted(value),
-                    shell::quoted(format_args!("{full}={value}"))
-                ),
+                format!("say {flag}--set {}", shell::quoted(format_args!("{full}={value}"))),
             )
         }
         (error, _) => error.into(),
@@ -231,6 +247,31 @@ mod tests {
         flags.add("model", Some("some/model")).add("groups", Some(5_i64));
         let config = source.resolve(&flags, &Console::for_log()).unwrap();
         assert_eq!((config.rollout.groups, config.train.seed, config.model.lora_r), (5, 9, 64));
+    }
+
+    #[test]
+    fn a_flag_in_place_of_a_key_is_answered_with_what_sets_the_same() {
+        let hint = |assignment: &str| {
+            let source = SourceArgs { set: vec![assignment.into()], ..Default::default() };
+            match source.layers(&Flags::default()).unwrap_err() {
+                CliError::User { hint: Some(hint), .. } => hint,
+                other => panic!("{assignment}: {other}"),
+            }
+        };
+        for (assignment, expected) in [
+            ("steps=3", "say --steps 3 or --set train.max_steps=3"),
+            ("sequential=true", "say --sequential or --set arena.parallel_rewards=0"),
+            ("sequential=false", "say --parallel-rewards VALUE or --set arena.parallel_rewards=VALUE"),
+            ("raw_prompt=true", "say --raw-prompt or --set model.raw_prompt=true"),
+            ("raw_prompt=false", "say --set model.raw_prompt=false"),
+            // Behind the section of another key, or of none.
+            ("train.steps=3", "say --set train.max_steps=3"),
+            ("arena.sequential=true", "say --set arena.parallel_rewards=0"),
+            ("train.learning_rate=1.5", "say grpo.learning_rate or sft.learning_rate"),
+            ("train.max_step=3", "did you mean `max_steps`?"),
+        ] {
+            assert_eq!(hint(assignment), expected, "{assignment}");
+        }
     }
 
     #[test]

@@ -16,16 +16,24 @@ use crate::train::run_dir;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 demo               writes runs/demo-001 and its report.html
+  grpo-2048 demo --steps 20    half as long
   grpo-2048 train              the same model, all of its steps, a second a game")]
-pub struct DemoArgs {}
+pub struct DemoArgs {
+    /// Steps of training; without it forty
+    #[arg(long, value_name = "N")]
+    steps: Option<u32>,
+}
 
 impl DemoArgs {
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
         let dir = run_dir::next_free(Path::new(run_dir::RUNS), "demo").map_err(CliError::run)?;
         let run = dir.display().to_string();
-        let train = ["train", "--preset", "demo", "--seed", "1", "--output-dir", &run];
-        for words in [&train[..], &["report", &run]] {
-            let matches = command().try_get_matches_from([&["grpo-2048"], words].concat());
+        let steps = self.steps.map(|steps| steps.to_string());
+        let steps = steps.iter().flat_map(|steps| ["--steps", steps]);
+        let train =
+            ["train", "--preset", "demo", "--seed", "1", "--output-dir", &run].into_iter().chain(steps).collect();
+        for words in [train, vec!["report", &run]] {
+            let matches = command().try_get_matches_from([vec!["grpo-2048"], words].concat());
             let typed = matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(CliError::run)?;
             typed.run(console, commit)?;
         }

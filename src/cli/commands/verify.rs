@@ -120,7 +120,11 @@ impl VerifyArgs {
         let steps: Vec<(usize, Option<PathBuf>)> = steps(&run).into_iter().step_by(self.every as usize).collect();
         if steps.is_empty() {
             let words = format!("{}: no completions were logged", run.display());
-            return Err(CliError::user_hint(words, "name the directory of a run, such as runs/train-001"));
+            let hint = match runs::is_search(&run) {
+                true => format!("{}; `score` tries it, and `verify` takes a run of `train`", runs::OF_A_SEARCH),
+                false => "name the directory of a run, such as runs/train-001".to_owned(),
+            };
+            return Err(CliError::user_hint(words, hint));
         }
         let layers = self.source.layers_over(&runs::recorded_text(&run)?, &run, &self.flags)?;
         let config = layers.resolve()?;

@@ -45,8 +45,8 @@ pub fn device(name: &str, console: &Console) -> Result<Device, CliError> {
     Ok(device)
 }
 
-/// Refuses a `.gguf` file or an adapter that does not exist, so that a command can do so before any other work. The
-/// user named the model with `flag`.
+/// Refuses a `.gguf` file or an adapter that does not exist, and a run or a search in place of one, so that a command can do so
+/// before any other work. The user named the model with `flag`.
 pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
     let ModelConfig { model, adapter, .. } = &config.model;
     if model.is_empty() {
@@ -63,6 +63,11 @@ pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
                 "its newest checkpoint is {checkpoint}: {flag} {checkpoint}, or --adapter {run} where adapters were trained"
             ),
         ));
+    }
+    let named = [(flag, model), ("--adapter", adapter)];
+    if let Some((flag, dir)) = named.into_iter().find(|(_, dir)| runs::is_search(Path::new(dir))) {
+        let message = format!("{flag} {dir}: is the directory of a search, and has no weights itself");
+        return Err(CliError::user_hint(message, runs::weights_of_a_search()));
     }
     let gguf = model.ends_with(".gguf").then(|| PathBuf::from(model));
     let adapter = (!adapter.is_empty()).then(|| Path::new(adapter).join(ADAPTER_CONFIG));
@@ -187,7 +192,8 @@ pub fn rank_of(dir: &Path) -> Option<u64> {
     adapter_setting(dir, "r")?.as_u64()
 }
 
-fn adapter_setting(dir: &Path, key: &str) -> Option<serde_json::Value> {
+/// A setting of the adapter in `dir`, as its file has it.
+pub fn adapter_setting(dir: &Path, key: &str) -> Option<serde_json::Value> {
     let text = std::fs::read_to_string(dir.join(ADAPTER_CONFIG)).ok()?;
     serde_json::from_str::<serde_json::Value>(&text).ok()?.get(key).cloned()
 }

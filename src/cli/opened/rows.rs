@@ -1,5 +1,7 @@
 //! Rows of a data set: JSON lines or a JSON list, also packed by gzip, or parquet.
 
+mod parquet_file;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
@@ -8,23 +10,19 @@ use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flate2::bufread::MultiGzDecoder;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Field, Row};
 use sha2::{Digest, Sha256};
 
 use crate::cli::said::CliError;
+use crate::environment::Value;
 use crate::environment::tasks::convert::Dropped;
 use crate::environment::tasks::{Suite, SuiteRows};
-use crate::environment::{Int, Value};
-use crate::plural::{counted, cut};
+use crate::plural::counted;
 
 /// Most bytes of a line, and of a JSON list, which is read whole.
 const LINE_MAX: u64 = 256 << 20;
 const WHOLE_MAX: u64 = 1 << 30;
 /// Names that are printed for each reason.
 const NAMED_MAX: usize = 5;
-/// Characters of an error of the reader of parquet, which shows all bytes of a text.
-const ERROR_MAX: usize = 200;
 /// What to do about a table that `tasks convert` does not read.
 pub const CSV_HINT: &str = "docs/tasks.md has the lines of Python that make rows of a CSV, with columns of a known set";
 /// How texts in UTF-16 begin, as some shells of Windows write them.
@@ -43,7 +41,7 @@ pub fn each(path: &Path, take: impl FnMut(Result<Value, String>)) -> Result<(), 
     let mut reader = unpacked(path)?;
     let start = reader.fill_buf().map_err(refuse)?;
     if start.starts_with(b"PAR1") {
-        return parquet(path, take);
+        return parquet_file::each(path, take);
     }
     match start.iter().find(|byte| !byte.is_ascii_whitespace() && !BYTE_ORDER_MARK.contains(byte)) {
         Some(b'[') => list(path, reader, take),
@@ -216,64 +214,11 @@ fn row(text: &[u8]) -> Result<Result<Value, String>, String> {
     }
 }
 
-fn parquet(path: &Path, mut take: impl FnMut(Result<Value, String>)) -> Result<(), CliError> {
-    let wrong = |place: &str, error: parquet::errors::ParquetError| {
-        CliError::user_hint(
-            format!("{}: {place}{}", path.display(), cut(&error.to_string(), ERROR_MAX)),
-            "write JSON lines in Python: pandas.read_parquet(\"rows.parquet\").to_json(\"rows.jsonl\", orient=\"records\", lines=True)",
-        )
-    };
-    let file = File::open(path).map_err(|error| CliError::user_path(format!("{}: {error}", path.display()), path))?;
-    let reader = SerializedFileReader::new(file).map_err(|error| wrong("", error))?;
-    let rows = reader.get_row_iter(None).map_err(|error| wrong("", error))?;
-    for (number, row) in (1..).zip(rows) {
-        // Behind a row that cannot be read, the columns are no longer in step.
-        let row = row.map_err(|error| wrong(&format!("row {number}: "), error))?;
-        take(Ok(record(&row)));
-    }
-    Ok(())
-}
-
-fn record(row: &Row) -> Value {
-    let pairs = row.get_column_iter().map(|(name, field)| (Value::Str(name.clone()), value(field)));
-    Value::dict(pairs.collect()).expect("names of columns are text")
-}
-
-/// A field as JSON has it. Dates and decimals, which no known data set needs, become text.
-fn value(field: &Field) -> Value {
-    let int = |int: i64| Value::Int(Int::from(int));
-    match field {
-        Field::Null => Value::None,
-        Field::Bool(truth) => Value::Bool(*truth),
-        Field::Byte(number) => int((*number).into()),
-        Field::Short(number) => int((*number).into()),
-        Field::Int(number) => int((*number).into()),
-        Field::Long(number) => int(*number),
-        Field::UByte(number) => int((*number).into()),
-        Field::UShort(number) => int((*number).into()),
-        Field::UInt(number) => int((*number).into()),
-        Field::Float(number) => Value::Float((*number).into()),
-        Field::Double(number) => Value::Float(*number),
-        Field::Str(text) => Value::Str(text.clone()),
-        Field::Bytes(bytes) => Value::Str(String::from_utf8_lossy(bytes.data()).into_owned()),
-        Field::Group(row) => record(row),
-        Field::ListInternal(list) => Value::List(list.elements().iter().map(value).collect()),
-        other => Value::Str(other.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
-    use parquet::file::properties::WriterProperties;
-    use parquet::file::writer::SerializedFileWriter;
-    use parquet::schema::parser::parse_message_type;
-
     use super::*;
 
-    fn rows(path: &Path) -> Result<Vec<String>, String> {
+    pub(super) fn rows(path: &Path) -> Result<Vec<String>, String> {
         let mut rows = Vec::new();
         let said = |row: Result<Value, String>| row.map_or_else(|why| why, |row| row.to_string());
         each(path, |row| rows.push(said(row))).map_err(|error| error.to_string())?;
@@ -361,53 +306,5 @@ mod tests {
         // By `sha256sum`.
         let digest = "e8c628edc9968ef0c668f54e0ba2636b35503357eb1aca0ddc828aeace432f67";
         assert_eq!([&plain, &packed].map(|path| sha256(path).unwrap()), [digest, digest]);
-    }
-
-    fn parquet_writer(file: File, schema: &str) -> SerializedFileWriter<File> {
-        let schema = Arc::new(parse_message_type(schema).unwrap());
-        SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::builder().build())).unwrap()
-    }
-
-    #[test]
-    fn a_row_of_parquet_that_cannot_be_read_is_named_and_not_shown_in_full() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let schema = "message rows { required binary text (UTF8); }";
-        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
-        let mut group = writer.next_row_group().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        let texts = [ByteArray::from("one"), ByteArray::from(vec![0xe9; 5000])];
-        column.typed::<ByteArrayType>().write_batch(&texts, None, None).unwrap();
-        column.close().unwrap();
-        group.close().unwrap();
-        writer.close().unwrap();
-        let error = rows(file.path()).unwrap_err();
-        assert!(error.contains(": row 2: ") && error.len() < 500, "{error}");
-    }
-
-    #[test]
-    fn a_parquet_file_has_lists_of_texts() {
-        let schema = "message rows { required binary text (UTF8); required int32 task_id;
-            required group test_list (LIST) { repeated group list { required binary element (UTF8); } } }";
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
-        let mut group = writer.next_row_group().unwrap();
-        let text = |words: &[&str]| words.iter().map(|&word| ByteArray::from(word)).collect::<Vec<_>>();
-        let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<ByteArrayType>().write_batch(&text(&["one", "two"]), None, None).unwrap();
-        column.close().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<Int32Type>().write_batch(&[1, 2], None, None).unwrap();
-        column.close().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        let items = text(&["assert a", "assert b", "assert c"]);
-        column.typed::<ByteArrayType>().write_batch(&items, Some(&[1, 1, 1]), Some(&[0, 1, 0])).unwrap();
-        column.close().unwrap();
-        group.close().unwrap();
-        writer.close().unwrap();
-        let expected = [
-            "{'text': 'one', 'task_id': 1, 'test_list': ['assert a', 'assert b']}",
-            "{'text': 'two', 'task_id': 2, 'test_list': ['assert c']}",
-        ];
-        assert_eq!(rows(file.path()).unwrap(), expected);
     }
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use toml::Table;
 
-use super::model::ADAPTER_CONFIG;
+use super::model::{ADAPTER_CONFIG, adapter_setting};
 use crate::cli::arguments::Flags;
 use crate::cli::said::{CliError, near};
-use crate::config::{Config, Layers, RolloutConfig};
+use crate::config::{Config, Layers, ModelConfig, RolloutConfig};
 use crate::metrics::Console;
 use crate::report::ReportError;
 use crate::shell;
@@ -18,6 +19,11 @@ use crate::train::run_dir;
 const LATEST: &str = "latest";
 /// A hint where the user names a search for a run.
 pub const OF_A_SEARCH: &str = "it is a search of `evolve`, whose best program is best.py there";
+
+/// The same where weights are asked for.
+pub fn weights_of_a_search() -> String {
+    format!("{OF_A_SEARCH}; --adapter or --model takes a checkpoint-N of one with --update, and `score` the program")
+}
 
 /// Whether `asked` is the word for the newest run.
 pub fn is_latest(asked: &Path) -> bool {
@@ -52,6 +58,9 @@ pub fn require_directory(flag: &str, dir: &Path) -> Result<(), CliError> {
 pub fn recorded_text(dir: &Path) -> Result<String, CliError> {
     run_dir::recorded_text(dir).map_err(|error| match run_of_checkpoint(dir) {
         Some(hint) => CliError::user_hint(error, hint),
+        None if is_search(dir) => {
+            CliError::user_hint(error, format!("{OF_A_SEARCH}; the same `evolve` command again goes on with it"))
+        }
         None => CliError::user_path(error, dir),
     })
 }
@@ -77,7 +86,7 @@ fn run_of_checkpoint(dir: &Path) -> Option<String> {
 }
 
 /// Settings of `[rollout]` by which the programs of an evaluation are sampled.
-const SAMPLING: [&str; 6] = ["temperature", "top_p", "top_k", "min_p", "max_completion_length", "feedback"];
+const SAMPLING: [&str; 7] = ["temperature", "top_p", "top_k", "min_p", "max_completion_length", "turns", "feedback"];
 
 /// How a run's evaluations sample.
 pub struct Sampling {
@@ -122,7 +131,7 @@ impl Trained {
         if is_search(&dir) {
             return Err(CliError::user_hint(
                 format!("{flag} {}: no run with a checkpoint there", dir.display()),
-                format!("{OF_A_SEARCH}; --adapter or --model takes a checkpoint-N of one with --update"),
+                weights_of_a_search(),
             ));
         }
         let (good, damaged) = run_dir::newest_good(&dir).map_err(CliError::run)?;
@@ -183,6 +192,56 @@ pub fn with_trained_adapter(flags: &Flags, console: &Console) -> Result<Flags, C
 fn idle_rank(flags: &Flags) -> Option<String> {
     let adapter = flags.text("adapter").filter(|adapter| !adapter.is_empty() && flags.has("lora_r"))?;
     Some(format!("--lora-r: has no effect, --adapter {adapter} has a rank of its own and is trained further"))
+}
+
+/// Settings of new adapters, each with the key by which an adapter that is loaded has its own.
+const OF_ADAPTERS: [(&str, &str); 5] = [
+    ("lora_r", "r"),
+    ("lora_alpha", "lora_alpha"),
+    ("use_rslora", "use_rslora"),
+    ("lora_dropout", "lora_dropout"),
+    ("lora_target_modules", "target_modules"),
+];
+
+/// Says which settings of adapters have no effect, because the adapter that is trained further has others.
+pub fn tell_idle_adapters(layers: &Layers, model: &ModelConfig, console: &Console) {
+    if let Some(words) = idle_adapters(layers, model) {
+        console.print(&format!("warning: {words}"));
+    }
+}
+
+/// Which settings of adapters that `--set` or a file of TRL gave are not those of the adapter that is loaded. Settings of other
+/// files may be what a run recorded.
+fn idle_adapters(layers: &Layers, settings: &ModelConfig) -> Option<String> {
+    let adapter = Path::new(&settings.adapter);
+    if settings.adapter.is_empty() {
+        return None;
+    }
+    let all = serde_json::to_value(settings).ok()?;
+    let is_of_trl = |key: &str| layers.answers().iter().flat_map(|answer| &answer.settings).any(|(of, _)| *of == key);
+    let idle = OF_ADAPTERS.into_iter().filter_map(|(name, own)| {
+        let key = format!("model.{name}");
+        let origin = layers.origin(&key)?;
+        let is_given = origin.starts_with("--set ") || (is_of_trl(&key) && !origin.starts_with("--"));
+        (is_given && !is_alike(&all[name], &adapter_setting(adapter, own)?)).then_some(origin)
+    });
+    let mut idle: Vec<&str> = idle.collect();
+    // A key of TRL may stand for two settings.
+    idle.dedup();
+    let own = format!("no effect, --adapter {} has its own and is trained further", adapter.display());
+    (!idle.is_empty()).then(|| format!("{}: {own}", idle.join("; ")))
+}
+
+/// Whether a setting of new adapters is that of an adapter.
+fn is_alike(given: &Value, own: &Value) -> bool {
+    match (given.as_array(), own.as_array()) {
+        // The names of all layers are those of the model.
+        (Some(given), _) if given.iter().any(|layer| layer == "all-linear") => true,
+        (Some(given), Some(own)) => {
+            given.iter().all(|layer| own.contains(layer)) && own.iter().all(|layer| given.contains(layer))
+        }
+        _ => given.as_f64().zip(own.as_f64()).map_or_else(|| given == own, |(given, own)| given == own),
+    }
 }
 
 /// Says that a command which writes to `dir` passes over the directory that a configuration gives to a run, as files of TRL do:
@@ -247,6 +306,45 @@ mod tests {
         flags.add("adapter", Some("warm"));
         assert!(idle_rank(&flags).unwrap().starts_with("--lora-r: has no effect, --adapter warm has a rank"));
         assert_eq!(idle_rank(&flags.without(&["lora_r"])), None);
+    }
+
+    #[test]
+    fn a_checkpoint_is_sampled_at_the_temperature_and_in_the_turns_of_the_evaluations_of_its_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let recorded = "[rollout]\nturns = 3\ntemperature = 0.9\n[train]\neval_temperature = 0.5\n";
+        fs::write(dir.path().join("config.toml"), recorded).unwrap();
+        let sampling = Sampling::of(&dir.path().join("checkpoint-4")).unwrap().unwrap();
+        let mut layers = Layers::default();
+        layers.text("run", &sampling.settings()).unwrap();
+        let rollout = layers.resolve().unwrap().rollout;
+        assert_eq!((rollout.turns, rollout.temperature), (3, 0.5));
+    }
+
+    #[test]
+    fn settings_of_adapters_beside_one_that_is_loaded_and_has_others_are_told_to_have_no_effect() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = r#"{"r": 4, "lora_alpha": 16, "lora_dropout": 0.0, "target_modules": ["q_proj", "v_proj"]}"#;
+        fs::write(dir.path().join(ADAPTER_CONFIG), own).unwrap();
+        let named = dir.path().display().to_string();
+        let told = |trl: &str, assignment: &str, adapter: &str| {
+            let mut layers = Layers::default();
+            layers.preset("llm").unwrap();
+            layers.trl("run.yaml", trl).unwrap();
+            layers.assignment(assignment).unwrap();
+            layers.value("--adapter", "model.adapter", adapter).unwrap();
+            let config = layers.clone().resolve().unwrap();
+            idle_adapters(&layers, &config.model)
+        };
+        let differing = told("use_peft: false\nlora_target_modules: [q_proj]\n", "model.lora_alpha=8", &named).unwrap();
+        let expected =
+            "run.yaml: use_peft; --set model.lora_alpha=8; run.yaml: lora_target_modules: no effect, --adapter ";
+        assert!(differing.starts_with(expected), "{differing}");
+        let same = "lora_r: 4\nuse_rslora: false\nlora_target_modules: [v_proj, q_proj]\n";
+        assert_eq!(told(same, "model.lora_alpha=16", &named), None);
+        assert_eq!(told("lora_target_modules: all-linear\n", "model.lora_alpha=16", &named), None);
+        assert_eq!(told("lora_r: 8\n", "model.lora_alpha=8", ""), None, "new ones have them");
+        let twice = told("use_peft: true\n", "model.lora_dropout=0.0", &named).unwrap();
+        assert!(twice.starts_with("run.yaml: use_peft: no effect"), "{twice}");
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl DeviceBatch {
     }
 }
 
-/// A variable, its gradient and its moments: f32, contiguous, on one GPU.
+/// A variable, its gradient and its moments: f32, contiguous, on one device.
 #[derive(Debug, Clone, Copy)]
 pub struct Moved<'a> {
     /// The variable's own storage, which is written to.

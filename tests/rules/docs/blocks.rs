@@ -15,7 +15,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("pip install grpo_2048-*.whl #", "scripts/wheel-test.sh", "pip install"),
     ("make install PREFIX", "tests/it/install.rs", "\"install\""),
     ("sh install.sh", "tests/it/install.rs", "scripts/install.sh"),
-    ("grpo-2048 demo", "scripts/wheel-test.sh", "demo > demo.txt"),
+    ("grpo-2048 demo", "scripts/wheel-test.sh", "demo --steps"),
     ("grpo-2048 doctor", "Makefile", "$(BIN) doctor"),
     ("grpo-2048 check --env mine --grader ", "tests/it/check_grader.rs", "--grader"),
     ("grpo-2048-bench ", "bench/tests/bench.rs", "commands_of_the_documents_are_taken"),

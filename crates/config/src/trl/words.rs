@@ -31,15 +31,23 @@ pub(super) fn device(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     })
 }
 
-/// `use_peft` and `lora_r`: without adapters every weight is trained.
+/// TRL's `lora_alpha`.
+const TRL_ALPHA: f64 = 32.0;
+
+/// `use_peft` and `lora_r`: without adapters every weight is trained. Adapters are scaled by alpha over rank, so that a rank of
+/// TRL has TRL's alpha where the file has none.
 pub(super) fn lora(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let rank = given.number("lora_r")?.map(coerce::whole).transpose()?;
+    let of_rank = |rank: i64| match given.get("lora_alpha") {
+        Some(_) => Meaning::set("model.lora_r", rank),
+        None => Meaning::set("model.lora_r", rank).and("model.lora_alpha", TRL_ALPHA).because("lora_alpha is TRL's"),
+    };
     Ok(match (given.truth("use_peft")?, rank) {
         (Some(false), _) if key == "lora_r" => Meaning::nothing("use_peft is false"),
         (Some(false), _) => Meaning::set("model.lora_r", 0).because("every weight is trained"),
-        (Some(true), None) => Meaning::set("model.lora_r", 16).because("TRL's lora_r"),
-        (Some(true), Some(rank)) => Meaning::set("model.lora_r", rank),
-        (None, rank) => Meaning::set("model.lora_r", rank.unwrap_or(0)).because("as if use_peft were true"),
+        (Some(true), None) => of_rank(16).because("TRL's, unless the file says otherwise"),
+        (Some(true), Some(rank)) => of_rank(rank),
+        (None, rank) => of_rank(rank.unwrap_or(0)).because("as if use_peft were true"),
     })
 }
 

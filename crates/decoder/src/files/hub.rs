@@ -12,11 +12,11 @@ pub(crate) mod push;
 
 /// Files that a model may lack; the card names the licence. They are fetched before the weights, so that a cache with
 /// weights has been asked for them.
-const OPTIONAL: &[&str] =
+pub(crate) const OPTIONAL: &[&str] =
     &["tokenizer_config.json", "special_tokens_map.json", "generation_config.json", "chat_template.jinja", "README.md"];
 
 /// Files that every model needs besides its weights.
-const REQUIRED: &[&str] = &["config.json", "tokenizer.json"];
+pub(crate) const REQUIRED: &[&str] = &["config.json", "tokenizer.json"];
 
 const ENDPOINT: &str = "https://huggingface.co";
 

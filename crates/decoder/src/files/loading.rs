@@ -31,6 +31,18 @@ pub enum Location {
 impl Location {
     /// Finds the model that `config` names; a model of the Hugging Face Hub is fetched unless it is in the cache.
     pub fn of(config: &ModelConfig) -> Result<Self, PolicyError> {
+        Self::found(config, &HubSettings::given())
+    }
+
+    /// The same on this machine alone: nothing is fetched.
+    ///
+    /// # Errors
+    /// Those of [`of`](Self::of), and a model of the Hub that is not in the cache.
+    pub fn here(config: &ModelConfig) -> Result<Self, PolicyError> {
+        Self::found(config, &HubSettings { offline: true, ..HubSettings::given() })
+    }
+
+    fn found(config: &ModelConfig, settings: &HubSettings) -> Result<Self, PolicyError> {
         let path = Path::new(&config.model);
         let refuse = |missing: &str, advice: &str| {
             Err(PolicyError::Incomplete { path: path.into(), missing: missing.into(), advice: advice.into() })
@@ -51,9 +63,36 @@ impl Location {
             return refuse("is neither a directory nor a .gguf file", "name the directory that the model is in");
         }
         if hub::is_hub_id(&config.model) {
-            return Ok(Location::Directory(hub::fetch(&config.model, &config.revision, &HubSettings::given())?));
+            return Ok(Location::Directory(hub::fetch(&config.model, &config.revision, settings)?));
         }
         Err(PolicyError::UnknownModel { found: config.model.clone() })
+    }
+
+    /// The files that are there of those that the model is read from: what describes it, its tokenizer with the chat template,
+    /// and its weights; none of the one inside the binary.
+    ///
+    /// # Errors
+    /// An index of weights that cannot be read.
+    pub fn files(&self) -> Result<Vec<PathBuf>, PolicyError> {
+        // A card is no part of the model.
+        let describing = hub::REQUIRED.iter().chain(hub::OPTIONAL).filter(|name| **name != "README.md");
+        let mut paths: Vec<PathBuf> = match self {
+            Location::Builtin => Vec::new(),
+            Location::Gguf(path) => vec![path.clone()],
+            Location::Directory(dir) => {
+                let names = describing.map(PathBuf::from).chain(weights::files_of(dir)?);
+                names.map(|name| dir.join(name)).collect()
+            }
+        };
+        paths.retain(|path| path.exists());
+        Ok(paths)
+    }
+
+    /// The commit of a model in the Hub's cache, which has a directory for each.
+    pub fn commit(&self) -> Option<&str> {
+        let Location::Directory(dir) = self else { return None };
+        dir.parent().filter(|parent| parent.ends_with("snapshots"))?;
+        dir.file_name()?.to_str()
     }
 }
 

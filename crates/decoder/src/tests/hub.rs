@@ -90,6 +90,7 @@ fn a_model_is_fetched_once_and_then_found_without_a_network() {
     assert!(shelf.seen.lock().unwrap().iter().all(|asked| asked.headers["authorization"] == "Bearer hf_secret"));
     assert_eq!(dir, cache.path().join("models--someone--tiny/snapshots").join(COMMIT));
     assert!(load(&settings_of(&dir)).is_ok());
+    assert_eq!(crate::Location::Directory(dir.clone()).commit(), Some(COMMIT));
     // By branch and by commit, online and offline: the cache comes first, and nobody is asked again.
     for (revision, offline) in [("main", false), ("main", true), (COMMIT, true)] {
         let settings = HubSettings { offline, ..online.clone() };

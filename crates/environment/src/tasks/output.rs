@@ -4,12 +4,24 @@
 /// numbers. Space around lines and around the whole output does not count. This is the rule of LiveCodeBench. With a
 /// tolerance, numbers are numbers in lines that have words, too: it is for all floats of an output.
 pub(super) fn same(printed: &str, expected: &str, tolerance: f64) -> bool {
+    first_wrong_line(printed, expected, tolerance).is_none()
+}
+
+/// The first line that is not right, with its number, counted from 1 without the blank lines that the output begins with: as
+/// it was printed, and as it is expected. One of the two may be missing.
+pub(super) fn first_wrong_line<'t>(
+    printed: &'t str,
+    expected: &'t str,
+    tolerance: f64,
+) -> Option<(usize, Option<&'t str>, Option<&'t str>)> {
     let (mut printed, mut expected) = (printed.trim().split('\n'), expected.trim().split('\n'));
+    let mut line = 0;
     loop {
+        line += 1;
         match (printed.next(), expected.next()) {
-            (None, None) => return true,
+            (None, None) => return None,
             (Some(a), Some(b)) if a.trim() == b.trim() || same_words(a, b, tolerance) => {}
-            _ => return false,
+            (a, b) => return Some((line, a, b)),
         }
     }
 }

@@ -148,6 +148,19 @@ impl Task {
         }
     }
 
+    /// The first line of an output that is wrong: its number, what was printed, and what is expected; one of these two may be
+    /// missing.
+    pub fn first_wrong_line<'t>(
+        &'t self,
+        test: usize,
+        printed: &'t str,
+    ) -> Option<(usize, Option<&'t str>, Option<&'t str>)> {
+        match &self.tests[test].expected {
+            Some(Answer::Printed(expected)) => output::first_wrong_line(printed, expected, self.equality.tolerance),
+            _ => None,
+        }
+    }
+
     /// The answer that an exception of the type `kind` is to a test which expects one; none where it is a failure. What the
     /// program's classes are under is in `lineage`.
     pub fn raised<'l>(&self, test: usize, kind: &str, lineage: impl FnOnce() -> &'l ExceptionTypes) -> Option<Answer> {

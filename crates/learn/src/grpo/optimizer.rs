@@ -3,19 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use candle_core::{CpuStorage, DType, Device, InplaceOp2, InplaceOp3, Layout, Storage, Tensor, Var};
-use rayon::prelude::*;
+use candle_core::{DType, Device, Tensor, Var};
 
 use super::LearnError;
 use super::gradients::Gradients;
 use super::loss_scale::LossScale;
 use crate::config::GrpoConfig;
 use crate::files;
-use crate::policy::{AdamWRates, Moved, PolicyError, Precision, device_adamw, device_square_sums};
-
-/// Count of numbers that a thread works on at a time. Sums add such pieces in order, independent of the number of
-/// threads.
-const PIECE: usize = 1 << 15;
+use crate::policy::{
+    AdamWRates, Moved, PolicyError, Precision, adamw, device_adamw, device_square_sums, sum_of_squares,
+};
 
 /// Name of the loss scale in the saved state.
 const LOSS_SCALE: &str = "loss_scale";
@@ -162,15 +159,10 @@ impl Optimizer {
             return Ok(());
         }
         for (var, moved) in trainable.values().zip(&moved) {
-            let Moved { gradient, mean, square, keep, .. } = *moved;
-            let AdamWRates { beta1, beta2, scale, .. } = *rates;
-            let step = Step { rates: *rates, keep };
             if self.fused && var.device().is_cpu() && var.dtype() == DType::F32 {
-                mean.inplace_op2(gradient, &Average { beta: beta1, scale, squared: false })?;
-                square.inplace_op2(gradient, &Average { beta: beta2, scale, squared: true })?;
-                var.inplace_op3(mean, square, &step)?;
+                adamw(moved, rates)?;
             } else {
-                step_by_tensors(var, moved, &step)?;
+                step_by_tensors(var, moved, rates)?;
             }
         }
         Ok(())
@@ -274,112 +266,17 @@ fn check_finite(state: &BTreeMap<String, Tensor>) -> Result<(), LearnError> {
     Ok(())
 }
 
-/// Sum of the squares of a gradient. In f64 on the CPU for f32 gradients.
-fn sum_of_squares(gradient: &Tensor) -> candle_core::Result<f64> {
-    let (storage, layout) = gradient.storage_and_layout();
-    if let (Storage::Cpu(CpuStorage::F32(values)), Some((from, to))) = (&*storage, layout.contiguous_offsets()) {
-        let square = |piece: &[f32]| piece.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>();
-        let pieces: Vec<f64> = values[from..to].par_chunks(PIECE).map(square).collect();
-        return Ok(pieces.iter().sum());
-    }
-    drop(storage);
-    Ok(f64::from(gradient.sqr()?.sum_all()?.to_scalar::<f32>()?))
-}
-
-/// `average = beta * average + (1 - beta) * g`, where `g` is the scaled gradient or its square.
-struct Average {
-    beta: f64,
-    /// Factor of the gradient, for clipping and for the loss scale.
-    scale: f64,
-    squared: bool,
-}
-
-impl InplaceOp2 for Average {
-    fn name(&self) -> &'static str {
-        "moment of a gradient"
-    }
-
-    fn cpu_fwd(
-        &self,
-        average: &mut CpuStorage,
-        average_layout: &Layout,
-        gradient: &CpuStorage,
-        gradient_layout: &Layout,
-    ) -> candle_core::Result<()> {
-        let gradient = slice(gradient, gradient_layout)?;
-        let (beta, rest, scale) = (self.beta as f32, (1.0 - self.beta) as f32, self.scale as f32);
-        let pairs = slice_mut(average, average_layout)?.par_chunks_mut(PIECE).zip(gradient.par_chunks(PIECE));
-        pairs.for_each(|(average, gradient)| {
-            for (average, gradient) in average.iter_mut().zip(gradient) {
-                let gradient = gradient * scale;
-                let term = if self.squared { gradient * gradient } else { gradient };
-                *average = beta * *average + rest * term;
-            }
-        });
-        Ok(())
-    }
-}
-
-/// `p = keep * p - rate * mean / (sqrt(square) / root_correction + epsilon)`.
-struct Step {
-    rates: AdamWRates,
-    /// Factor of the variable for its weight decay.
-    keep: f64,
-}
-
-impl InplaceOp3 for Step {
-    fn name(&self) -> &'static str {
-        "step of AdamW"
-    }
-
-    fn cpu_fwd(
-        &self,
-        values: &mut CpuStorage,
-        values_layout: &Layout,
-        mean: &CpuStorage,
-        mean_layout: &Layout,
-        square: &CpuStorage,
-        square_layout: &Layout,
-    ) -> candle_core::Result<()> {
-        let (mean, square) = (slice(mean, mean_layout)?, slice(square, square_layout)?);
-        let AdamWRates { rate, epsilon, root_correction, .. } = self.rates;
-        let (rate, epsilon, keep) = (rate as f32, epsilon as f32, self.keep as f32);
-        let inverse = (1.0 / root_correction) as f32;
-        let values = slice_mut(values, values_layout)?.par_chunks_mut(PIECE);
-        values.zip(mean.par_chunks(PIECE)).zip(square.par_chunks(PIECE)).for_each(|((values, mean), square)| {
-            for ((value, mean), square) in values.iter_mut().zip(mean).zip(square) {
-                *value = keep * *value - rate * mean / (square.sqrt() * inverse + epsilon);
-            }
-        });
-        Ok(())
-    }
-}
-
 /// The step of one variable by tensor operations, for variables that are not f32 on the CPU.
-fn step_by_tensors(var: &Var, moved: &Moved<'_>, step: &Step) -> candle_core::Result<()> {
-    let AdamWRates { scale, beta1, beta2, rate, root_correction, epsilon } = step.rates;
+fn step_by_tensors(var: &Var, moved: &Moved<'_>, rates: &AdamWRates) -> candle_core::Result<()> {
+    let AdamWRates { scale, beta1, beta2, rate, root_correction, epsilon } = *rates;
     let gradient = (moved.gradient * scale)?;
     let mean = ((moved.mean * beta1)? + (&gradient * (1.0 - beta1))?)?;
     let square = ((moved.square * beta2)? + (gradient.sqr()? * (1.0 - beta2))?)?;
     let root = ((square.sqrt()? / root_correction)? + epsilon)?;
-    let value = ((var.as_detached_tensor().to_dtype(DType::F32)? * step.keep)? - ((&mean * rate)? / root)?)?;
+    let value = ((var.as_detached_tensor().to_dtype(DType::F32)? * moved.keep)? - ((&mean * rate)? / root)?)?;
     moved.mean.slice_set(&mean, 0, 0)?;
     moved.square.slice_set(&square, 0, 0)?;
     var.set(&value.to_dtype(var.dtype())?)
-}
-
-fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> candle_core::Result<&'a [f32]> {
-    match (storage, layout.contiguous_offsets()) {
-        (CpuStorage::F32(values), Some((from, to))) => Ok(&values[from..to]),
-        _ => candle_core::bail!("the optimiser works on contiguous f32 values"),
-    }
-}
-
-fn slice_mut<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> candle_core::Result<&'a mut [f32]> {
-    match (storage, layout.contiguous_offsets()) {
-        (CpuStorage::F32(values), Some((from, to))) => Ok(&mut values[from..to]),
-        _ => candle_core::bail!("the optimiser works on contiguous f32 values"),
-    }
 }
 
 #[cfg(test)]

@@ -41,6 +41,16 @@ pub enum TrainError {
 }
 
 impl TrainError {
+    /// Whether weights, gradients or logits have left the range of numbers, as they would again from the same checkpoint.
+    pub fn has_diverged(&self) -> bool {
+        matches!(
+            self,
+            TrainError::Learn(LearnError::NotFiniteLoss { .. } | LearnError::NotFiniteGradients { .. })
+                | TrainError::Policy(PolicyError::NotFinite { .. })
+                | TrainError::Rollout(RolloutError::NotFinite { .. })
+        )
+    }
+
     /// Whether the user's input is at fault, and not the machine.
     pub fn is_user(&self) -> bool {
         match self {
@@ -50,5 +60,25 @@ impl TrainError {
             TrainError::Memory(_) | TrainError::Machine(_) => true,
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_that_is_no_number_has_diverged_and_a_missing_gradient_has_not() {
+        let errors = [
+            LearnError::NotFiniteLoss { loss: f64::INFINITY },
+            LearnError::NotFiniteGradients { names: Vec::new() },
+            LearnError::MissingGradients { names: Vec::new() },
+        ];
+        assert_eq!(errors.map(|error| TrainError::from(error).has_diverged()), [true, true, false]);
+        let errors = [
+            RolloutError::NotFinite { index: 0, token: 0 },
+            RolloutError::TooLong { prompt: 1, completion: 1, limit: 1 },
+        ];
+        assert_eq!(errors.map(|error| TrainError::from(error).has_diverged()), [true, false]);
     }
 }

@@ -198,7 +198,7 @@ impl Guard {
     /// The warnings of symptoms that are new or worse, each with what to change.
     fn news(&mut self, step: usize) -> Vec<String> {
         let new_levels = self.histories.each_mut().map(SymptomHistory::new_level);
-        let standing: Vec<Symptom> = self.standing().map(|(symptom, _)| symptom).collect();
+        let standing = self.advised_by();
         let told = self.each().zip(new_levels).filter_map(|((symptom, history), new_level)| {
             let going_on = self.going_on(new_level?);
             let (line, remedy) = (history.line(symptom, &self.config), symptom.remedy_among(&standing));
@@ -235,15 +235,26 @@ impl Guard {
         self.each().filter(|(_, history)| history.level.is_some())
     }
 
+    /// Those that advice goes by: all that are present, and truncation beyond its warning, of which a run that began with it is
+    /// not warned during the grace, while groups that are cut whole are tied from the first step on.
+    fn advised_by(&self) -> Vec<Symptom> {
+        let is_cut = |symptom: Symptom, history: &SymptomHistory| {
+            let latest = history.latest.filter(|_| symptom == Symptom::Clipped);
+            latest.is_some_and(|now| symptom.is_beyond(now.value, self.config.warn_clipped))
+        };
+        let found = self.each().filter(|(symptom, history)| history.level.is_some() || is_cut(*symptom, history));
+        found.map(|(symptom, _)| symptom).collect()
+    }
+
     /// Why the run stops after `step`. `cheated`: which honeypots it passed.
     fn collapse(&self, step: usize, cheated: Option<String>) -> Collapse {
         let mut standing: Vec<(Symptom, &SymptomHistory)> = self.standing().collect();
         standing.sort_by_key(|(_, history)| std::cmp::Reverse(history.level));
-        let present: Vec<Symptom> = standing.iter().map(|(symptom, _)| *symptom).collect();
-        let ends = &present[..standing.partition_point(|(_, history)| history.level == Some(AlarmLevel::Stop))];
+        let ending = standing.iter().filter(|(_, history)| history.level == Some(AlarmLevel::Stop));
+        let ends: Vec<Symptom> = ending.map(|(symptom, _)| *symptom).collect();
         let remedy = match cheated.is_some() && self.config.stop_honeypots {
             true => Symptom::Honeypot.remedy(),
-            false => ends.first().map_or("", |symptom| symptom.remedy_among(&present)),
+            false => ends.first().map_or("", |symptom| symptom.remedy_among(&self.advised_by())),
         };
         // What is only warned of, and causes none of what ends the run, may have stood for long before.
         let is_part = |symptom: Symptom| ends.iter().any(|end| *end == symptom || end.causes().contains(&symptom));

@@ -1,7 +1,7 @@
 //! The output directory of a run: its lock, its recorded configuration, and how files are written.
 //!
 //! A file that must be complete is written under a temporary name, synced and renamed. A lock file prevents two
-//! processes from writing to the same directory. This module does not know models or games.
+//! processes from writing to the same directory. This module knows models and games by their files alone.
 
 mod checkpoints;
 mod error;
@@ -18,10 +18,10 @@ use crate::metrics::METRICS_FILE;
 
 pub(crate) use checkpoints::aside_of;
 pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps_done};
-use checkpoints::{checkpoints, has_no_sums, numbered, write_sums};
+use checkpoints::{checkpoints, has_no_sums, numbered, sync_metrics, write_sums};
 pub use error::RunDirError;
 pub use recorded::{CONFIG, Fingerprint, recorded_text};
-use recorded::{FREE_KEYS, WRITTEN, changed_contents, config_text, config_text_over, contents, differences, recorded};
+use recorded::{WRITTEN, begun_with, config_text, config_text_over, differences, recorded};
 
 /// The directory for runs without `--output-dir`, each in its own numbered directory.
 pub const RUNS: &str = "runs";
@@ -71,7 +71,8 @@ pub struct Reopened {
     pub dir: RunDir,
     /// The checkpoint to continue from.
     pub newest: PathBuf,
-    /// Warnings for the user: newer checkpoints that are damaged, or that this one has no digests to check.
+    /// Warnings for the user: newer checkpoints that are damaged, that this one has no digests to check, or what has changed in the
+    /// model.
     pub notices: Vec<String>,
 }
 
@@ -114,30 +115,21 @@ impl RunDir {
             _ => (),
         }
         let about = about.iter().map(|(key, value)| ((*key).to_owned(), toml::Value::from(value.clone())));
-        let about = about.chain(contents(&config.environment.env)?).collect();
+        let about = about.chain(begun_with(config)?).collect();
         dir.write_whole(CONFIG, config_text(config, about).as_bytes())?;
         Ok(dir)
     }
 
-    /// Refuses a run that was begun with settings that may not change, or with other files of its environment: elites, pools
-    /// and what was sampled ahead know a task by its place.
-    pub fn check_settings(path: &Path, config: &Config) -> Result<(), RunDirError> {
-        let differing = differences(&recorded(path)?, config, FREE_KEYS);
-        if !differing.is_empty() {
-            return Err(RunDirError::Differs { path: path.to_owned(), differing });
-        }
-        let env = &config.environment.env;
-        let changed = changed_contents(path, env)?;
-        match changed.is_empty() {
-            true => Ok(()),
-            false => Err(RunDirError::Changed { path: path.to_owned(), env: env.clone(), changed }),
-        }
+    /// Refuses a run that was begun with settings that may not change, with other files of its environment (elites, pools and
+    /// what was sampled ahead know a task by its place), or with other files of its model. Gives warnings for the user.
+    pub fn check_settings(path: &Path, config: &Config) -> Result<Vec<String>, RunDirError> {
+        recorded::check(path, config)
     }
 
     /// Locks the directory of a run that continues and finds its newest checkpoint that is not damaged. Newer ones are
     /// renamed: `checkpoint-7` becomes `checkpoint-7.damaged`.
     pub fn reopen(path: &Path, config: &Config) -> Result<Reopened, RunDirError> {
-        RunDir::check_settings(path, config)?;
+        let warnings = RunDir::check_settings(path, config)?;
         // Locked before anything is read: another process may write a checkpoint, or remove one, while digests are checked.
         let dir = RunDir::lock(path.to_owned())?;
         let (good, damaged) = newest_good(path)?;
@@ -163,6 +155,7 @@ impl RunDir {
         if has_no_sums(&good) {
             notices.push(format!("warning: {}: has no digests; whether it is whole was not checked", good.display()));
         }
+        notices.extend(warnings);
         Ok(Reopened { dir, newest: good, notices })
     }
 
@@ -221,6 +214,7 @@ impl RunDir {
             tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
         fill(partial.path())?;
         write_sums(partial.path()).map_err(RunDirError::io(partial.path()))?;
+        sync_metrics(&self.path)?;
         files::replace_dir(partial.path(), &target, &aside_of(&target)).map_err(RunDirError::io(&target))?;
         Ok(target)
     }

@@ -7,7 +7,7 @@
 //! Which tier runs the program changes no verdict: compiled code has the part of the budget within which CPython is
 //! certain to stay, and beyond it the program is CPython's, with the whole budget ([`Sandbox::load_exact`]).
 
-use grpo_sandbox::{Fault, Limits, Sandbox};
+use grpo_sandbox::{Fault, FuelScope, Limits, Sandbox};
 
 use super::checker::{self, Checked};
 use super::play::{Play, Unplayed, ending, to_be_done};
@@ -22,6 +22,9 @@ use crate::program::Program;
 const SHOWN: usize = 80;
 /// What stands for what is [`cut`].
 const CUT: &str = "...";
+/// Bytes of a word that a reason shows before the place where two words begin to differ: so few that this place is shown, even if
+/// all before it is written as escapes.
+const SHOWN_BEFORE: usize = 12;
 
 /// Tries a program on task number `number`. What passes compiled is tried in the interpreter where `rules` ask for it.
 pub(super) fn solve(
@@ -97,7 +100,7 @@ impl Tally {
                     Some(answer @ Answer::Raised(_)) => format!(", expected {}", shown(answer)),
                     _ => String::new(),
                 };
-                (ending(fault), format!("{}: {fault}{wanted}", asked(task, test)))
+                (ending(fault), format!("{}: {}{wanted}", asked(task, test), failure(task, fault)))
             }
         };
         self.fail(end, reason);
@@ -144,6 +147,16 @@ impl Tally {
 fn wrong(task: &Task, test: usize, answer: &Answer) -> String {
     let wanted = task.tests[test].expected.as_ref();
     let (gave, expected) = (shown(answer), wanted.map(shown).unwrap_or_default());
+    let line = match answer {
+        Answer::Printed(text) => task.first_wrong_line(test, text),
+        _ => None,
+    };
+    // Where an output is wrong only behind what is shown of it, its line is shown instead. Right lines need not look alike.
+    let seen = lines_of(&gave).min(lines_of(&expected));
+    if let Some((line, printed, right)) = line.filter(|&(line, ..)| gave == expected || line > seen) {
+        let (gave, expected) = shown_lines(printed, right);
+        return format!("{} gave {gave} in line {line}, expected {expected}", asked(task, test));
+    }
     let why = match gave == expected {
         _ if is_near(answer, wanted) => "; they agree to 1e-9 (a task may set `tolerance`)",
         true if gave.contains("nan") => "; nan equals nothing, itself included",
@@ -151,6 +164,39 @@ fn wrong(task: &Task, test: usize, answer: &Answer) -> String {
         _ => "",
     };
     format!("{} gave {gave}, expected {expected}{why}", asked(task, test))
+}
+
+/// The number of lines that are seen, in whole or in part, in what is [`shown`] of an output; no limit where all of it is.
+fn lines_of(shown: &str) -> usize {
+    if shown.ends_with(CUT) { 1 + shown.matches("\\n").count() } else { usize::MAX }
+}
+
+/// Two lines that differ, one of which may be missing; of those that differ only behind what is shown of them, what follows.
+fn shown_lines(printed: Option<&str>, right: Option<&str>) -> (String, String) {
+    let shown = |line: Option<&str>| match line {
+        Some(line) => cut(&format!("{:?}", line.trim()), SHOWN),
+        None => "nothing".to_owned(),
+    };
+    let lines = (shown(printed), shown(right));
+    let (Some(printed), Some(right), true) = (printed, right, lines.0 == lines.1) else { return lines };
+    let (printed, right) = (printed.trim(), right.trim());
+    let same = printed.chars().zip(right.chars()).take_while(|(a, b)| a == b);
+    let same: usize = same.map(|(character, _)| character.len_utf8()).sum();
+    let word = printed[..same].rfind(' ').map_or(0, |space| space + 1);
+    let from = if same - word <= SHOWN_BEFORE { word } else { same };
+    let shown = |line: &str| cut(&format!("{:?}", format!("{CUT}{}", &line[from..])), SHOWN);
+    (shown(printed), shown(right))
+}
+
+/// Why a program gave no answer to a test. A whole program is not called: it runs once for each test.
+fn failure(task: &Task, fault: &Fault) -> String {
+    match (fault, &task.kind) {
+        (Fault::OutOfFuel { scope: FuelScope::Call }, Kind::Script) => {
+            "took too long: one run used more than a run may".to_owned()
+        }
+        (Fault::OutOfFuel { .. }, _) => format!("took too long: {fault}"),
+        _ => fault.to_string(),
+    }
 }
 
 /// Whether an answer differs from what is expected in the last digits of floats alone, as mathematical libraries do.

@@ -313,7 +313,10 @@ impl<'a> Emitter<'a> {
         }
         for keyword in keywords {
             let is_plain = match keyword.arg.as_ref().map(|name| name.as_str()) {
-                Some("sep" | "end") => matches!(keyword.value, Expr::StringLiteral(_) | Expr::NoneLiteral(_)),
+                Some("sep" | "end") => match &keyword.value {
+                    Expr::StringLiteral(literal) => literal.value.to_str().len() <= cost::WRITTEN_MAX,
+                    other => other.is_none_literal_expr(),
+                },
                 Some("flush") => keyword.value.is_boolean_literal_expr(),
                 _ => false,
             };

@@ -96,7 +96,8 @@ pub struct EvalArgs {
     /// Programs sampled from each model; of tasks, for each of them [default: 256; tasks: 8; suites: 10]
     #[arg(long, value_name = "N", help_heading = "Programs", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     samples: Option<u32>,
-    /// Turns: a model is told what came of its program and writes again; of tasks, pass@1 after each turn
+    /// Turns: a model is told what came of its program and writes again; of tasks, pass@1 after each turn [default: the
+    /// run's, or 1]
     #[arg(long, value_name = "T", help_heading = "Programs")]
     turns: Option<u32>,
     /// Softmax temperature of sampling [default: the run's, or that of the preset]
@@ -322,9 +323,10 @@ impl EvalArgs {
         };
         let run = sampling.run.display().to_string();
         let config = self.source.resolve_on(Base { name: &run, settings: &sampling.settings() }, flags, console)?;
-        let RolloutConfig { temperature, max_completion_length, .. } = config.rollout;
+        let RolloutConfig { temperature, max_completion_length, turns, .. } = config.rollout;
+        let turns = if turns > 1 { format!(", in up to {turns} turns") } else { String::new() };
         console.print(&format!(
-            "{run}: programs of up to {} at a temperature of {temperature}",
+            "{run}: programs of up to {} at a temperature of {temperature}{turns}",
             counted(max_completion_length, "token")
         ));
         let is_2048 = |env: &str| env == game2048::NAME;

@@ -34,6 +34,13 @@ fn heading(report: &EvalReport) -> String {
     if !report.salt.is_empty() {
         text.push_str(&format!("\nboards: {}", report.salt));
     }
+    if report.labels.has_tiles() {
+        let [cycle, greedy, search] = THRESHOLDS;
+        text.push_str(&format!(
+            "\n>=N: programs with a mean score of N or more, where a fixed cycle of moves\
+             \nmakes {cycle}, greedy merging less than {greedy} and a good one-ply search {search}"
+        ));
+    }
     if others > 0 {
         let native = if report.labels.has_tiles() { "; native strategies: on all" } else { "" };
         text.push_str(&format!("\nbest@n: chosen on those, played on {}{native}", counted(others, "other board")));

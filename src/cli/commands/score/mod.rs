@@ -34,6 +34,8 @@ const REASON_WIDTH: usize = 60;
 /// A game (--env game.py) asks for its own function. Without --env it is 2048: each file holds a Python function
 /// `strategy(board)` that returns "W", "A", "S" or "D", and all files play the same boards. Results depend on the file, the
 /// seed and the budget alone, never on the machine or the number of workers.
+///
+/// The table has the mean score of a program's games and, under +/-, the standard error of that mean.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   grpo-2048 score mine.py theirs.py --games 50
@@ -257,7 +259,11 @@ fn table(scored: &[Scored], labels: Labels) -> String {
         let moves = line.games.iter().map(|game| u64::from(game.moves)).sum::<u64>() as f64;
         let moves = moves / line.games.len().max(1) as f64;
         let mut row = vec![line.file.clone(), coloured(line.verdict)];
-        row.extend([line.mean_score, standard_error(&line.games)].map(|score| labels.written_finer(score, more)));
+        row.push(labels.written_finer(line.mean_score, more));
+        row.push(match standard_error(&line.games) {
+            Some(error) => labels.written_finer(error, more),
+            None => output::NOTHING.to_owned(),
+        });
         row.extend(labels.has_tiles().then(|| line.max_tile.unwrap_or(0).to_string()));
         row.extend([format!("{moves:.0}"), format!("{:.3}", line.reward)]);
         row.push(line.reason.as_deref().map_or_else(|| endings(&line.games), |reason| cut(reason, REASON_WIDTH)));
@@ -281,10 +287,10 @@ fn endings(games: &[Game]) -> String {
     words.join(", ")
 }
 
-/// Standard error of the mean score; 0 for a single game.
-fn standard_error(games: &[Game]) -> f64 {
+/// Standard error of the mean score, which a single game does not tell.
+fn standard_error(games: &[Game]) -> Option<f64> {
     let variance = stats::variance(games.iter().map(|game| game.score.0));
-    (variance / games.len().max(1) as f64).sqrt()
+    (games.len() > 1).then(|| (variance / games.len() as f64).sqrt())
 }
 
 /// One line of at most `width` columns, without control characters.
@@ -313,8 +319,13 @@ mod tests {
     fn the_standard_error_is_that_of_the_mean() {
         // 2, 4, 4, 4, 5, 5, 7, 9: sample variance 32/7, so the error of the mean is sqrt(32/7/8).
         let games: Vec<Game> = [2, 4, 4, 4, 5, 5, 7, 9].map(game).into();
-        assert!((standard_error(&games) - (32.0_f64 / 56.0).sqrt()).abs() < 1e-12);
-        assert_eq!(standard_error(&games[..1]), 0.0);
+        assert!((standard_error(&games).unwrap() - (32.0_f64 / 56.0).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_single_game_has_no_standard_error() {
+        assert_eq!((standard_error(&[game(7)]), standard_error(&[])), (None, None));
+        assert_eq!(standard_error(&[game(7), game(7)]), Some(0.0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use clap::Args;
 
 use crate::arena::Arena;
-use crate::cli::arguments::{Flags, SourceArgs, text_path};
+use crate::cli::arguments::{Flags, SourceArgs, settled, text_path};
 use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, ModelConfig, PrecisionChoice};
@@ -97,7 +97,9 @@ pub struct SftArgs {
 impl SftArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
-        let config = self.source.resolve(&flags, console)?;
+        let layers = self.source.layers(&flags)?;
+        let config = settled(layers.clone(), console)?;
+        runs::tell_idle_adapters(&layers, &config.model, console);
         runs::tell_own_dir("sft", &self.output_dir, &config, console);
         model::check_files("--model", &config)?;
         sft::check_dir(&self.output_dir).map_err(refused)?;

@@ -2,7 +2,7 @@
 //! end.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
@@ -12,6 +12,7 @@ use super::trace::Traced;
 use crate::cli::commands::NAME;
 use crate::cli::opened::gpu_watch::GpuWatch;
 use crate::cli::opened::machine::{MachineMemory, build_features, cores_and_model};
+use crate::cli::opened::model::ADAPTER_CONFIG;
 use crate::cli::opened::peers::log_name;
 use crate::cli::said::{CliError, output};
 use crate::config::Workers;
@@ -86,12 +87,10 @@ impl Launched<'_> {
             traced.report(trace, console);
         }
         let noted = launches.ended(end(&ended));
-        let kept = begun.get().filter(|_| ended.is_err() && peers.leads());
-        if let Some(dir) = kept
-            && let Some(checkpoint) = run_dir::latest_checkpoint(dir)
+        if let (Err(error), Some(dir), true) = (&ended, begun.get(), peers.leads())
+            && let Some(words) = kept(dir, error)
         {
-            let (checkpoint, dir) = (checkpoint.display(), shell::quoted(dir.display()));
-            console.print(&format!("{checkpoint} is kept; once what failed is mended, `train --resume {dir}` goes on"));
+            console.print(&words);
         }
         let summary = ended?;
         noted.map_err(CliError::run)?;
@@ -107,6 +106,20 @@ impl Launched<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// What is kept of the run in `dir`, which an error ended, and the way on; none without a checkpoint.
+fn kept(dir: &Path, error: &TrainError) -> Option<String> {
+    let checkpoint = run_dir::latest_checkpoint(dir)?;
+    let way_on = match error.has_diverged() {
+        // Settings are those of a run for good, and with the same ones the same numbers come again.
+        true => {
+            let start = summary::starting_from(&checkpoint, checkpoint.join(ADAPTER_CONFIG).exists(), dir);
+            format!("`train --resume` would end alike; with a lower learning rate start from there with\n  {start}")
+        }
+        false => format!("once what failed is mended, `train --resume {}` goes on", shell::quoted(dir.display())),
+    };
+    Some(format!("{} is kept; {way_on}", checkpoint.display()))
 }
 
 /// What a run records about the process that trains it.
@@ -144,4 +157,26 @@ fn about(device: &Device) -> Vec<(&'static str, String)> {
         ("features", build_features().join(",")),
         ("device", policy::device_name(device)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::PolicyError;
+
+    #[test]
+    fn a_run_that_has_diverged_is_not_to_be_resumed_but_started_again_from_its_checkpoint() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = |error: PolicyError| kept(dir.path(), &error.into());
+        let diverged = || PolicyError::NotFinite { place: "weights".into(), name: "w".into() };
+        assert_eq!(told(diverged()), None);
+        let checkpoint = dir.path().join("checkpoint-2");
+        std::fs::create_dir(&checkpoint).unwrap();
+        let again = format!("--model {} --output-dir DIR", shell::quoted(checkpoint.display()));
+        assert!(told(diverged()).unwrap().ends_with(&again), "{:?}", told(diverged()));
+        std::fs::write(checkpoint.join(ADAPTER_CONFIG), "{}").unwrap();
+        assert!(told(diverged()).unwrap().contains("--set model.adapter="), "{:?}", told(diverged()));
+        let other = told(PolicyError::UnknownModel { found: "m".into() }).unwrap();
+        assert!(other.contains("once what failed is mended, `train --resume "), "{other}");
+    }
 }

@@ -25,7 +25,7 @@ use crate::config::{Config, Layers};
 use crate::environment::Environment;
 use crate::metrics::Console;
 use crate::parallel::Peers;
-use crate::policy::Policy;
+use crate::policy::{Location, Policy};
 use crate::prompt::PromptSet;
 use crate::reward::Rule;
 use crate::rollout::slow_on_gpu;
@@ -175,8 +175,9 @@ fn require_training_tasks(environment: &Environment, config: &Config) -> Result<
     ))
 }
 
-/// The steps that the resumed run has made, and whether nothing is left to do, not even after its last step. All processes
-/// get what the first one finds, because another machine may have an older copy of the run.
+/// The steps that the resumed run has made, and whether nothing is left to do, not even after its last step. A run that has made
+/// more steps than it is asked for is left as it is: it was not evaluated there, and has not ended. All processes get what the
+/// first one finds, because another machine may have an older copy of the run.
 fn steps_done(
     resumed: Option<&Path>,
     reopened: Option<&Reopened>,
@@ -188,7 +189,8 @@ fn steps_done(
         (None, Some(run)) if peers.leads() => run_dir::steps_done(run).map_err(TrainError::from)?,
         _ => 0,
     };
-    let is_whole = |run| done >= config.train.max_steps && run_dir::has_ended(run, done);
+    let last = config.train.max_steps;
+    let is_whole = |run| done > last || done == last && run_dir::has_ended(run, done);
     first_of(peers, (done, resumed.is_some_and(is_whole)))
 }
 
@@ -210,13 +212,16 @@ impl TrainArgs {
         let resumed = self.resumed()?;
         let layers = arena::count_epochs(self.layers(resumed.as_deref(), peers, console)?)?;
         let config = settled(layers.clone(), console)?;
+        runs::tell_idle_adapters(&layers, &config.model, console);
         agree(peers, &config)?;
         let reopened = self.check(resumed.as_deref(), &config, peers, console)?;
         model::check_files("--model", &config)?;
         let (done, is_whole) = steps_done(resumed.as_deref(), reopened.as_ref(), &config, peers)?;
         if let Some(run) = resumed.as_deref().filter(|_| is_whole) {
             let run = run.display();
-            console.print(&format!("{run} is at step {done} already; --steps N with a larger N goes on"));
+            console.print(&format!(
+                "{run} is at step {done} already; --steps N with a larger N goes on, counted from the run's first step"
+            ));
             return Ok(());
         }
         let traced = self.trace.chosen(done, config.train.max_steps)?;
@@ -290,11 +295,15 @@ impl TrainArgs {
         peers: &Peers,
         console: &Console,
     ) -> Result<Option<Reopened>, CliError> {
+        // A model of the Hub that has left the cache is fetched to be compared with that of the run.
+        let is_away = resumed.is_some() && peers.leads() && Location::here(&config.model).is_err();
+        let _wait = is_away.then(|| console.wait(&format!("looking for {}", config.model.model)));
         let checked = match resumed {
             _ if !peers.leads() => Ok(None),
             // Reopening locks the run and sets damaged checkpoints aside.
             Some(run) if self.run.dry_run => {
-                RunDir::check_settings(run, config).map_err(TrainError::from)?;
+                let warnings = RunDir::check_settings(run, config).map_err(TrainError::from)?;
+                warnings.iter().for_each(|warning| console.print(warning));
                 return runs::Trained::open("--resume", run, console).map(|_| None);
             }
             Some(run) => RunDir::reopen(run, config).map(Some),

@@ -76,17 +76,19 @@ pub fn stopped(stopped: &Stopped, run: &Path) -> CliError {
         return CliError::Stopped { message, hint: format!("{}, and start again", collapse.remedy) };
     };
     message.push_str(&format!("\nlast good checkpoint: {}; it began at step {}", good.display(), collapse.began));
+    let start = starting_from(good, *adapters, run);
+    CliError::Stopped { message, hint: format!("{}; start from there with\n  {start}", collapse.remedy) }
+}
+
+/// The command that starts another run from a checkpoint of `run`. `adapters`: whether the checkpoint holds LoRA adapters.
+pub fn starting_from(checkpoint: &Path, adapters: bool, run: &Path) -> String {
     let start = match adapters {
-        true => format!("--set {}", shell::quoted(format_args!("model.adapter={}", good.display()))),
-        false => format!("--model {}", shell::quoted(good.display())),
+        true => format!("--set {}", shell::quoted(format_args!("model.adapter={}", checkpoint.display()))),
+        false => format!("--model {}", shell::quoted(checkpoint.display())),
     };
     // The recorded configuration comes along because a directory alone would be taken for a language model.
     let config = shell::quoted(run.join("config.toml").display());
-    let start = format!("--config {config} {start} --output-dir DIR");
-    CliError::Stopped {
-        message,
-        hint: format!("{}; start from there with\n  grpo-2048 train {start}", collapse.remedy),
-    }
+    format!("grpo-2048 train --config {config} {start} --output-dir DIR")
 }
 
 fn steps_table(steps: &[StepRecord], labels: Labels) -> String {

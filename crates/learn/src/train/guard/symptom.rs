@@ -62,7 +62,7 @@ impl Symptom {
     /// What it is, for readers who have no figure beside it.
     pub fn described(self) -> &'static str {
         match self {
-            Symptom::Tied => "groups whose rewards are all equal",
+            Symptom::Tied => "groups that are left out whole, or whose rewards are all equal",
             Symptom::Unique => "programs that are alike",
             Symptom::Entropy => "an entropy far below that of the first step",
             Symptom::Parsed => "completions that do not parse",
@@ -112,7 +112,7 @@ impl Symptom {
     }
 
     /// What to change where `standing` are present too. Where one of these causes the symptom, it is what to mend: groups that
-    /// programs which are alike have tied need no more such programs.
+    /// programs which are alike have tied need no more such programs, and groups that are cut whole need longer ones.
     pub fn remedy_among(self, standing: &[Symptom]) -> &'static str {
         let cause = self.causes().iter().find(|cause| standing.contains(cause));
         cause.unwrap_or(&self).remedy()
@@ -121,7 +121,9 @@ impl Symptom {
     /// The symptoms that may cause this one, the likeliest first.
     pub(super) fn causes(self) -> &'static [Symptom] {
         match self {
-            Symptom::Tied => &[Symptom::Unique, Symptom::Entropy, Symptom::Parsed, Symptom::Succeeded],
+            Symptom::Tied => {
+                &[Symptom::Unique, Symptom::Entropy, Symptom::Clipped, Symptom::Parsed, Symptom::Succeeded]
+            }
             Symptom::Unique => &[Symptom::Entropy],
             Symptom::Entropy => &[Symptom::Unique],
             Symptom::Succeeded => &[Symptom::Clipped, Symptom::Parsed],

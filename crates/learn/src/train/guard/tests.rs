@@ -122,6 +122,18 @@ fn groups_that_are_tied_because_programs_are_alike_are_not_to_be_made_larger() {
 }
 
 #[test]
+fn groups_that_are_tied_because_they_are_cut_whole_are_to_be_given_more_tokens() {
+    let record = |tied, cut| move |step| StepRecord { frac_reward_zero_std: tied, clipped_ratio: cut, ..healthy(step) };
+    // As where grpo.mask_truncated_completions leaves all out, before the guard warns of what a model began with.
+    let watches = watch(&config(), 8, record(1.0, 1.0));
+    assert_eq!(watches[7].standing, [(Symptom::Tied, AlarmLevel::Stop)]);
+    assert_eq!(watches[7].collapse.as_ref().unwrap().remedy, Symptom::Clipped.remedy());
+    let told = |tied, cut| news(&watch(&config(), 30, record(tied, cut)))[0].1.to_owned();
+    assert!(told(0.4, 0.5).ends_with(Symptom::Clipped.remedy()), "{}", told(0.4, 0.5));
+    assert!(told(0.4, 0.2).ends_with(Symptom::Tied.remedy()), "{}", told(0.4, 0.2));
+}
+
+#[test]
 fn an_entropy_that_no_later_step_has_keeps_its_figure() {
     // The entropy falls to a fifth; from step 31 on all groups are tied, and nothing is updated.
     let watches = watch(&config(), 40, |step| match step {

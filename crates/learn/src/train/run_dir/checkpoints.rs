@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::error::RunDirError;
+use crate::metrics::METRICS_FILE;
 
 /// The file with the BLAKE3 digest of each other file of a checkpoint.
 const SUMS: &str = "BLAKE3SUMS";
@@ -79,6 +80,18 @@ pub(super) fn numbered(parent: &Path, prefix: &str) -> Vec<(usize, PathBuf)> {
         .collect();
     found.sort_by_key(|(number, path)| (*number, Reverse(path.as_os_str().len())));
     found
+}
+
+/// Syncs the metrics of a run, if there are any. A checkpoint stands for the lines up to its step, which nothing writes again.
+pub(super) fn sync_metrics(run: &Path) -> Result<(), RunDirError> {
+    let path = run.join(METRICS_FILE);
+    match File::open(&path).and_then(|file| file.sync_data()) {
+        // What is no file, such as /dev/null, cannot be synced.
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
+            Err(RunDirError::io(&path)(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes the digests of all files of `dir` beside them.

@@ -46,6 +46,20 @@ pub enum RunDirError {
         /// Its files that have changed, with lines and digests, then and now.
         changed: Vec<String>,
     },
+    #[error(
+        "--resume {path}: the model {model} has changed since the run began: {}; {way_back}, or start a new run; \
+         if what has changed does not matter, the run goes on without the lines \"model file ..\" of its config.toml",
+        changed.join(", ")
+    )]
+    ChangedModel {
+        path: PathBuf,
+        /// The name of the model.
+        model: String,
+        /// Its files that have changed, with sizes and digests, then and now.
+        changed: Vec<String>,
+        /// How the run comes by the model as it was.
+        way_back: String,
+    },
     #[error("--resume {path}: no checkpoint there is whole: {}; start a new run", damaged.join("; "))]
     Damaged { path: PathBuf, damaged: Vec<String> },
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]

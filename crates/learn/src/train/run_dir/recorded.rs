@@ -2,8 +2,8 @@
 //! configuration, with absolute paths, and the versions of the program and its libraries.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -12,8 +12,9 @@ use super::error::RunDirError;
 use crate::config::{Config, Layers};
 use crate::environment::{Environment, game2048};
 use crate::plural::counted;
+use crate::policy::Location;
 
-/// The resolved configuration, with a table `[run]` of versions and of the environment's files.
+/// The resolved configuration, with a table `[run]` of versions and of the files of the environment and the model.
 pub const CONFIG: &str = "config.toml";
 /// What it begins with.
 pub(super) const WRITTEN: &str = "# Written by grpo-2048";
@@ -23,7 +24,7 @@ const FREE_SECTIONS: &[&str] = &["guard", "parallel", "sft"];
 /// Settings that may change when a run continues, because they do not change what a step computes. The exceptions are
 /// `steps_ahead` and `servers`, which decide when and where completions are sampled and have to suit the machine, and
 /// `max_steps`, by which a schedule of the learning rate may fall: the run says so when it goes on.
-pub(super) const FREE_KEYS: &[&str] = &[
+const FREE_KEYS: &[&str] = &[
     "rollout.servers", "rollout.adapter_dir", "rollout.server_requests", "rollout.server_seconds", "train.max_steps",
     "train.steps_ahead", "train.output_dir", "sandbox.on_difference", "train.preflight", "train.memory_mib",
     "train.gpu_memory_fraction", "train.cuda_check", "train.tensorboard", "train.save_steps", "train.save_total_limit",
@@ -33,8 +34,24 @@ pub(super) const FREE_KEYS: &[&str] = &[
 
 /// How the keys in `[run]` begin that are of the environment's files.
 const CONTENTS: &str = "contents of ";
+/// The same of the model's files.
+const MODEL_FILE: &str = "model file ";
+/// Files of a model of which little is read, the tokens that end a text. A cache that another program has filled may lack them, and
+/// most of what is changed in them is of no account, so that a run goes on with a warning.
+const MINOR: &[&str] = &["generation_config.json", "special_tokens_map.json"];
+/// The key in `[run]` of the commit that a model of the Hub had.
+const COMMIT: &str = "model commit";
+/// Settings that say where a model is. They may change when a run continues with a model of the same files.
+const PLACE: &[&str] = &["model.model", "model.revision"];
 /// Hexadecimal digits of a digest.
 const DIGITS: usize = 12;
+/// Bytes of a model's file that its digest has whole, from the beginning: all that describes a model, its tokenizer, and the
+/// header of its weights.
+const HEAD: u64 = 32 << 20;
+/// Pieces of the rest that the digest has, at even distances, and the bytes of each: weights are gigabytes, and those of
+/// another training differ nearly everywhere.
+const PIECES: u64 = 64;
+const PIECE: u64 = 64 << 10;
 
 /// The text of the configuration that a run recorded. The flags of a resumed run override it.
 pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
@@ -69,27 +86,121 @@ pub(super) fn contents(env: &str) -> Result<toml::Table, RunDirError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok((format!("{CONTENTS}{name}"), toml::Value::from(format!("{lines}, {}", &digest[..DIGITS]))))
     };
-    Environment::files(&absolute(env)).into_iter().map(of_file).collect()
+    Environment::files(&absolute(env, place)).into_iter().map(of_file).collect()
 }
 
-/// The files of the environment that have changed since the run began, as `contents of file: recorded -> found`.
-pub(super) fn changed_contents(run: &Path, env: &str) -> Result<Vec<String>, RunDirError> {
-    let recorded: toml::Table = about(run)?.into_iter().filter(|(key, _)| key.starts_with(CONTENTS)).collect();
-    let found = contents(env)?;
-    // An earlier version recorded none. Where no file is left, whatever opens the environment says more about it.
-    if recorded.is_empty() || found.is_empty() {
-        return Ok(Vec::new());
+/// What `[run]` has of the environment and of the model that a run begins with.
+pub(super) fn begun_with(config: &Config) -> Result<toml::Table, RunDirError> {
+    let location = Location::of(&config.model).ok();
+    let mut about = contents(&config.environment.env)?;
+    about.extend(model_files(location.as_ref())?);
+    // A directory that is named itself has no revisions.
+    let of_hub = location.as_ref().filter(|_| !Path::new(&config.model.model).exists());
+    about.extend(of_hub.and_then(Location::commit).map(|commit| (COMMIT.to_owned(), toml::Value::from(commit))));
+    Ok(about)
+}
+
+/// Size and digest of each file that the model is read from, as they stand in `[run]`. Nothing of the built-in model, or of one
+/// that is not there: whatever loads it says more about it.
+fn model_files(location: Option<&Location>) -> Result<toml::Table, RunDirError> {
+    let files = location.and_then(|location| location.files().ok()).unwrap_or_default();
+    let of_file = |path: PathBuf| {
+        let told = size_and_digest(&path).map_err(RunDirError::io(&path))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // A model in one file is the same by another name.
+        let name = if name.ends_with(".gguf") { ".gguf" } else { &*name };
+        Ok((format!("{MODEL_FILE}{name}"), toml::Value::from(told)))
+    };
+    files.into_iter().map(of_file).collect()
+}
+
+fn size_and_digest(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file.by_ref().take(HEAD))?;
+    let rest = size.saturating_sub(HEAD);
+    for piece in 0..PIECES.min(rest) {
+        file.seek(SeekFrom::Start(HEAD + piece * rest / PIECES))?;
+        hasher.update_reader(file.by_ref().take(PIECE))?;
+    }
+    Ok(format!("{size} bytes, {}", &hasher.finalize().to_hex()[..DIGITS]))
+}
+
+/// The files that have changed since the run began, as `key: recorded -> found`, of those whose keys begin with `kind`. None
+/// where an earlier version recorded none, or where no file is left: whatever opens them says more about it.
+fn changed(
+    run: &Path,
+    kind: &str,
+    find: impl FnOnce() -> Result<toml::Table, RunDirError>,
+) -> Result<Option<Vec<String>>, RunDirError> {
+    let recorded: toml::Table = about(run)?.into_iter().filter(|(key, _)| key.starts_with(kind)).collect();
+    let found = if recorded.is_empty() { recorded.clone() } else { find()? };
+    if found.is_empty() {
+        return Ok(None);
     }
     let keys: BTreeSet<&String> = recorded.keys().chain(found.keys()).collect();
     let told = |of: &toml::Table, key: &str| of.get(key).map_or_else(|| "no file".to_owned(), ToString::to_string);
     let changed = keys.into_iter().filter(|key| recorded.get(key.as_str()) != found.get(key.as_str()));
-    Ok(changed.map(|key| format!("{key}: {} -> {}", told(&recorded, key), told(&found, key))).collect())
+    Ok(Some(changed.map(|key| format!("{key}: {} -> {}", told(&recorded, key), told(&found, key))).collect()))
 }
 
-/// The text to record. `about` is the table `[run]`: versions, the machine, the environment's files.
+/// Refuses a run that was begun with settings that may not change, with other files of its environment, or with another model.
+/// What has changed besides is told in warnings.
+pub(super) fn check(run: &Path, config: &Config) -> Result<Vec<String>, RunDirError> {
+    let path = run.to_owned();
+    let differing = differences(&recorded(run)?, config, FREE_KEYS);
+    let has_moved = !differing.is_empty();
+    let is_of = |line: &String, key: &str| line.starts_with(&format!("{key}: "));
+    if !differing.iter().all(|line| PLACE.iter().any(|key| is_of(line, key))) {
+        return Err(RunDirError::Differs { path, differing });
+    }
+    // A model by another name is not fetched to be compared.
+    let is_renamed = differing.iter().any(|line| is_of(line, "model.model"));
+    let find = if is_renamed { Location::here } else { Location::of };
+    let changed_model = changed(run, MODEL_FILE, || model_files(find(&config.model).ok().as_ref()))?;
+    let is_known = changed_model.is_some();
+    let is_minor = |line: &String| MINOR.iter().any(|name| is_of(line, &format!("{MODEL_FILE}{name}")));
+    let (minor, mut major): (Vec<_>, Vec<_>) = changed_model.unwrap_or_default().into_iter().partition(is_minor);
+    if has_moved && !(is_known && major.is_empty()) {
+        return Err(RunDirError::Differs { path, differing });
+    }
+    let env = &config.environment.env;
+    let contents = changed(run, CONTENTS, || contents(env))?.unwrap_or_default();
+    if !contents.is_empty() {
+        return Err(RunDirError::Changed { path, env: env.clone(), changed: contents });
+    }
+    if has_own_weights(config) {
+        major.retain(|line| !line.contains(".safetensors: "));
+    }
+    let model = config.model.model.clone();
+    if !major.is_empty() {
+        return Err(RunDirError::ChangedModel { path, model, changed: major, way_back: way_back(run)? });
+    }
+    let told = format!(
+        "warning: the model {model} has changed since the run began: {}; a text ends with the tokens that are named there now",
+        minor.join(", ")
+    );
+    Ok(if minor.is_empty() { Vec::new() } else { vec![told] })
+}
+
+/// How a run comes by the model that it began with.
+fn way_back(run: &Path) -> Result<String, RunDirError> {
+    let about = about(run)?;
+    let commit = about.get(COMMIT).and_then(toml::Value::as_str);
+    let of_hub = commit.map(|commit| format!(" (on the Hub: --revision {commit})"));
+    Ok(format!("put it back as it was{}", of_hub.unwrap_or_default()))
+}
+
+/// Whether the weights of a run's checkpoints are in place of all those that it began with, which are no reference either.
+fn has_own_weights(config: &Config) -> bool {
+    config.model.lora_r == 0 && config.model.adapter.is_empty() && config.grpo.beta == 0.0
+}
+
+/// The text to record. `about` is the table `[run]`: versions, the machine, the files of the environment and the model.
 pub(super) fn config_text(config: &Config, about: toml::Table) -> String {
     let run = toml::Table::from_iter([("run".to_owned(), toml::Value::Table(about))]);
-    let body = toml::to_string(&anchored(config)).expect("a configuration is TOML");
+    let body = toml::to_string(&anchored(config, place)).expect("a configuration is TOML");
     format!("{WRITTEN}; `--config` on this file and another --output-dir repeat the run.\n\n{run}\n{body}")
 }
 
@@ -103,25 +214,36 @@ pub(super) fn config_text_over(run: &Path, config: &Config) -> Result<String, Ru
 
 /// The same settings with absolute paths of files and directories that exist, because a run may be resumed or exported
 /// from another working directory. Values that are no paths, such as the id of a model on the Hub, stay as they are.
-fn anchored(config: &Config) -> Config {
+fn anchored(config: &Config, place: fn(&Path) -> io::Result<PathBuf>) -> Config {
     let mut config = config.clone();
     let Config { model, environment, .. } = &mut config;
     for name in [&mut model.model, &mut model.adapter, &mut environment.env] {
-        *name = absolute(name);
+        *name = absolute(name, place);
     }
     config
 }
 
 /// The absolute path of what exists at `name`; `name` itself if it is a word or nothing is there.
-fn absolute(name: &str) -> String {
+fn absolute(name: &str, place: fn(&Path) -> io::Result<PathBuf>) -> String {
     let is_word = ["builtin", game2048::NAME, ""].contains(&name);
-    let path = if is_word { None } else { Path::new(name).canonicalize().ok() };
+    let path = if is_word { None } else { place(Path::new(name)).ok() };
     path.map_or_else(|| name.to_owned(), |path| path.display().to_string())
 }
 
-/// The settings in which the two differ, as `section.key: recorded -> wanted`, except for keys in `free`.
+/// Where a path leads. A link keeps its own name where that alone says what the file is: a cache of the Hub has `model.gguf` as a
+/// link to a digest.
+fn place(path: &Path) -> io::Result<PathBuf> {
+    let target = path.canonicalize()?;
+    match target.is_file() && target.extension() != path.extension() {
+        true => std::path::absolute(path),
+        false => Ok(target),
+    }
+}
+
+/// The settings in which the two differ, as `section.key: recorded -> wanted`, except for keys in `free`. A link is what it leads to.
 pub(super) fn differences(recorded: &Config, wanted: &Config, free: &[&str]) -> Vec<String> {
-    let table = |config: &Config| toml::Table::try_from(anchored(config)).expect("a configuration is TOML");
+    let table =
+        |config: &Config| toml::Table::try_from(anchored(config, Path::canonicalize)).expect("a configuration is TOML");
     let (recorded, wanted) = (table(recorded), table(wanted));
     let mut differing = Vec::new();
     for (section, values) in &recorded {
@@ -163,5 +285,28 @@ impl Fingerprint {
             Some(format!("{key}: {found} -> {wanted}"))
         });
         Some(differing.collect()).filter(|differing: &Vec<String>| !differing.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn weights_that_differ_in_a_fiftieth_of_their_bytes_have_another_digest() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let size = HEAD + (100 << 20);
+        file.as_file().set_len(size).unwrap();
+        let mut told = BTreeSet::from([size_and_digest(file.path()).unwrap()]);
+        // In what is read whole, right behind it, in between, and at the end.
+        for place in [HEAD - (2 << 20), HEAD, HEAD + (41 << 20), size - (2 << 20)] {
+            file.seek(SeekFrom::Start(place)).unwrap();
+            file.write_all(&vec![1; 2 << 20]).unwrap();
+            assert!(told.insert(size_and_digest(file.path()).unwrap()), "{place}");
+        }
+        file.as_file().set_len(size - 1).unwrap();
+        assert!(told.insert(size_and_digest(file.path()).unwrap()), "one byte less");
     }
 }

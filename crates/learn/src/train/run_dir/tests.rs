@@ -1,3 +1,4 @@
+use super::recorded::contents;
 use super::*;
 
 fn config(dir: &Path) -> Config {
@@ -67,7 +68,7 @@ fn a_run_whose_tasks_have_changed_is_refused_and_the_file_is_named() {
     reopened.dir.record(&config).unwrap();
     drop(reopened);
     fs::write(env.join("tasks.jsonl"), "{}\n{}\n").unwrap();
-    for refused in [RunDir::check_settings(&path, &config), RunDir::reopen(&path, &config).map(drop)] {
+    for refused in [RunDir::check_settings(&path, &config).map(drop), RunDir::reopen(&path, &config).map(drop)] {
         let refused = refused.unwrap_err();
         let message = refused.to_string();
         assert!(refused.is_user() && !message.contains("env.toml") && !message.contains("notes.md"), "{message}");
@@ -112,6 +113,149 @@ fn a_run_whose_tasks_are_named_by_a_link_goes_on_by_either_name() {
     fs::write(&other, "{}\n{}\n").unwrap();
     fs::rename(&other, &file).unwrap();
     assert!(matches!(RunDir::reopen(&path, &recorded(&path).unwrap()), Err(RunDirError::Changed { .. })));
+}
+
+#[test]
+fn a_run_whose_model_has_changed_is_refused_and_one_whose_model_has_moved_goes_on() {
+    let root = tempfile::tempdir().unwrap();
+    let home = root.path().canonicalize().unwrap();
+    let [model, moved] = ["model", "moved"].map(|name| home.join(name));
+    fs::create_dir(&model).unwrap();
+    for name in ["config.json", "tokenizer.json", "model.safetensors", "README.md"] {
+        fs::write(model.join(name), name).unwrap();
+    }
+    let mut adapters = config(&home.join("adapters"));
+    adapters.model.model = model.display().to_string();
+    adapters.model.lora_r = 8;
+    let mut full = Config { train: config(&home.join("full")).train, ..adapters.clone() };
+    (full.model.lora_r, full.grpo.beta) = (0, 0.0);
+    for config in [&adapters, &full] {
+        RunDir::create(config, &[]).unwrap().write_whole_dir("checkpoint-1", state).unwrap();
+    }
+    let resumed = |config: &Config| RunDir::reopen(&config.train.output_dir, config);
+    fs::write(model.join("README.md"), "no part of the model").unwrap();
+    drop(resumed(&adapters).unwrap());
+    fs::rename(&model, &moved).unwrap();
+    for config in [&mut adapters, &mut full] {
+        drop(resumed(config).unwrap());
+        config.model.model = moved.display().to_string();
+        resumed(config).unwrap().dir.record(config).unwrap();
+        assert_eq!(recorded(&config.train.output_dir).unwrap().model.model, config.model.model);
+    }
+    let refused = |config: &Config, name: &str| {
+        let error = resumed(config).unwrap_err();
+        let told = error.to_string();
+        let named = told.contains(&format!("has changed since the run began: model file {name}: "));
+        assert!(error.is_user() && named, "{told}");
+    };
+    fs::write(moved.join("chat_template.jinja"), "{{ messages }}").unwrap();
+    refused(&adapters, "chat_template.jinja");
+    refused(&full, "chat_template.jinja");
+    fs::remove_file(moved.join("chat_template.jinja")).unwrap();
+    // Weights that are all trained are those of the checkpoint.
+    fs::write(moved.join("model.safetensors"), "others").unwrap();
+    refused(&adapters, "model.safetensors");
+    drop(resumed(&full).unwrap());
+    fs::rename(&moved, &model).unwrap();
+    full.model.model = model.display().to_string();
+    assert!(matches!(resumed(&full), Err(RunDirError::Differs { .. })), "another model at another place");
+}
+
+#[test]
+fn a_model_in_one_file_is_the_same_by_another_name() {
+    let root = tempfile::tempdir().unwrap();
+    let mut config = config(&root.path().join("run"));
+    config.model.lora_r = 8;
+    let named = |name: &str| root.path().join(name).display().to_string();
+    config.model.model = named("q8.gguf");
+    fs::write(&config.model.model, "weights").unwrap();
+    RunDir::create(&config, &[]).unwrap().write_whole_dir("checkpoint-1", state).unwrap();
+    fs::rename(named("q8.gguf"), named("model.gguf")).unwrap();
+    config.model.model = named("model.gguf");
+    drop(RunDir::reopen(&config.train.output_dir, &config).unwrap());
+    fs::write(&config.model.model, "others").unwrap();
+    assert!(matches!(RunDir::reopen(&config.train.output_dir, &config), Err(RunDirError::Differs { .. })));
+}
+
+#[test]
+fn a_model_that_ends_texts_otherwise_is_told_and_one_of_the_hub_is_told_with_its_commit() {
+    let root = tempfile::tempdir().unwrap();
+    let (model, mut config) = (root.path().join("model"), config(&root.path().join("run")));
+    config.model.model = model.display().to_string();
+    config.model.lora_r = 8;
+    fs::create_dir(&model).unwrap();
+    for name in ["config.json", "tokenizer.json", "model.safetensors", "generation_config.json"] {
+        fs::write(model.join(name), name).unwrap();
+    }
+    let path = config.train.output_dir.clone();
+    RunDir::create(&config, &[]).unwrap().write_whole_dir("checkpoint-1", state).unwrap();
+    let notices = |config: &Config| {
+        let notices = RunDir::reopen(&path, config).unwrap().notices;
+        let about_model = |notice: &String| notice.starts_with("warning: the model ");
+        notices.into_iter().filter(about_model).collect::<Vec<String>>()
+    };
+    assert!(notices(&config).is_empty());
+    // As in a cache that another program has filled.
+    fs::remove_file(model.join("generation_config.json")).unwrap();
+    fs::write(model.join("special_tokens_map.json"), "{}").unwrap();
+    for moved in [false, true] {
+        if moved {
+            config.model.model = root.path().join("moved").display().to_string();
+            fs::rename(&model, &config.model.model).unwrap();
+        }
+        let told = notices(&config).concat();
+        let parts = [
+            "model file generation_config.json: \"22 bytes, ",
+            " -> no file, model file special_tokens_map.json: no file",
+        ];
+        assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+        assert_eq!(RunDir::check_settings(&path, &config).unwrap(), [told]);
+    }
+    fs::write(Path::new(&config.model.model).join("config.json"), "others").unwrap();
+    fs::rename(&config.model.model, &model).unwrap();
+    config.model.model = model.display().to_string();
+    let refused = || RunDir::reopen(&path, &config).unwrap_err().to_string();
+    assert!(refused().contains("; put it back as it was, or start a new run"), "{}", refused());
+    let written = fs::read_to_string(path.join(CONFIG)).unwrap();
+    fs::write(path.join(CONFIG), written.replace("[run]\n", "[run]\n\"model commit\" = \"0123abcd\"\n")).unwrap();
+    assert!(refused().contains(" as it was (on the Hub: --revision 0123abcd), or start a new run"), "{}", refused());
+}
+
+#[test]
+fn a_link_whose_name_alone_tells_what_it_leads_to_keeps_it() {
+    let root = tempfile::tempdir().unwrap();
+    let mut wanted = config(&root.path().join("run"));
+    // As the cache of the Hub has it.
+    let blob = root.path().join("0123abcd");
+    fs::write(&blob, "{}\n").unwrap();
+    let [model, tasks] = ["model.gguf", "tasks.jsonl"].map(|name| root.path().join(name).display().to_string());
+    for link in [&model, &tasks] {
+        std::os::unix::fs::symlink(&blob, link).unwrap();
+    }
+    (wanted.model.model, wanted.environment.env) = (model.clone(), tasks.clone());
+    RunDir::create(&wanted, &[]).unwrap().write_whole_dir("checkpoint-1", state).unwrap();
+    let path = &wanted.train.output_dir;
+    let begun = recorded(path).unwrap();
+    assert_eq!((begun.model.model, begun.environment.env), (model.clone(), tasks));
+    drop(RunDir::reopen(path, &recorded(path).unwrap()).unwrap());
+    // An earlier version recorded the file behind it.
+    let written = fs::read_to_string(path.join(CONFIG)).unwrap();
+    fs::write(path.join(CONFIG), written.replace(&model, &blob.display().to_string())).unwrap();
+    drop(RunDir::reopen(path, &wanted).unwrap());
+}
+
+#[test]
+fn a_checkpoint_is_there_only_when_the_metrics_that_it_stands_for_are_on_the_disk() {
+    let (_root, dir) = created();
+    let metrics = dir.path().join(METRICS_FILE);
+    // Nobody can open a link to itself.
+    std::os::unix::fs::symlink(&metrics, &metrics).unwrap();
+    let error = dir.write_whole_dir("checkpoint-1", state).unwrap_err();
+    assert!(matches!(&error, RunDirError::Io { path, .. } if *path == metrics), "{error}");
+    assert!(!dir.path().join("checkpoint-1").exists());
+    fs::remove_file(&metrics).unwrap();
+    std::os::unix::fs::symlink("/dev/null", &metrics).unwrap();
+    dir.write_whole_dir("checkpoint-1", state).unwrap();
 }
 
 #[test]

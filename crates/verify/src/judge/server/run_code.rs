@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, Sandbox, ScriptRun};
+use grpo_sandbox::{FUEL_PER_SECOND, Fault, HostError, Limits, SOURCE_MAX, Sandbox, ScriptRun};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -19,8 +19,6 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The end of the guest's words for more output than it keeps (`Output` in `sandbox/guest/streams.py`).
 const TOO_MUCH_OUTPUT: &str = " bytes of output";
-/// The end of the sandbox's words for a longer source than it compiles (`SOURCE_MAX` in `sandbox/src/interpreted.rs`).
-const TOO_MUCH_SOURCE: &str = " are compiled";
 
 /// A request. Compiling is part of running a Python program, so `compile_timeout` has no effect.
 #[derive(Debug, Deserialize)]
@@ -156,7 +154,7 @@ impl Answer {
             Ok(printed) => (printed, None),
             Err(fault) => (String::new(), Some(fault)),
         };
-        let message = end.as_ref().and_then(own_limit).unwrap_or_default();
+        let message = end.as_ref().and_then(|fault| own_limit(fault, source)).unwrap_or_default();
         let mut result = RunResult::new(stdout, end.as_ref(), run.fuel);
         if let Some(words) = end.as_ref().and_then(|fault| digits_as_words(fault, source)) {
             (result.return_code, result.stderr) = (Some(1), words);
@@ -171,24 +169,23 @@ impl Answer {
     }
 }
 
-/// What is told of a limit that is this sandbox's and not Python's, if that is what ended the program.
-fn own_limit(fault: &Fault) -> Option<String> {
+/// What is told of a limit that is this sandbox's and not Python's, if that is what ended the program `source`.
+fn own_limit(fault: &Fault, source: &str) -> Option<String> {
     let words = match fault {
         Fault::Raised { kind, message, .. } if kind == "OSError" => message,
         Fault::BadValue { found } => found,
-        Fault::NotCompiled { message, .. } => return too_long(message),
+        // It has no mistake in its syntax.
+        Fault::NotCompiled { .. } if source.len() > SOURCE_MAX => {
+            let found = source.len();
+            return Some(format!(
+                "this sandbox compiles {SOURCE_MAX} bytes of a program at most; this one has {found}"
+            ));
+        }
         _ => return None,
     };
     let (_, limit) = words.split_once("more than ")?;
     let bytes = limit.strip_suffix(TOO_MUCH_OUTPUT)?;
     Some(format!("this sandbox keeps {bytes} bytes of standard output at most; a program that prints more fails"))
-}
-
-/// What is told of a source that is too long, which is no mistake in its syntax.
-fn too_long(message: &str) -> Option<String> {
-    let sizes = message.strip_prefix("source of ")?.strip_suffix(TOO_MUCH_SOURCE)?;
-    let (found, most) = sizes.split_once(" bytes, at most ")?;
-    Some(format!("this sandbox compiles {most} bytes of a program at most; this one has {found}"))
 }
 
 /// The error output of `sys.exit("3")`, whose status is 1. The guest tells a text of digits and a number alike, so that the line

@@ -108,6 +108,9 @@ fn parsed(answer: &str) -> (u16, Value) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
+/// What the sandbox says of a source that is too long.
+const TOO_LONG: &str = "source of 300000 bytes, at most 262144 are compiled";
+
 /// Runs a program that is the name of what comes of it.
 fn run(job: &Job) -> Result<ScriptRun, HostError> {
     let raised = |kind: &str, message: &str| Fault::Raised { kind: kind.into(), message: message.into(), line: None };
@@ -115,6 +118,7 @@ fn run(job: &Job) -> Result<ScriptRun, HostError> {
         "echo" => Ok(job.stdin.clone()),
         "spin" => Err(Fault::OutOfFuel { scope: FuelScope::Game }),
         "refused" => Err(Fault::NotCompiled { line: 3, message: "invalid syntax".into() }),
+        "words of a limit" => Err(Fault::NotCompiled { line: 3, message: TOO_LONG.into() }),
         "exit 3" => Err(raised("SystemExit", "3")),
         "exit -1" => Err(raised("SystemExit", "-1")),
         "assert" => Err(Fault::Raised { kind: "AssertionError".into(), message: String::new(), line: Some(2) }),
@@ -241,6 +245,7 @@ fn a_program_is_run_as_sandbox_fusion_answers() {
     };
     let traceback = "Traceback (most recent call last):\n  File \"<program>\", line 2\nAssertionError\n";
     let refused = "  File \"<program>\", line 3\nSyntaxError: invalid syntax\n";
+    let worded = format!("  File \"<program>\", line 3\nSyntaxError: {TOO_LONG}\n");
     for (code, status, expected) in [
         ("echo", "Success", result("Finished", json!(0), "1 2\n", "")),
         ("spin", "Failed", result("TimeLimitExceeded", Value::Null, "", "")),
@@ -258,6 +263,8 @@ fn a_program_is_run_as_sandbox_fusion_answers() {
         ("memory", "Failed", result("Finished", json!(1), "", "MemoryError\n")),
         ("deep", "Failed", result("Finished", json!(1), "", "RecursionError\n")),
         ("refused", "Failed", result("Finished", json!(1), "", refused)),
+        // The limit is told of a program that is too long, whatever the words are.
+        ("words of a limit", "Failed", result("Finished", json!(1), "", &worded)),
     ] {
         let expected = json!({
             "status": status, "message": "", "compile_result": null, "run_result": expected,
