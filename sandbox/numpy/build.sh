@@ -81,6 +81,8 @@ cp -r "$guest"/{compile_library.py,refused.py,snapshot.py,replacements,wit} "$me
 pip install --quiet --no-deps --no-compile --require-hashes --target "$memory/library/packages" -r "$guest/packages.txt"
 componentize "$memory/library" compile_library "$work/library.wasm"
 
+# It names its compilers by this build's folder, which is another each time.
+sed -i "s|$work|.|g" "$work/installed/usr/lib/python3.14/site-packages/numpy/__config__.py"
 python package.py "$work/installed/usr/lib/python3.14/site-packages/numpy" "$memory/package"
 cp -r "$memory/package" "$memory/compiled/numpy"
 find "$memory/compiled" -name '*.so' -delete

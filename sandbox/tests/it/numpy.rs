@@ -116,19 +116,68 @@ fn what_is_absent_says_so() {
     assert_eq!(printed("from numpy import *\nprint(arange(2))"), "[0 1]\n");
 }
 
+/// What numpy finds by itself is told as elsewhere, and by one call only.
+#[test]
+fn what_numpy_itself_finds_is_raised() {
+    let singular = "LinAlgError: Singular matrix (line 4)";
+    let negative = "LinAlgError: Matrix is not positive definite (line 4)";
+    let unsolved = "LinAlgError: SVD did not converge in Linear Least Squares (line 4)";
+    let all = |errors: &str, expression: &str| format!("np.errstate(all='{errors}')(lambda: {expression})()");
+    for (expression, expected) in [
+        ("np.linalg.inv(np.zeros((2, 2)))", singular),
+        ("np.linalg.inv([np.eye(2), np.ones((2, 2)), np.eye(2)])", singular),
+        ("np.linalg.solve([[1, 2], [2, 4]], [1, 2])", singular),
+        ("np.linalg.matrix_power([[1, 2], [2, 4]], -1)", singular),
+        ("np.linalg.cholesky(-np.eye(2))", negative),
+        ("np.linalg.lstsq(np.full((2, 2), np.nan), [1, 2])", unsolved),
+        ("np.linalg.det(np.zeros((2, 2)))", "0.0"),
+        ("np.array([7, 8]) // [0, 2]", "[0,4]"),
+    ] {
+        assert_eq!(of(expression), expected, "{expression}");
+    }
+    for (expression, expected) in [
+        ("np.array([1]) // 0", "divide by zero encountered in floor_divide"),
+        ("np.array([1]) % 0", "divide by zero encountered in remainder"),
+        ("np.floor_divide.reduce(np.array([1, 0]))", "divide by zero encountered in reduce"),
+        ("np.array([-2**63]) // -1", "overflow encountered in floor_divide"),
+        ("np.array([1e6]).astype(np.float16)", "overflow encountered in cast"),
+        ("np.float16([6e4]) * 2", "overflow encountered in multiply"),
+    ] {
+        assert_eq!(of(&all("raise", expression)), format!("FloatingPointError: {expected} (line 4)"), "{expression}");
+        assert!(of(&all("ignore", expression)).starts_with(['[', '0']), "{expression}");
+    }
+    let after = "import numpy as np
+np.seterr(all='raise')
+def tried(f):
+    try:
+        return f()
+    except (np.linalg.LinAlgError, FloatingPointError) as error:
+        return type(error).__name__
+print(tried(lambda: np.linalg.inv(np.zeros((2, 2)))), tried(lambda: np.linalg.inv(np.eye(2)).tolist()))
+print(tried(lambda: np.array([1]) // 0), tried(lambda: np.array([1]) + 1), tried(lambda: np.linalg.solve(np.eye(2), [3, 4])))
+print(tried(lambda: np.linalg.cholesky(-np.eye(2))), tried(lambda: np.sqrt([4.0])), tried(lambda: np.array([9]) // 2))
+";
+    assert_eq!(
+        printed(after),
+        "LinAlgError [[1.0, 0.0], [0.0, 1.0]]\nFloatingPointError [2] [3. 4.]\nLinAlgError [2.] [4]\n"
+    );
+    let warned = "import numpy as np, warnings
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter('always')
+    np.array([1]) // 0, np.array([1]) // 1
+print([str(w.message) for w in found], [w.category.__name__ for w in found])
+";
+    assert_eq!(printed(warned), "['divide by zero encountered in floor_divide'] ['RuntimeWarning']\n");
+}
+
 /// WebAssembly has no flags for what a float cannot hold, by which numpy knows of it elsewhere.
 #[test]
 fn floats_of_numpy_raise_no_alarms() {
-    let nan = r#"{"float":"nan"}"#;
-    let (all_nan, both_nan) = (format!("[[{nan},{nan}],[{nan},{nan}]]"), format!("[{nan},{nan}]"));
     for (expression, expected) in [
-        ("np.linalg.inv(np.zeros((2, 2)))", all_nan.as_str()),
-        ("np.linalg.cholesky(-np.eye(2))", all_nan.as_str()),
-        ("np.linalg.solve([[1, 2], [2, 4]], [1, 2])", both_nan.as_str()),
-        ("np.linalg.det(np.zeros((2, 2)))", "0.0"),
         ("np.errstate(all='raise')(lambda: np.ones(1) / 0)()", r#"[{"float":"inf"}]"#),
-        ("np.errstate(all='raise')(lambda: np.array([1]) // 0)()", "[0]"),
-        ("np.array([np.nan]).astype(int)", "[0]"),
+        ("np.errstate(all='raise')(lambda: np.array([1]) / 0)()", r#"[{"float":"inf"}]"#),
+        ("np.errstate(all='raise')(lambda: np.float64(1) / 0)()", r#"{"float":"inf"}"#),
+        ("np.errstate(all='raise')(lambda: np.array([np.nan]).astype(int))()", "[0]"),
     ] {
         assert_eq!(of(expression), expected, "{expression}");
     }
