@@ -3,6 +3,7 @@
 CARGO ?= cargo
 BIN := target/release/grpo-2048
 TRAIN_FLAGS ?=
+TEST_FLAGS ?=
 FUZZ_SECONDS ?= 60
 SOAK_VERDICTS ?= 100000
 TIER_SECONDS ?= 600
@@ -47,7 +48,7 @@ test: export CANDLE_NUM_THREADS ?= 1
 # A process that lives for a second has no use for huge pages, which the kernel clears whole: a seventh of the time of `tests/it`.
 test: export MIMALLOC_ALLOW_THP ?= 0
 test: tools ## Run the whole test suite
-	$(CARGO) test --release --workspace --locked
+	$(CARGO) test --release --workspace --locked $(TEST_FLAGS)
 
 build: tools ## Leave the binary at target/release/grpo-2048, its sandbox compiled
 	$(CARGO) build --release --locked

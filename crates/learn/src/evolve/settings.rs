@@ -64,7 +64,7 @@ pub(super) fn fingerprint(
          salt {:?}, freeze after {}, moves {}, {environment:?}, {model:?}, {rollout:?}, {sandbox:?}, {reward:?}{learnt}",
         train.seed, train.board_salt, arena.freeze_after, arena.moves_max
     );
-    let mut fingerprint = Fingerprint::new(named, &sections, unnamed);
+    let mut fingerprint = Fingerprint::new(named, &sections, unnamed).with_files(model);
     for key in FREE_KEYS {
         fingerprint.named.remove(key);
     }
@@ -123,6 +123,35 @@ mod tests {
         assert_eq!(wanted.differing(&recorded), Some(expected));
         assert_eq!(began.differing(&Value::from(began.unnamed.clone())), None);
         assert_eq!(wanted.differing(&Value::from(began.unnamed.clone())), Some(Vec::new()));
+    }
+
+    #[test]
+    fn another_model_in_the_same_place_is_another_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        for name in ["config.json", "model.safetensors", "generation_config.json"] {
+            write(name, "{}");
+        }
+        let mut config = Config::preset("llm").unwrap();
+        config.model.model = folder.path().display().to_string();
+        let settings = Settings { rounds: 4, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 };
+        let of_now = || fingerprint(&config, &settings, &Environment::Game2048, &[]);
+        let recorded = Value::from(of_now().named);
+        write("generation_config.json", "{\"eos_token_id\": 2}");
+        assert_eq!(of_now().differing(&recorded), None);
+        write("model.safetensors", "others");
+        let differing = of_now().differing(&recorded).unwrap();
+        assert!(differing.len() == 1 && differing[0].starts_with("model file model.safetensors: "), "{differing:?}");
+        // A template that has come is part of every prompt.
+        write("model.safetensors", "{}");
+        write("chat_template.jinja", "{{ messages }}");
+        let differing = of_now().differing(&recorded).unwrap();
+        let come = "model file chat_template.jinja: no file -> ";
+        assert!(differing.len() == 1 && differing[0].starts_with(come), "{differing:?}");
+        let gone = of_now().named;
+        std::fs::remove_file(folder.path().join("chat_template.jinja")).unwrap();
+        assert_eq!(of_now().differing(&Value::from(gone)).map(|differing| differing.len()), Some(1));
+        assert_eq!(of_now().differing(&recorded), None);
     }
 
     #[test]

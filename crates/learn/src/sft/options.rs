@@ -46,10 +46,15 @@ impl SftOptions {
         }
         let sections = [("sft", sft), ("model", model), ("train", json!({ "seed": self.seed.get() }))];
         let named = Map::from_iter([("lessons of --env".to_owned(), json!(digest))]);
-        let model = learner.map(|learner| format!("{:?}, ", learner.model)).unwrap_or_default();
+        let loaded = learner.map(|learner| &learner.model);
+        let model = loaded.map(|model| format!("{model:?}, ")).unwrap_or_default();
         let digest = digest.map(|digest| format!("{digest}, ")).unwrap_or_default();
         let config = serde_json::to_string(&self.config).unwrap_or_default();
-        Fingerprint::new(named, &sections, format!("{model}{digest}seed {}, {config}", self.seed))
+        let fingerprint = Fingerprint::new(named, &sections, format!("{model}{digest}seed {}, {config}", self.seed));
+        match loaded {
+            Some(model) => fingerprint.with_files(model),
+            None => fingerprint,
+        }
     }
 }
 

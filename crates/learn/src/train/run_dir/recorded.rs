@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::error::RunDirError;
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, ModelConfig};
 use crate::environment::{Environment, game2048};
 use crate::plural::counted;
 use crate::policy::Location;
@@ -39,6 +39,8 @@ const MODEL_FILE: &str = "model file ";
 /// Files of a model of which little is read, the tokens that end a text. A cache that another program has filled may lack them, and
 /// most of what is changed in them is of no account, so that a run goes on with a warning.
 const MINOR: &[&str] = &["generation_config.json", "special_tokens_map.json"];
+/// Files of an adapter.
+const ADAPTER: [&str; 2] = ["adapter_config.json", "adapter_model.safetensors"];
 /// The key in `[run]` of the commit that a model of the Hub had.
 const COMMIT: &str = "model commit";
 /// Settings that say where a model is. They may change when a run continues with a model of the same files.
@@ -93,17 +95,29 @@ pub(super) fn contents(env: &str) -> Result<toml::Table, RunDirError> {
 pub(super) fn begun_with(config: &Config) -> Result<toml::Table, RunDirError> {
     let location = Location::of(&config.model).ok();
     let mut about = contents(&config.environment.env)?;
-    about.extend(model_files(location.as_ref())?);
+    about.extend(trained_files(config, location.as_ref())?);
     // A directory that is named itself has no revisions.
     let of_hub = location.as_ref().filter(|_| !Path::new(&config.model.model).exists());
     about.extend(of_hub.and_then(Location::commit).map(|commit| (COMMIT.to_owned(), toml::Value::from(commit))));
     Ok(about)
 }
 
-/// Size and digest of each file that the model is read from, as they stand in `[run]`. Nothing of the built-in model, or of one
-/// that is not there: whatever loads it says more about it.
-fn model_files(location: Option<&Location>) -> Result<toml::Table, RunDirError> {
-    let files = location.and_then(|location| location.files().ok()).unwrap_or_default();
+/// Those of the model that a run of training begins with, and of an adapter that is the reference of `grpo.beta`: of any other a
+/// checkpoint has all that is left.
+fn trained_files(config: &Config, location: Option<&Location>) -> Result<toml::Table, RunDirError> {
+    let adapter = if config.grpo.beta > 0.0 { config.model.adapter.as_str() } else { "" };
+    model_files(location, adapter)
+}
+
+/// Size and digest of each file that the model and the adapter are read from, as they stand in `[run]`. The built-in model has
+/// none. Nothing at all where the model is not there: whatever loads it says more about it.
+fn model_files(location: Option<&Location>, adapter: &str) -> Result<toml::Table, RunDirError> {
+    let mut files = location.and_then(|location| location.files().ok()).unwrap_or_default();
+    let is_there = location == Some(&Location::Builtin) || !files.is_empty();
+    if is_there && !adapter.is_empty() {
+        let of_adapter = ADAPTER.map(|name| Path::new(adapter).join(name));
+        files.extend(of_adapter.into_iter().filter(|path| path.exists()));
+    }
     let of_file = |path: PathBuf| {
         let told = size_and_digest(&path).map_err(RunDirError::io(&path))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -158,10 +172,12 @@ pub(super) fn check(run: &Path, config: &Config) -> Result<Vec<String>, RunDirEr
     // A model by another name is not fetched to be compared.
     let is_renamed = differing.iter().any(|line| is_of(line, "model.model"));
     let find = if is_renamed { Location::here } else { Location::of };
-    let changed_model = changed(run, MODEL_FILE, || model_files(find(&config.model).ok().as_ref()))?;
+    let changed_model = changed(run, MODEL_FILE, || trained_files(config, find(&config.model).ok().as_ref()))?;
     let is_known = changed_model.is_some();
     let is_minor = |line: &String| MINOR.iter().any(|name| is_of(line, &format!("{MODEL_FILE}{name}")));
     let (minor, mut major): (Vec<_>, Vec<_>) = changed_model.unwrap_or_default().into_iter().partition(is_minor);
+    // An earlier version recorded nothing of an adapter.
+    major.retain(|line| !ADAPTER.iter().any(|name| line.starts_with(&format!("{MODEL_FILE}{name}: no file -> "))));
     if has_moved && !(is_known && major.is_empty()) {
         return Err(RunDirError::Differs { path, differing });
     }
@@ -276,13 +292,29 @@ impl Fingerprint {
         Fingerprint { named, unnamed }
     }
 
-    /// The settings in which the recorded ones differ, as `section.key: recorded -> wanted`; nothing is named of those that an
-    /// earlier version recorded. None if they are the same.
+    /// The same with the files of the model and its adapter, as far as they are on this machine: others in their place are another
+    /// model. Files of which little is read do not count.
+    pub fn with_files(mut self, model: &ModelConfig) -> Fingerprint {
+        let files = model_files(Location::here(model).ok().as_ref(), &model.adapter).unwrap_or_default();
+        let files = files.into_iter().filter(|(key, _)| !MINOR.iter().any(|name| key.ends_with(name)));
+        self.named.extend(files.map(|(key, told)| (key, told.as_str().into())));
+        self
+    }
+
+    /// The settings in which the recorded ones differ, as `section.key: recorded -> wanted`, and files of the model that differ, have
+    /// come or have gone; nothing is named of those that an earlier version recorded. None if they are the same.
     pub fn differing(&self, recorded: &Value) -> Option<Vec<String>> {
         let Value::Object(recorded) = recorded else { return (*recorded != self.unnamed).then(Vec::new) };
-        let differing = recorded.iter().filter_map(|(key, found)| {
-            let wanted = self.named.get(key).filter(|wanted| *wanted != found)?;
-            Some(format!("{key}: {found} -> {wanted}"))
+        // An earlier version recorded no files, and there are none of a model that is not on this machine.
+        let has_files = |of: &Map<String, Value>| of.keys().any(|key| key.starts_with(MODEL_FILE));
+        let are_known = has_files(recorded) && has_files(&self.named);
+        let told = |value: Option<&Value>| value.map_or_else(|| "no file".to_owned(), ToString::to_string);
+        let others = self.named.keys().filter(|key| !recorded.contains_key(*key));
+        let differing = recorded.keys().chain(others).filter_map(|key| {
+            let (found, wanted) = (recorded.get(key), self.named.get(key));
+            let is_in_both = found.is_some() && wanted.is_some();
+            let is_compared = is_in_both || (are_known && key.starts_with(MODEL_FILE));
+            (is_compared && found != wanted).then(|| format!("{key}: {} -> {}", told(found), told(wanted)))
         });
         Some(differing.collect()).filter(|differing: &Vec<String>| !differing.is_empty())
     }
