@@ -19,8 +19,9 @@ use crate::train::run_dir;
   grpo-2048 demo --steps 20    half as long
   grpo-2048 train              the same model, all of its steps, a second a game")]
 pub struct DemoArgs {
-    /// Steps of training; without it forty
-    #[arg(long, value_name = "N")]
+    /// Steps of training [default: 40]
+    // An id of its own: that of the flag of `train` would show that command's default.
+    #[arg(id = "demo_steps", long = "steps", value_name = "N")]
     steps: Option<u32>,
 }
 
