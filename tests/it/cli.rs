@@ -90,6 +90,7 @@ fn wrong_input_is_named_with_what_is_allowed() {
         (&["tasks", "convert", "nowhere.jsonl"], &["nowhere.jsonl", "No such file"]),
         (&["tasks", "convert", "."], &[".", "is a directory"]),
         (&["tasks", "new"], &["<DIR>"]),
+        (&["demo", "--steps", "0"], &["--steps", "0", "at least 1"]),
         (&["dance"], &["dance"]),
     ];
     for (arguments, expected) in cases {

@@ -33,6 +33,7 @@ use grpo_config::ModelConfig;
 use serde_json::Value;
 
 pub use adapters::linear::{Adapters, Dropout};
+pub use adapters::set::ADAPTER_FILES;
 pub use checkpointing::{Activations, LayerInputs};
 pub use decoder::Decoder;
 pub use decoding::sampling::{Cache, READ_AT_ONCE, prefill_bytes};

@@ -21,7 +21,7 @@ use crate::train::run_dir;
 pub struct DemoArgs {
     /// Steps of training [default: 40]
     // An id of its own: that of the flag of `train` would show that command's default.
-    #[arg(id = "demo_steps", long = "steps", value_name = "N")]
+    #[arg(id = "demo_steps", long = "steps", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     steps: Option<u32>,
 }
 

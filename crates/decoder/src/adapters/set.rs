@@ -19,6 +19,8 @@ pub(crate) const PREFIX: &str = "base_model.model.";
 
 pub(crate) const CONFIG: &str = "adapter_config.json";
 pub(crate) const WEIGHTS: &str = "adapter_model.safetensors";
+/// The files that an adapter is read from.
+pub const ADAPTER_FILES: [&str; 2] = [CONFIG, WEIGHTS];
 
 /// Target that stands for every linear layer, as in PEFT.
 const ALL_LINEAR: &str = "all-linear";

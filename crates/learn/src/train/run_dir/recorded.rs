@@ -1,7 +1,8 @@
 //! What a run records of its settings, and by which of them it is known when it goes on: of a run of `train` its whole
 //! configuration, with absolute paths, and the versions of the program and its libraries.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use super::error::RunDirError;
 use crate::config::{Config, Layers, ModelConfig};
 use crate::environment::{Environment, game2048};
 use crate::plural::counted;
-use crate::policy::Location;
+use crate::policy::{ADAPTER_FILES, Location};
 
 /// The resolved configuration, with a table `[run]` of versions and of the files of the environment and the model.
 pub const CONFIG: &str = "config.toml";
@@ -39,10 +40,10 @@ const MODEL_FILE: &str = "model file ";
 /// Files of a model of which little is read, the tokens that end a text. A cache that another program has filled may lack them, and
 /// most of what is changed in them is of no account, so that a run goes on with a warning.
 const MINOR: &[&str] = &["generation_config.json", "special_tokens_map.json"];
-/// Files of an adapter.
-const ADAPTER: [&str; 2] = ["adapter_config.json", "adapter_model.safetensors"];
 /// The key in `[run]` of the commit that a model of the Hub had.
 const COMMIT: &str = "model commit";
+/// How the weights of a directory end.
+const WEIGHTS: &str = ".safetensors";
 /// Settings that say where a model is. They may change when a run continues with a model of the same files.
 const PLACE: &[&str] = &["model.model", "model.revision"];
 /// Hexadecimal digits of a digest.
@@ -54,6 +55,41 @@ const HEAD: u64 = 32 << 20;
 /// another training differ nearly everywhere.
 const PIECES: u64 = 64;
 const PIECE: u64 = 64 << 10;
+
+/// Size and digest of files, each by its key in `[run]`.
+type Files = BTreeMap<String, String>;
+
+/// A file that is not the one that was recorded, or that only one of the two has.
+struct Change {
+    key: String,
+    recorded: Option<String>,
+    found: Option<String>,
+}
+
+impl Change {
+    /// Whether it is the file of the model that is called one of `names`.
+    fn is_one_of(&self, names: &[&str]) -> bool {
+        self.key.strip_prefix(MODEL_FILE).is_some_and(|name| names.contains(&name))
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = |of: &Option<String>| of.as_ref().map_or_else(|| "no file".to_owned(), |of| format!("{of:?}"));
+        write!(f, "{}: {} -> {}", self.key, told(&self.recorded), told(&self.found))
+    }
+}
+
+/// The files in which the two differ.
+fn changes(recorded: &Files, found: &Files) -> Vec<Change> {
+    let keys: BTreeSet<&String> = recorded.keys().chain(found.keys()).collect();
+    let change = |key: &String| Change {
+        key: key.clone(),
+        recorded: recorded.get(key).cloned(),
+        found: found.get(key).cloned(),
+    };
+    keys.into_iter().map(change).filter(|change| change.recorded != change.found).collect()
+}
 
 /// The text of the configuration that a run recorded. The flags of a resumed run override it.
 pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
@@ -80,13 +116,13 @@ fn about(run: &Path) -> Result<toml::Table, RunDirError> {
 
 /// Lines and digest of each file that the environment of this name is read from, as they stand in `[run]`. They are those of
 /// the path that the run records, so that a link has the name of its file also when the run begins.
-pub(super) fn contents(env: &str) -> Result<toml::Table, RunDirError> {
+pub(super) fn contents(env: &str) -> Result<Files, RunDirError> {
     let of_file = |path: PathBuf| {
         let bytes = fs::read(&path).map_err(RunDirError::io(&path))?;
         let lines = counted(String::from_utf8_lossy(&bytes).lines().count(), "line");
         let digest = blake3::hash(&bytes).to_hex();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Ok((format!("{CONTENTS}{name}"), toml::Value::from(format!("{lines}, {}", &digest[..DIGITS]))))
+        Ok((format!("{CONTENTS}{name}"), format!("{lines}, {}", &digest[..DIGITS])))
     };
     Environment::files(&absolute(env, place)).into_iter().map(of_file).collect()
 }
@@ -98,24 +134,24 @@ pub(super) fn begun_with(config: &Config) -> Result<toml::Table, RunDirError> {
     about.extend(trained_files(config, location.as_ref())?);
     // A directory that is named itself has no revisions.
     let of_hub = location.as_ref().filter(|_| !Path::new(&config.model.model).exists());
-    about.extend(of_hub.and_then(Location::commit).map(|commit| (COMMIT.to_owned(), toml::Value::from(commit))));
-    Ok(about)
+    about.extend(of_hub.and_then(Location::commit).map(|commit| (COMMIT.to_owned(), commit.to_owned())));
+    Ok(about.into_iter().map(|(key, told)| (key, toml::Value::from(told))).collect())
 }
 
 /// Those of the model that a run of training begins with, and of an adapter that is the reference of `grpo.beta`: of any other a
 /// checkpoint has all that is left.
-fn trained_files(config: &Config, location: Option<&Location>) -> Result<toml::Table, RunDirError> {
+fn trained_files(config: &Config, location: Option<&Location>) -> Result<Files, RunDirError> {
     let adapter = if config.grpo.beta > 0.0 { config.model.adapter.as_str() } else { "" };
     model_files(location, adapter)
 }
 
 /// Size and digest of each file that the model and the adapter are read from, as they stand in `[run]`. The built-in model has
 /// none. Nothing at all where the model is not there: whatever loads it says more about it.
-fn model_files(location: Option<&Location>, adapter: &str) -> Result<toml::Table, RunDirError> {
+fn model_files(location: Option<&Location>, adapter: &str) -> Result<Files, RunDirError> {
     let mut files = location.and_then(|location| location.files().ok()).unwrap_or_default();
     let is_there = location == Some(&Location::Builtin) || !files.is_empty();
     if is_there && !adapter.is_empty() {
-        let of_adapter = ADAPTER.map(|name| Path::new(adapter).join(name));
+        let of_adapter = ADAPTER_FILES.map(|name| Path::new(adapter).join(name));
         files.extend(of_adapter.into_iter().filter(|path| path.exists()));
     }
     let of_file = |path: PathBuf| {
@@ -123,7 +159,7 @@ fn model_files(location: Option<&Location>, adapter: &str) -> Result<toml::Table
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // A model in one file is the same by another name.
         let name = if name.ends_with(".gguf") { ".gguf" } else { &*name };
-        Ok((format!("{MODEL_FILE}{name}"), toml::Value::from(told)))
+        Ok((format!("{MODEL_FILE}{name}"), told))
     };
     files.into_iter().map(of_file).collect()
 }
@@ -141,22 +177,22 @@ fn size_and_digest(path: &Path) -> io::Result<String> {
     Ok(format!("{size} bytes, {}", &hasher.finalize().to_hex()[..DIGITS]))
 }
 
-/// The files that have changed since the run began, as `key: recorded -> found`, of those whose keys begin with `kind`. None
-/// where an earlier version recorded none, or where no file is left: whatever opens them says more about it.
+/// The files that have changed since the run began, of those whose keys begin with `kind`. None where an earlier version recorded
+/// none, or where no file is left: whatever opens them says more about it.
 fn changed(
     run: &Path,
     kind: &str,
-    find: impl FnOnce() -> Result<toml::Table, RunDirError>,
-) -> Result<Option<Vec<String>>, RunDirError> {
-    let recorded: toml::Table = about(run)?.into_iter().filter(|(key, _)| key.starts_with(kind)).collect();
-    let found = if recorded.is_empty() { recorded.clone() } else { find()? };
-    if found.is_empty() {
-        return Ok(None);
-    }
-    let keys: BTreeSet<&String> = recorded.keys().chain(found.keys()).collect();
-    let told = |of: &toml::Table, key: &str| of.get(key).map_or_else(|| "no file".to_owned(), ToString::to_string);
-    let changed = keys.into_iter().filter(|key| recorded.get(key.as_str()) != found.get(key.as_str()));
-    Ok(Some(changed.map(|key| format!("{key}: {} -> {}", told(&recorded, key), told(&found, key))).collect()))
+    find: impl FnOnce() -> Result<Files, RunDirError>,
+) -> Result<Option<Vec<Change>>, RunDirError> {
+    let about = about(run)?.into_iter().filter(|(key, _)| key.starts_with(kind));
+    let recorded: Files = about.filter_map(|(key, told)| Some((key, told.as_str()?.to_owned()))).collect();
+    let found = if recorded.is_empty() { Files::new() } else { find()? };
+    Ok((!found.is_empty()).then(|| changes(&recorded, &found)))
+}
+
+/// What is said of each.
+fn told(changes: &[Change]) -> Vec<String> {
+    changes.iter().map(ToString::to_string).collect()
 }
 
 /// Refuses a run that was begun with settings that may not change, with other files of its environment, or with another model.
@@ -174,30 +210,32 @@ pub(super) fn check(run: &Path, config: &Config) -> Result<Vec<String>, RunDirEr
     let find = if is_renamed { Location::here } else { Location::of };
     let changed_model = changed(run, MODEL_FILE, || trained_files(config, find(&config.model).ok().as_ref()))?;
     let is_known = changed_model.is_some();
-    let is_minor = |line: &String| MINOR.iter().any(|name| is_of(line, &format!("{MODEL_FILE}{name}")));
-    let (minor, mut major): (Vec<_>, Vec<_>) = changed_model.unwrap_or_default().into_iter().partition(is_minor);
+    let changed_model = changed_model.unwrap_or_default().into_iter();
+    let (minor, mut major): (Vec<_>, Vec<_>) = changed_model.partition(|change| change.is_one_of(MINOR));
     // An earlier version recorded nothing of an adapter.
-    major.retain(|line| !ADAPTER.iter().any(|name| line.starts_with(&format!("{MODEL_FILE}{name}: no file -> "))));
+    major.retain(|change| change.recorded.is_some() || !change.is_one_of(&ADAPTER_FILES));
     if has_moved && !(is_known && major.is_empty()) {
         return Err(RunDirError::Differs { path, differing });
     }
     let env = &config.environment.env;
     let contents = changed(run, CONTENTS, || contents(env))?.unwrap_or_default();
     if !contents.is_empty() {
-        return Err(RunDirError::Changed { path, env: env.clone(), changed: contents });
+        return Err(RunDirError::Changed { path, env: env.clone(), changed: told(&contents) });
     }
     if has_own_weights(config) {
-        major.retain(|line| !line.contains(".safetensors: "));
+        major.retain(|change| !change.key.ends_with(WEIGHTS));
     }
     let model = config.model.model.clone();
     if !major.is_empty() {
-        return Err(RunDirError::ChangedModel { path, model, changed: major, way_back: way_back(run)? });
+        return Err(RunDirError::ChangedModel { path, model, changed: told(&major), way_back: way_back(run)? });
     }
-    let told = format!(
+    if minor.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(vec![format!(
         "warning: the model {model} has changed since the run began: {}; a text ends with the tokens that are named there now",
-        minor.join(", ")
-    );
-    Ok(if minor.is_empty() { Vec::new() } else { vec![told] })
+        told(&minor).join(", ")
+    )])
 }
 
 /// How a run comes by the model that it began with.
@@ -297,7 +335,7 @@ impl Fingerprint {
     pub fn with_files(mut self, model: &ModelConfig) -> Fingerprint {
         let files = model_files(Location::here(model).ok().as_ref(), &model.adapter).unwrap_or_default();
         let files = files.into_iter().filter(|(key, _)| !MINOR.iter().any(|name| key.ends_with(name)));
-        self.named.extend(files.map(|(key, told)| (key, told.as_str().into())));
+        self.named.extend(files.map(|(key, told)| (key, told.into())));
         self
     }
 
@@ -305,17 +343,19 @@ impl Fingerprint {
     /// come or have gone; nothing is named of those that an earlier version recorded. None if they are the same.
     pub fn differing(&self, recorded: &Value) -> Option<Vec<String>> {
         let Value::Object(recorded) = recorded else { return (*recorded != self.unnamed).then(Vec::new) };
-        // An earlier version recorded no files, and there are none of a model that is not on this machine.
-        let has_files = |of: &Map<String, Value>| of.keys().any(|key| key.starts_with(MODEL_FILE));
-        let are_known = has_files(recorded) && has_files(&self.named);
-        let told = |value: Option<&Value>| value.map_or_else(|| "no file".to_owned(), ToString::to_string);
-        let others = self.named.keys().filter(|key| !recorded.contains_key(*key));
-        let differing = recorded.keys().chain(others).filter_map(|key| {
-            let (found, wanted) = (recorded.get(key), self.named.get(key));
-            let is_in_both = found.is_some() && wanted.is_some();
-            let is_compared = is_in_both || (are_known && key.starts_with(MODEL_FILE));
-            (is_compared && found != wanted).then(|| format!("{key}: {} -> {}", told(found), told(wanted)))
+        let is_file = |key: &str| key.starts_with(MODEL_FILE);
+        let settings = recorded.iter().filter(|(key, _)| !is_file(key)).filter_map(|(key, found)| {
+            let wanted = self.named.get(key).filter(|wanted| *wanted != found)?;
+            Some(format!("{key}: {found} -> {wanted}"))
         });
+        let files_of = |all: &Map<String, Value>| -> Files {
+            let files = all.iter().filter(|(key, _)| is_file(key));
+            files.filter_map(|(key, told)| Some((key.clone(), told.as_str()?.to_owned()))).collect()
+        };
+        let (begun, now) = (files_of(recorded), files_of(&self.named));
+        // An earlier version recorded no files, and there are none of a model that is not on this machine.
+        let files = if begun.is_empty() || now.is_empty() { Vec::new() } else { changes(&begun, &now) };
+        let differing = settings.chain(told(&files));
         Some(differing.collect()).filter(|differing: &Vec<String>| !differing.is_empty())
     }
 }
