@@ -192,18 +192,25 @@ impl Failures {
     }
 }
 
-/// A reason with `…` for names in quotes, so that the same mistake is counted once. Grammar in backticks stays.
+/// A reason with `…` for names in quotes, so that the same mistake is counted once. Grammar stays: what is in backticks, and
+/// punctuation, as in `Expected an expression or a ')'`.
 fn without_names(reason: &str) -> String {
     let mut kept = String::new();
     let mut rest = reason;
     while let Some(start) = opening_quote(rest) {
         let Some(length) = rest[start + 1..].find('\'') else { break };
+        let quoted = &rest[start + 1..][..length];
         kept.push_str(&rest[..start]);
-        kept.push_str("'…'");
+        kept.push_str(&format!("'{}'", if is_punctuation(quoted) { quoted } else { "…" }));
         rest = &rest[start + length + 2..];
     }
     kept.push_str(rest);
     kept
+}
+
+/// Whether it is a bracket or an operator of Python, of which the longest have three characters; `_` is a name.
+fn is_punctuation(quoted: &str) -> bool {
+    (1..=3).contains(&quoted.len()) && quoted.chars().all(|letter| letter.is_ascii_punctuation() && letter != '_')
 }
 
 /// Where the first quoted name begins. An apostrophe within a word, as in `can't`, opens none; the one of `b'x'` does.
@@ -297,6 +304,19 @@ mod tests {
             ("'list' object doesn't support 'x'", "'…' object doesn't support '…'"),
             ("f(b'ab', 'cd') gave ''", "f(b'…', '…') gave '…'"),
             ("name 'a", "name 'a"),
+        ];
+        told.iter().for_each(|(reason, expected)| assert_eq!(without_names(reason), *expected));
+    }
+
+    #[test]
+    fn quoted_punctuation_says_what_the_mistake_is_and_stays() {
+        for reason in ["Expected an expression or a ')'", "'**=' not supported", "a '.' is missing"] {
+            assert_eq!(without_names(reason), reason);
+        }
+        let told = [
+            ("'>' not supported between 'int' and 'str'", "'>' not supported between '…' and '…'"),
+            ("name '_' is not defined", "name '…' is not defined"),
+            ("gave ' ' and '#####'", "gave '…' and '…'"),
         ];
         told.iter().for_each(|(reason, expected)| assert_eq!(without_names(reason), *expected));
     }

@@ -276,10 +276,13 @@ fn a_language_model_is_asked_round_after_round_and_another_search_is_refused() {
     // Random weights write nothing that works, which is an outcome and no fault of the user's.
     let said = failed(dir.path(), &arguments);
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
-    let words =
-        "evolve --model m --update --groups 1 --num-generations 4 --max-completion-length 8 --rounds 2 --output-dir u";
-    let said = failed(dir.path(), &words.split(' ').collect::<Vec<_>>());
-    assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
+    let words = "evolve --model m --update --groups 1 --num-generations 4 --max-completion-length 8 --output-dir u \
+                 --set grpo.lr_scheduler_type=linear --rounds";
+    let updated = |rounds| failed(dir.path(), &words.split(' ').chain([rounds]).collect::<Vec<_>>());
+    let said = updated("2");
+    assert!(said.contains("no program of 2 rounds earned anything") && !said.contains("falls to zero"), "{said}");
+    let said = updated("3");
+    assert!(said.contains("the learning rate falls to zero at round 3 now, no longer at round 2: "), "{said}");
     let said = refused(dir.path(), &[&arguments[..], &["--islands", "3", "--seed", "1"]].concat());
     assert!(said.contains("is of another search: --islands: 4 -> 3, train.seed: 0 -> 1\n"), "{said}");
     assert!(said.contains("another --output-dir"), "{said}");

@@ -139,6 +139,20 @@ fn the_bonus_for_few_instructions_is_paid_in_one_currency_whatever_ran_the_progr
 }
 
 #[test]
+fn a_reward_that_needs_more_than_a_text_is_refused_by_its_key() {
+    let directory = tasks();
+    for (setting, expected) in [
+        ("reward.length_penalty=0.5", "reward.length_penalty: found 0.5, expected 0\n"),
+        ("reward.shuffled=true", "reward.shuffled: found true, expected false\n"),
+    ] {
+        let arguments = ["--env", "tasks.jsonl", "--set", setting];
+        let output = answers(directory.path(), &[("add", "def add(a, b): return a + b")], &arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && output.stdout.is_empty() && told.contains(expected), "{told}");
+    }
+}
+
+#[test]
 fn a_game_refuses_the_bonus_for_few_instructions_by_its_key() {
     let directory = tasks();
     let output =

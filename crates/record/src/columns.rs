@@ -14,11 +14,11 @@ pub fn aligned(rows: &[Vec<String>], words: usize, most: Option<usize>) -> Strin
     table(rows, |column| if column < words { Alignment::Left } else { Alignment::Right }, words, most)
 }
 
-/// The same for lines of any length, with the last column, which holds remarks, left-aligned too.
-pub fn remarked(rows: &[Vec<String>], words: usize) -> String {
+/// The same with the last column, which holds remarks, left-aligned too.
+pub fn remarked(rows: &[Vec<String>], words: usize, most: Option<usize>) -> String {
     let last = rows.first().map_or(0, Vec::len).saturating_sub(1);
     let align = |column: usize| if column < words || column == last { Alignment::Left } else { Alignment::Right };
-    table(rows, align, words, None)
+    table(rows, align, words, most)
 }
 
 fn table(rows: &[Vec<String>], align: impl Fn(usize) -> Alignment, words: usize, most: Option<usize>) -> String {
@@ -66,5 +66,15 @@ mod tests {
         assert_eq!([None, Some(27)].map(plain), [whole; 2].map(str::to_owned));
         assert_eq!(plain(Some(26)), "         mean  median\nbuiltin    12       7\n\n         best\nbuiltin  2048\n");
         assert_eq!(plain(Some(4)).lines().count(), 8, "a column a table is the least");
+    }
+
+    #[test]
+    fn remarks_without_room_beside_the_figures_stand_in_a_table_below() {
+        let rows = [["file", "score", "how games ended"], ["a.py", "12", "freeze 2"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let plain = |most| console::strip_ansi_codes(&remarked(&rows, 1, most)).into_owned();
+        let whole = "file  score  how games ended\na.py     12  freeze 2\n";
+        assert_eq!([None, Some(28)].map(plain), [whole; 2].map(str::to_owned));
+        assert_eq!(plain(Some(27)), "file  score\na.py     12\n\nfile  how games ended\na.py  freeze 2\n");
     }
 }

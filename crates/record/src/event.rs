@@ -151,8 +151,9 @@ pub struct RunHeader {
     pub seed: u64,
     /// Whether this is a control run with shuffled rewards.
     pub control: bool,
-    /// All steps after which the policy is evaluated, in order; none in a run without evaluations.
-    pub evaluations: Vec<usize>,
+    /// Number of steps between held-out evaluations, 0 for that after the last step alone, which has one in any case; none in a
+    /// run without evaluations.
+    pub evaluations: Option<usize>,
     /// Duration of the newest evaluation before the resumption, in seconds; 0 if there was none.
     pub evaluation_time: f64,
 }

@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn after_the_last_evaluation_no_time_is_left() {
         let mut sink = TerminalSink::new(Console::for_log(), Show::Steps);
-        let header = RunHeader { max_steps: 2, evaluations: vec![2], ..RunHeader::default() };
+        let header = RunHeader { max_steps: 2, evaluations: Some(0), ..RunHeader::default() };
         let mut left_after = |event: Event<'_>| {
             sink.note(&event).unwrap();
             sink.left()

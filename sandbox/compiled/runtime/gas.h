@@ -48,6 +48,7 @@ enum {
   POWER_STEP_GAS = 67,
   // A subscript from the end; of a dict; a range; a text.
   FROM_END_GAS = 250,
+  RANGE_ITEM_GAS = 940,
   FIND_GAS = 200,
   TAKE_GAS = 270,
   // Dicts and sets: an entry that is there, a new one, one that is taken out, one that is copied into a new dict or into
@@ -67,6 +68,9 @@ enum {
   ITERATOR_GAS = 500,
   NEXT_LETTER_GAS = 28,
   CONTAINS_TEXT_GAS = 190,
+  // `in` of a range, and of a number between its bounds, which CPython subtracts and divides.
+  IN_RANGE_GAS = 670,
+  RANGE_REST_GAS = 430,
   NEXT_KEY_GAS = 100,
   NEXT_VALUE_GAS = 150,
   NEXT_PAIR_GAS = 280,

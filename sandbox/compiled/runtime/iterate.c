@@ -117,7 +117,7 @@ static Value next_number(Iterator *iterator) {
   if (iterator->left <= 0)
     return END;
   iterator->left--;
-  if (iterator->position > READY_MAX)
+  if (iterator->position > READY_MAX || iterator->position < -READY_MAX)
     charge(NEXT_LARGE_GAS);
   Value number = integer(iterator->position);
   iterator->position += iterator->step;

@@ -51,9 +51,24 @@ static int64_t find_text(Sequence *in, Sequence *what) {
 }
 
 static int range_contains(Range *range, int64_t number) {
-  if (range->step > 0)
-    return number >= range->start && number < range->stop && (number - range->start) % range->step == 0;
-  return number <= range->start && number > range->stop && (range->start - number) % -range->step == 0;
+  charge(IN_RANGE_GAS);
+  int upwards = range->step > 0;
+  if (upwards ? number < range->start || number >= range->stop : number > range->start || number <= range->stop)
+    return 0;
+  charge(RANGE_REST_GAS);
+  return upwards ? (number - range->start) % range->step == 0 : (range->start - number) % -range->step == 0;
+}
+
+// Whether a value is in a set of constants, which lie in a tuple.
+EXPORT(py_among) int32_t py_among(Value members, Value value) {
+  charge(FIND_GAS / 2);
+  // Gives up where it has none.
+  hash(value);
+  Sequence *in = sequence(members);
+  for (uint32_t index = 0; index < in->length; index++)
+    if (equal_items(items(in)[index], value, 0))
+      return 1;
+  return 0;
 }
 
 EXPORT(py_contains) int32_t py_contains(Value container, Value value) {
@@ -100,8 +115,11 @@ static uint32_t position(Sequence *in, Value index) {
 
 static Value range_item(Range *range, int64_t index) {
   int64_t length = range_length(range);
-  if (index < 0)
+  charge(RANGE_ITEM_GAS);
+  if (index < 0) {
+    charge(FROM_END_GAS);
     index += length;
+  }
   if (index < 0 || index >= length)
     give_up(BAD_INDEX);
   return integer(range->start + index * range->step);

@@ -304,6 +304,23 @@ fn floats_that_are_printed_at_the_edge_of_a_budget_end_as_in_the_interpreter() {
     expect_the_same(std::iter::once(Program { source: source.to_owned(), calls: vec!["[3]".to_owned(); 4] }));
 }
 
+/// CPython computes with the bounds of a range, which may have sixty bits.
+#[test]
+fn numbers_that_are_sought_in_a_range_at_the_edge_of_a_budget_end_as_in_the_interpreter() {
+    let source = format!(
+        "def f(n):\n    r = range(-(2 ** 60), 2 ** 60, 1073741827)\n    k = 2 ** 60 - 5\n    for i in range(n):\n{}    return n\n",
+        "        c = k in r\n".repeat(100)
+    );
+    expect_the_same(std::iter::once(Program { source, calls: vec!["[500]".to_owned(); 2] }));
+}
+
+/// CPython, where it runs on 32 bits, adds integers beyond a word one by one, below zero as above it.
+#[test]
+fn a_sum_far_below_zero_at_the_edge_of_a_budget_ends_as_in_the_interpreter() {
+    let source = "def f(n):\n    return sum(range(-(10 ** 12), n - 10 ** 12)) and n\n";
+    expect_the_same(std::iter::once(Program { source: source.to_owned(), calls: vec!["[300000]".to_owned()] }));
+}
+
 /// CPython writes each of them by itself.
 #[test]
 fn many_arguments_of_print_at_the_edge_of_a_budget_end_as_in_the_interpreter() {

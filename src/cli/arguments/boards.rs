@@ -42,7 +42,8 @@ impl Boards {
             "published" => Ok(Boards::Published),
             "drawn" => Ok(Boards::Drawn),
             salt if salt.len() == 32 && salt.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
-                Ok(Boards::Again(salt.to_ascii_lowercase()))
+                // As it stands in `train.board_salt`: the boards follow from its letters, and a run may have capital ones.
+                Ok(Boards::Again(salt.to_owned()))
             }
             _ => {
                 Err("expected \"published\", \"drawn\", or the 32 hexadecimal digits of boards that were drawn".into())
@@ -77,6 +78,8 @@ mod tests {
         let salt = board_salt().unwrap();
         assert_eq!(Boards::parse(&salt), Ok(Boards::Again(salt)));
         assert_eq!(["published", "drawn"].map(Boards::parse), [Ok(Boards::Published), Ok(Boards::Drawn)]);
+        let of_a_run = "0123456789ABCDEF0123456789ABCDEF";
+        assert_eq!(Boards::parse(of_a_run), Ok(Boards::Again(of_a_run.into())), "as the run has it");
         for wrong in ["", "known", "0123", &"g".repeat(32), &"0".repeat(33)] {
             assert!(Boards::parse(wrong).unwrap_err().contains("32 hexadecimal digits"), "{wrong}");
         }

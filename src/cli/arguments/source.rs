@@ -97,6 +97,25 @@ impl SourceArgs {
         settled(self.layers_on(Some(base), flags)?, console)
     }
 
+    /// Warns of settings of `--set` that have no effect, because `command` reads none but those in `read`: sections, and single
+    /// keys of others.
+    pub fn tell_idle(&self, command: &str, read: &[&str], console: &Console) {
+        for assignment in self.idle(read) {
+            let read = read.join(", ");
+            console.print(&format!("warning: --set {assignment}: no effect; `{command}` has flags, and reads {read}"));
+        }
+    }
+
+    /// The assignments of `--set` to other settings than those in `read`.
+    fn idle(&self, read: &[&str]) -> impl Iterator<Item = &String> {
+        let is_read = move |assignment: &&String| {
+            let key = assignment.split('=').next().unwrap_or_default().trim();
+            let section = key.split('.').next().unwrap_or_default();
+            read.contains(&key) || read.contains(&section)
+        };
+        self.set.iter().filter(move |assignment| !is_read(assignment))
+    }
+
     fn layers_on(&self, base: Option<Base<'_>>, flags: &Flags) -> Result<Layers, CliError> {
         let preset = match &self.preset {
             Some(name) => name.clone(),
@@ -272,6 +291,14 @@ mod tests {
         ] {
             assert_eq!(hint(assignment), expected, "{assignment}");
         }
+    }
+
+    #[test]
+    fn settings_that_a_command_does_not_read_are_told() {
+        let set = ["arena.games=2", "arena.moves_max=2000", "reward.scale = 3", "train.game_seconds=5", "grpo.beta=1"];
+        let source = SourceArgs { set: set.map(String::from).into(), ..Default::default() };
+        let idle: Vec<&String> = source.idle(&["arena.moves_max", "reward"]).collect();
+        assert_eq!(idle, ["arena.games=2", "train.game_seconds=5", "grpo.beta=1"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::arena::{Arena, Rules};
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, text_path};
 use crate::cli::opened::{arena, interrupt};
 use crate::cli::said::CliError;
-use crate::config::{Config, Workers};
+use crate::config::{Config, RewardConfig, Workers};
 use crate::http::host_of;
 use crate::judge::server::{Bounds, Callers, Server, runner};
 use crate::judge::{Judge, Judgement, LinesError, judge_calls, judge_lines};
@@ -27,6 +27,8 @@ use crate::seed::Seed;
 const STDIN: &str = "-";
 /// What a server says to the first Ctrl-C.
 const AFTER_REQUESTS: &str = "stopping after the requests at hand; Ctrl-C again ends at once";
+/// The settings that are read.
+const READ: [&str; 5] = ["environment", "sandbox", "arena", "reward", "rollout.feedback"];
 
 /// Judge completions of another trainer: JSON lines in, rewards out
 ///
@@ -89,6 +91,8 @@ impl JudgeArgs {
             ));
         }
         let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
+        self.source.tell_idle("judge", &READ, console);
+        fits(&config.reward)?;
         if let Some(address) = &self.serve {
             return self.serve(address, config, console);
         }
@@ -148,6 +152,24 @@ impl JudgeArgs {
         ));
         server.run(&stop).map_err(CliError::run)
     }
+}
+
+/// Refuses settings of a reward that nobody can follow who is given texts, one at a time.
+fn fits(reward: &RewardConfig) -> Result<(), CliError> {
+    let (message, hint) = if reward.length_penalty > 0.0 {
+        (
+            format!("reward.length_penalty: found {}, expected 0", reward.length_penalty),
+            "a judge is given texts and not their tokens; let the trainer subtract what these cost",
+        )
+    } else if reward.shuffled {
+        (
+            "reward.shuffled: found true, expected false".to_owned(),
+            "a judge knows no step whose rewards it could shuffle; `train` makes control runs",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(CliError::user_hint(message, hint))
 }
 
 /// Ends the process once nobody can read its answers: a trainer that is killed would leave it judging all that is at hand.

@@ -45,7 +45,7 @@ impl MonitorArgs {
         let is_kept = self.csv.is_some();
         let sampler = GpuSampler::start(Box::new(source), every, self.csv).map_err(CliError::run)?;
         let until = self.seconds.map(|seconds| Instant::now() + Duration::from_secs(u64::from(seconds)));
-        let mut is_read = output::print_to_reader(HEADER)?;
+        let mut is_read = output::print_to_reader(&output::fitted(HEADER))?;
         let mut shown = 0;
         while (is_read || is_kept) && !stop.load(Ordering::SeqCst) && until.is_none_or(|until| Instant::now() < until) {
             let readings = sampler.whole().first().map_or(0, |usage| usage.readings());
@@ -57,7 +57,7 @@ impl MonitorArgs {
                     .enumerate()
                     .map(|(index, reading)| line(index, reading))
                     .collect::<String>();
-                is_read = output::print_to_reader(&lines)?;
+                is_read = output::print_to_reader(&output::fitted(&lines))?;
             }
             if let Some(reason) = sampler.take_ended() {
                 return Err(CliError::run(std::io::Error::other(reason)));
@@ -67,7 +67,7 @@ impl MonitorArgs {
         let usages = sampler.whole();
         let of_each = usages.iter().zip(sampler.names()).enumerate();
         let words = of_each.map(|(index, (usage, name))| verdict(index, name, usage, None)).collect::<String>();
-        output::print(&format!("\n{words}"))
+        output::tell(&format!("\n{words}"))
     }
 }
 

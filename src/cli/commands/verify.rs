@@ -140,7 +140,7 @@ impl VerifyArgs {
         certificate.numpy_interpreter_sha256 = sandbox.has_opened_numpy().then_some(grpo_sandbox::NUMPY_SHA256);
         match self.json {
             true => output::json(&certificate)?,
-            false => output::print(&certificate.text())?,
+            false => output::tell(&certificate.text())?,
         }
         let judged = certificate.completions;
         let unconfirmed = match (certificate.differences.len(), certificate.missing()) {

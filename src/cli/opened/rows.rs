@@ -286,7 +286,7 @@ mod tests {
                 r#"{'a': '["1,\\'}"#,
                 "half a surrogate pair, which is no character",
                 "not UTF-8; save the file as UTF-8",
-                "nested deeper than 100 levels",
+                "nested deeper than 300 levels",
                 "an int of too many digits; at most 4300",
                 "{'a': [nan, -inf]}",
             ];

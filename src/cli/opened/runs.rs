@@ -9,7 +9,7 @@ use toml::Table;
 use super::model::{ADAPTER_CONFIG, adapter_setting};
 use crate::cli::arguments::Flags;
 use crate::cli::said::{CliError, near};
-use crate::config::{Config, Layers, ModelConfig, RolloutConfig};
+use crate::config::{Config, Layers, ModelConfig, RewardConfig, RolloutConfig};
 use crate::metrics::Console;
 use crate::report::ReportError;
 use crate::shell;
@@ -87,13 +87,16 @@ fn run_of_checkpoint(dir: &Path) -> Option<String> {
 
 /// Settings of `[rollout]` by which the programs of an evaluation are sampled.
 const SAMPLING: [&str; 7] = ["temperature", "top_p", "top_k", "min_p", "max_completion_length", "turns", "feedback"];
+/// Settings of `[reward]` by which one of several turns is the answer, and which are weighed.
+const ANSWERING: [&str; 2] = ["turns", "turns_gamma"];
 
-/// How a run's evaluations sample.
+/// How a run's evaluations sample, and which turn is the answer.
 pub struct Sampling {
     pub run: PathBuf,
     /// What the run learnt from.
     pub env: String,
     pub rollout: RolloutConfig,
+    pub reward: RewardConfig,
 }
 
 impl Sampling {
@@ -102,14 +105,18 @@ impl Sampling {
         let Some(run) = run_of(checkpoint) else { return Ok(None) };
         let recorded = recorded(run)?;
         let rollout = RolloutConfig { temperature: recorded.held_out_temperature(), ..recorded.rollout };
-        Ok(Some(Sampling { run: run.to_owned(), env: recorded.environment.env, rollout }))
+        let (env, reward) = (recorded.environment.env, recorded.reward);
+        Ok(Some(Sampling { run: run.to_owned(), env, rollout, reward }))
     }
 
     /// The same as a layer of TOML.
     pub fn settings(&self) -> String {
-        let all = Table::try_from(&self.rollout).expect("settings are TOML");
-        let sampling = SAMPLING.map(|key| (key.to_owned(), all[key].clone()));
-        Table::from_iter([("rollout".to_owned(), Table::from_iter(sampling).into())]).to_string()
+        let rollout = Table::try_from(&self.rollout).expect("settings are TOML");
+        let reward = Table::try_from(&self.reward).expect("settings are TOML");
+        let sampling = SAMPLING.map(|key| (key.to_owned(), rollout[key].clone()));
+        let answering = ANSWERING.map(|key| (key.to_owned(), reward[key].clone()));
+        let sections = [("rollout", Table::from_iter(sampling)), ("reward", Table::from_iter(answering))];
+        Table::from_iter(sections.map(|(name, section)| (name.to_owned(), section.into()))).to_string()
     }
 }
 
@@ -215,7 +222,7 @@ pub fn tell_idle_adapters(layers: &Layers, model: &ModelConfig, console: &Consol
 fn idle_adapters(layers: &Layers, settings: &ModelConfig) -> Option<String> {
     let adapter = Path::new(&settings.adapter);
     if settings.adapter.is_empty() {
-        return None;
+        return idle_without_adapters(layers, settings);
     }
     let all = serde_json::to_value(settings).ok()?;
     let is_of_trl = |key: &str| layers.answers().iter().flat_map(|answer| &answer.settings).any(|(of, _)| *of == key);
@@ -230,6 +237,15 @@ fn idle_adapters(layers: &Layers, settings: &ModelConfig) -> Option<String> {
     idle.dedup();
     let own = format!("no effect, --adapter {} has its own and is trained further", adapter.display());
     (!idle.is_empty()).then(|| format!("{}: {own}", idle.join("; ")))
+}
+
+/// Which settings of adapters `--set` gave where there are none, because every weight is trained.
+fn idle_without_adapters(layers: &Layers, settings: &ModelConfig) -> Option<String> {
+    let besides_rank = OF_ADAPTERS.iter().filter(|(name, _)| *name != "lora_r");
+    let origins = besides_rank.filter_map(|(name, _)| layers.origin(&format!("model.{name}")));
+    let idle: Vec<&str> = origins.filter(|origin| origin.starts_with("--set ")).collect();
+    let is_told = settings.lora_r == 0 && !idle.is_empty();
+    is_told.then(|| format!("{}: no effect, every weight is trained; --lora-r 16 trains adapters", idle.join("; ")))
 }
 
 /// Whether a setting of new adapters is that of an adapter.
@@ -294,6 +310,7 @@ pub fn report_error(error: ReportError) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::TurnsReward;
 
     #[test]
     fn a_rank_beside_an_adapter_is_told_to_have_no_effect() {
@@ -311,13 +328,16 @@ mod tests {
     #[test]
     fn a_checkpoint_is_sampled_at_the_temperature_and_in_the_turns_of_the_evaluations_of_its_run() {
         let dir = tempfile::tempdir().unwrap();
-        let recorded = "[rollout]\nturns = 3\ntemperature = 0.9\n[train]\neval_temperature = 0.5\n";
+        let recorded = "[rollout]\nturns = 3\ntemperature = 0.9\n[train]\neval_temperature = 0.5\n\
+            [reward]\nturns = \"best\"\nturns_gamma = 0.9\nexponent = 0.7\n";
         fs::write(dir.path().join("config.toml"), recorded).unwrap();
         let sampling = Sampling::of(&dir.path().join("checkpoint-4")).unwrap().unwrap();
         let mut layers = Layers::default();
         layers.text("run", &sampling.settings()).unwrap();
-        let rollout = layers.resolve().unwrap().rollout;
+        let Config { rollout, reward, .. } = layers.resolve().unwrap();
         assert_eq!((rollout.turns, rollout.temperature), (3, 0.5));
+        assert_eq!((reward.turns, reward.turns_gamma), (TurnsReward::Best, 0.9), "the same turn is the answer");
+        assert_ne!(reward.exponent, 0.7, "rewards are those of the command");
     }
 
     #[test]
@@ -345,6 +365,21 @@ mod tests {
         assert_eq!(told("lora_r: 8\n", "model.lora_alpha=8", ""), None, "new ones have them");
         let twice = told("use_peft: true\n", "model.lora_dropout=0.0", &named).unwrap();
         assert!(twice.starts_with("run.yaml: use_peft: no effect"), "{twice}");
+    }
+
+    #[test]
+    fn settings_of_adapters_where_every_weight_is_trained_are_told_to_have_no_effect() {
+        let told = |assignments: &[&str]| {
+            let mut layers = Layers::default();
+            assignments.iter().for_each(|assignment| layers.assignment(assignment).unwrap());
+            let config = layers.clone().resolve().unwrap();
+            idle_adapters(&layers, &config.model)
+        };
+        let words = told(&["model.lora_alpha=8", "model.use_rslora=true"]).unwrap();
+        let expected = "--set model.lora_alpha=8; --set model.use_rslora=true: no effect, every weight is trained; ";
+        assert!(words.starts_with(expected), "{words}");
+        assert_eq!(told(&["model.lora_alpha=8", "model.lora_r=4"]), None);
+        assert_eq!(told(&["model.lora_r=0", "grpo.beta=0.1"]), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::output;
-use crate::metrics::{Stream, remarked};
+use crate::metrics::Stream;
 use crate::preflight::{self, Level, Report, Standing};
 
 /// Columns of the word that says how serious a finding is.
@@ -137,7 +137,7 @@ pub fn chart(report: &Report) -> String {
     let head = ["player", "games", "score", "tile", "reward", ""];
     let head = head.into_iter().filter(|name| has_tiles || *name != "tile").map(str::to_owned).collect();
     let rows: Vec<Vec<String>> = [head].into_iter().chain(report.players.iter().map(row)).collect();
-    format!("\n{}", remarked(&rows, 1))
+    format!("\n{}", output::remarked(&rows, 1))
 }
 
 #[cfg(test)]

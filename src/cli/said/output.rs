@@ -17,6 +17,10 @@ use crate::metrics;
 pub const MAKE_ROOM: &str = "make room there, or name a place on another disk";
 /// Stands in a table where a number would mean nothing.
 pub const NOTHING: &str = "-";
+/// Columns of a terminal that has room for what is said as it stands.
+const ROOMY: usize = 80;
+/// How a command of ours begins. A line with one stays whole, so that it can be copied.
+const COMMAND: &str = "grpo-2048 ";
 
 pub fn print(text: &str) -> Result<(), CliError> {
     print_to_reader(text).map(|_| ())
@@ -30,6 +34,30 @@ pub fn print_to_reader(text: &str) -> Result<bool, CliError> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(CliError::run(error)),
     }
+}
+
+/// Prints words and tables for a reader: where the terminal is narrow, long lines go on in the next.
+pub fn tell(text: &str) -> Result<(), CliError> {
+    print(&fitted(text))
+}
+
+/// The text as [`tell`] prints it.
+pub fn fitted(text: &str) -> Cow<'_, str> {
+    narrow().map_or(Cow::Borrowed(text), |columns| Cow::Owned(narrowed(text, columns)))
+}
+
+/// The lines of a text, those that are longer than `columns` broken between words, with the rest indented.
+fn narrowed(text: &str, columns: usize) -> String {
+    let line = |line: &str| {
+        if console::measure_text_width(line) <= columns || line.contains(COMMAND) {
+            return format!("{line}\n");
+        }
+        let words = line.trim_start();
+        let indent = &line[..line.len() - words.len()];
+        let lines = wrapped(words, columns.saturating_sub(indent.len() + 2).max(20));
+        format!("{indent}{}\n", lines.join(&format!("\n{indent}  ")))
+    };
+    text.lines().map(line).collect()
 }
 
 /// Prints lines to standard error. Errors are ignored: where nobody reads there any more, or its disk is full, the exit code
@@ -93,8 +121,37 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
     metrics::aligned(rows, 1, columns())
 }
 
+/// The same of a table whose last column has remarks, after `words` columns of names. Only a narrow terminal divides it.
+pub fn remarked(rows: &[Vec<String>], words: usize) -> String {
+    metrics::remarked(rows, words, narrow())
+}
+
 /// Columns of the terminal on standard output; `None` where it is a file or a pipe.
 pub fn columns() -> Option<usize> {
     let terminal = console::Term::stdout();
     terminal.is_term().then(|| terminal.size().1.into())
+}
+
+/// The same where they are fewer than usual.
+fn narrow() -> Option<usize> {
+    columns().filter(|columns| *columns < ROOMY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_goes_on_in_the_next_and_commands_and_short_lines_stay_whole() {
+        let table = "              score  how games ended\na.py             12  freeze 2\n";
+        assert_eq!(narrowed(table, 36), table);
+        let broken = "              score  how games\n                ended\na.py             12  freeze 2\n";
+        assert_eq!(narrowed(table, 35), broken);
+        let command = "go on       grpo-2048 train --resume runs/train-001 --steps 24\n";
+        assert_eq!(narrowed(command, 50), command);
+        let path = "best        runs/a/path/that/is/longer/than/the/screen/best.py\n";
+        assert_eq!(narrowed(path, 50), "best\n  runs/a/path/that/is/longer/than/the/screen/best.py\n");
+        let coloured = "\u{1b}[33m25%\u{1b}[0m of the programs play\n\n";
+        assert_eq!(narrowed(coloured, 24), coloured, "escape codes take no columns");
+    }
 }

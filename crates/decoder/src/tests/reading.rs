@@ -170,10 +170,27 @@ fn biases_and_norms_that_the_family_has_not_are_refused_by_name() {
     let error = loaded(qwen2, |dir| put(dir, "model.layers.0.self_attn.o_proj.bias", vector(24))).unwrap_err();
     assert!(error.to_string().contains("o_proj.bias"), "{error}");
     // transformers passes over these too, and none of them is part of what the decoder computes.
-    let common = ["lm_head.weight", "model.layers.0.self_attn.rotary_emb.inv_freq", "v_head.summary.bias"];
+    let common = ["model.layers.0.self_attn.rotary_emb.inv_freq", "v_head.summary.bias"];
     let buffers = ["model.layers.0.self_attn.masked_bias", "vision_tower.layers.0.self_attn.q_proj.bias"];
     for name in [&common[..], &buffers].concat() {
         assert!(loaded(config(), |dir| put(dir, name, vector(24))).is_ok(), "{name}");
+    }
+}
+
+/// Adds an output projection, the embedding times `factor`, to the weights of a model.
+fn put_head(dir: &Path, factor: f64) {
+    let tensors = candle_core::safetensors::load(dir.join("model.safetensors"), &Device::Cpu).unwrap();
+    put(dir, "lm_head.weight", (&tensors["model.embed_tokens.weight"] * factor).unwrap());
+}
+
+#[test]
+fn an_output_projection_that_is_tied_to_an_embedding_with_other_numbers_is_refused() {
+    assert!(loaded(config(), |dir| put_head(dir, 1.0)).is_ok(), "some files hold the embedding twice");
+    let narrow = |dir: &Path| put(dir, "lm_head.weight", Tensor::ones(24, DType::F32, &Device::Cpu).unwrap());
+    for error in [refusal(|dir| put_head(dir, 1.5)), refusal(narrow)] {
+        let said =
+            "tie_word_embeddings = true with a tensor `lm_head.weight` that is not the embedding; expected false";
+        assert!(error.contains(said), "{error}");
     }
 }
 

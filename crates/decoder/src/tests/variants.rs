@@ -74,7 +74,7 @@ fn said_of(family: &str, change: impl FnOnce(&mut Value)) -> String {
 
 #[test]
 fn what_a_family_does_not_compute_is_refused_by_the_name_of_its_key() {
-    let sliding = "sliding_attention";
+    let (sliding, stretched) = ("sliding_attention", "families/llama-stretched-low");
     let kinds = |kinds: [&str; 3]| json!(kinds);
     for (family, key, value, said) in [
         ("gemma2", "use_bidirectional_attention", json!(true), "use_bidirectional_attention = true"),
@@ -90,6 +90,12 @@ fn what_a_family_does_not_compute_is_refused_by_the_name_of_its_key() {
         ("qwen3_moe", "decoder_sparse_step", json!(0), "decoder_sparse_step = 0"),
         ("qwen3_moe", "decoder_sparse_step", json!(2), "nothing"),
         ("mistral", "rope_parameters", json!({"rope_type": "yarn", "factor": 4.0}), "yarn"),
+        ("qwen2", "is_causal", json!(false), "is_causal = false; expected true"),
+        ("qwen2", "is_causal", json!(true), "nothing"),
+        (stretched, "original_max_position_embeddings", json!(48), "embeddings = 48; expected that of the rotation"),
+        (stretched, "original_max_position_embeddings", json!(32), "nothing"),
+        ("gemma3", "rope_parameters", json!({"rope_type": "linear", "factor": 4.0}), "expected an object for each of"),
+        ("gemma3", "rope_scaling", json!({"full_attention": {"factor": 4.0}}), "expected null, or an object for"),
     ] {
         let found = said_of(family, |file| file[key] = value.clone());
         assert!(found.contains(said), "{family}, {key} = {value}: {found}");
@@ -120,4 +126,22 @@ fn a_silent_file_means_what_transformers_takes_it_to_mean() {
     let gemma3 = of("gemma3", &["rope_parameters", "layer_types", "sliding_window_pattern"]);
     let window = gemma3.sliding_window.unwrap();
     assert_eq!((gemma3.rope_theta, window.rope_theta, window.full_every), (1e6, Some(1e4), 6));
+}
+
+#[test]
+fn a_number_that_a_file_has_twice_or_for_nothing_is_read_as_transformers_reads_it() {
+    // The golden file says 32 beside the rotation and within it.
+    let context = |change: fn(&mut Value)| read_after("phi3", change).unwrap().max_position_embeddings;
+    assert_eq!(context(|file| file["original_max_position_embeddings"] = 48.into()), 48);
+    assert_eq!(context(|file| file["rope_parameters"]["original_max_position_embeddings"] = 48.into()), 32);
+    let without = |file: &mut Value| drop(file.as_object_mut().unwrap().remove("original_max_position_embeddings"));
+    assert_eq!(context(without), 4096, "the default of Phi3Config");
+    let rotated = read_after("phi3", |file| file["partial_rotary_factor"] = 1.0.into()).unwrap();
+    assert_eq!(rotated.partial_rotary_factor, 0.5, "as the rotation says");
+    let gemma2 = read_after("gemma2", |file| {
+        drop(file.as_object_mut().unwrap().remove("layer_types"));
+        file["sliding_window_pattern"] = 3.into();
+    });
+    let gemma2 = gemma2.unwrap();
+    assert_eq!([0, 1].map(|layer| gemma2.window(layer)), [Some(5), None]);
 }

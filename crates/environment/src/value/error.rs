@@ -33,8 +33,8 @@ pub enum ValueError {
     #[error("unhashable type `{kind}` in a set or as a key; use a tuple")]
     Unhashable { kind: &'static str },
     /// Nested too deep.
-    #[error("nested deeper than {DEPTH_MAX} levels")]
-    Deep,
+    #[error("nested deeper than {limit} levels")]
+    Deep { limit: usize },
     /// Nested deeper than what a program answers may be.
     #[error("nested {found} deep; an answer may nest at most {ANSWER_DEPTH_MAX}")]
     DeepAnswer { found: usize },

@@ -139,7 +139,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, ValueError> {
-        let depth = depth.checked_sub(1).ok_or(ValueError::Deep)?;
+        let depth = depth.checked_sub(1).ok_or(ValueError::Deep { limit: LEVELS_MAX })?;
         match self.peek() {
             Some(b'"') => Ok(Value::Str(self.string()?)),
             Some(b'[') => {

@@ -44,7 +44,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn value(&mut self, expression: &Expr, depth: usize) -> Result<Value, ValueError> {
-        let depth = depth.checked_sub(1).ok_or(ValueError::Deep)?;
+        let depth = depth.checked_sub(1).ok_or(ValueError::Deep { limit: DEPTH_MAX })?;
         let value = match expression {
             Expr::NoneLiteral(_) => Some(Value::None),
             Expr::BooleanLiteral(literal) => Some(Value::Bool(literal.value)),

@@ -203,7 +203,7 @@ fn deep_nesting_is_refused_whatever_it_is_made_of() {
         assert!(Value::from_literal(&deep).is_err());
     }
     for deep in ["[".repeat(far), "{\"a\": ".repeat(far), "{\"()\": [".repeat(far)] {
-        assert_eq!(Value::from_json(&deep).unwrap_err(), ValueError::Deep);
+        assert_eq!(Value::from_json(&deep).unwrap_err(), ValueError::Deep { limit: 300 });
     }
     let deep = value(&("{1: (".repeat(49) + "2" + &",)}".repeat(49)));
     assert!(same(&json(&deep.to_json()), &deep), "tags make it deeper, and it still comes back");
@@ -303,7 +303,9 @@ fn what_json_may_say_and_no_value_holds_is_told_from_what_is_no_json() {
     assert_eq!(beyond("{\"a\": \"\\ud800\"}").as_deref(), half);
     assert_eq!(beyond("[1, \"x\\udc00\"]").as_deref(), half, "wherever it stands");
     assert_eq!(beyond(&"9".repeat(5000)).as_deref(), Some("an int of too many digits; at most 4300"));
-    assert!(beyond(&("[".repeat(500) + &"]".repeat(500))).unwrap().starts_with("nested deeper than "));
+    let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    assert_eq!(beyond(&nested(301)).as_deref(), Some("nested deeper than 300 levels"));
+    assert!(Value::from_plain_json(&nested(300)).is_ok());
     for wrong in ["{", "{\"a\": }", "\"\\x41\"", "[1, 2", "", "01"] {
         assert_eq!(beyond(wrong), None, "{wrong}");
     }

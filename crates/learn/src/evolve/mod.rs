@@ -110,9 +110,9 @@ impl Search<'_> {
         let known = saved::read(dir, &settings)?;
         let is_new = known.is_none();
         let database = Database::new(self.settings.islands);
-        let new = State { settings: settings.named.into(), database, division: None, entropy: None };
+        let new = State { settings: settings.named.into(), database, division: None, entropy: None, last_round: None };
         let mut state = known.unwrap_or(new);
-        let mut learner = self.learner(dir, &mut state)?;
+        let mut learner = self.learner(dir, &mut state, observer)?;
         if is_new {
             if let Some(initial) = self.initial(observer)? {
                 state.database.begin_with(initial);
@@ -183,8 +183,14 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// What updates the policy, as it was after the rounds of `state`; none if its weights stay.
-    fn learner(&mut self, dir: &Path, state: &mut State) -> Result<Option<Learner>, EvolveError> {
+    /// What updates the policy, as it was after the rounds of `state`; none if its weights stay. Says where a schedule falls
+    /// otherwise than it did.
+    fn learner(
+        &mut self,
+        dir: &Path,
+        state: &mut State,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<Learner>, EvolveError> {
         if !self.settings.update {
             return Ok(None);
         }
@@ -195,6 +201,9 @@ impl Search<'_> {
             learner.restore(dir, self.policy, rounds)?;
             // A process that was killed meanwhile has not.
             learner::forget(dir, rounds)?;
+        }
+        if let Some(words) = state.rescheduled(&self.config.grpo, self.settings.rounds) {
+            observer(Event::Message(&words));
         }
         Ok(Some(learner))
     }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::database::{Candidate, Cell, Database};
 use super::error::EvolveError;
+use crate::config::GrpoConfig;
 use crate::files;
-use crate::grpo::{Division, EntropyController};
+use crate::grpo::{self, Division, EntropyController};
 use crate::train::run_dir::{self, BEST, Fingerprint, RunDirError};
 
 const STATE: &str = "evolve.json";
@@ -28,6 +29,19 @@ pub(super) struct State {
     /// The controller of the entropy bonus, if there are updates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<EntropyController>,
+    /// The round that was to be the last, by which a schedule of the learning rate falls, if there are updates; none is known of
+    /// a search that an earlier version began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_round: Option<usize>,
+}
+
+impl State {
+    /// Takes note that `rounds` is the last round. Returns what to say where a schedule of the learning rate falls otherwise than
+    /// it did so far.
+    pub(super) fn rescheduled(&mut self, config: &GrpoConfig, rounds: usize) -> Option<String> {
+        let had = self.last_round.replace(rounds).unwrap_or(rounds);
+        grpo::rescheduled(config, "round", self.database.rounds, had, rounds)
+    }
 }
 
 /// Refuses a directory with something in it that no search has written, as `train` does. Leaves nothing behind.
@@ -141,13 +155,37 @@ fn write_text(path: &Path, text: &str) -> Result<(), RunDirError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, LrScheduler};
+
+    #[test]
+    fn a_search_that_goes_on_to_another_round_says_that_its_schedule_is_stretched() {
+        let grpo = GrpoConfig {
+            learning_rate: 1.0,
+            warmup_steps: 0,
+            lr_scheduler_type: LrScheduler::Linear,
+            ..Config::preset("llm").unwrap().grpo
+        };
+        let (settings, database) = (json!({}), Database::new(2));
+        let mut state = State { settings, database, division: None, entropy: None, last_round: None };
+        assert_eq!(state.rescheduled(&grpo, 4), None, "it begins");
+        state.database.rounds = 4;
+        let mut read: State = serde_json::from_value(json!(state)).unwrap();
+        // The last of four rounds has a quarter of the peak, and the fifth of eight a half.
+        let words = read.rescheduled(&grpo, 8).unwrap();
+        assert!(words.contains("at round 8 now, no longer at round 4: "), "{words}");
+        assert!(words.ends_with("2.50e-1 in round 4, 5.00e-1 in round 5"), "{words}");
+        assert_eq!(read.rescheduled(&grpo, 8), None, "as it was told");
+        let mut earlier = State { last_round: None, ..state };
+        assert_eq!(earlier.rescheduled(&grpo, 8), None, "an earlier version told no last round");
+    }
 
     #[test]
     fn the_best_program_of_a_search_with_other_settings_is_not_left_for_one_without_a_program() {
         let dir = tempfile::tempdir().unwrap();
         let best = dir.path().join(BEST);
         fs::write(&best, "def strategy(board):\n    return 'W'\n").unwrap();
-        let state = State { settings: json!({}), database: Database::new(2), division: None, entropy: None };
+        let (settings, database) = (json!({}), Database::new(2));
+        let state = State { settings, database, division: None, entropy: None, last_round: None };
         write(dir.path(), &state).unwrap();
         assert!(!best.exists() && dir.path().join(STATE).exists());
         // There is nothing to remove any more.

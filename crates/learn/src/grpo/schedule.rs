@@ -23,8 +23,8 @@ pub fn learning_rate(config: &GrpoConfig, step: usize, max_steps: usize) -> f64 
 
 /// What to say of a run that goes on after `done` steps to the step `max_steps`, where it was to end with the step `had`: its
 /// schedule falls otherwise from here on. None if it does not, or if no step was made by the old one or is made by the
-/// new one.
-pub fn rescheduled(config: &GrpoConfig, done: usize, had: usize, max_steps: usize) -> Option<String> {
+/// new one. `step`: what a step is called, which is a round in a search.
+pub fn rescheduled(config: &GrpoConfig, step: &str, done: usize, had: usize, max_steps: usize) -> Option<String> {
     let name = match config.lr_scheduler_type {
         LrScheduler::Constant => return None,
         LrScheduler::Linear => "linear",
@@ -33,8 +33,8 @@ pub fn rescheduled(config: &GrpoConfig, done: usize, had: usize, max_steps: usiz
     let (last, next) = (learning_rate(config, done.checked_sub(1)?, had), learning_rate(config, done, max_steps));
     (had != max_steps && done < max_steps).then(|| {
         format!(
-            "grpo.lr_scheduler_type = {name}: the learning rate falls to zero at step {max_steps} now, no longer at step \
-             {had}: {last:.2e} in step {done}, {next:.2e} in step {}",
+            "grpo.lr_scheduler_type = {name}: the learning rate falls to zero at {step} {max_steps} now, no longer at {step} \
+             {had}: {last:.2e} in {step} {done}, {next:.2e} in {step} {}",
             done + 1
         )
     })
@@ -66,7 +66,7 @@ mod tests {
         let grpo = Config::preset("builtin").unwrap().grpo;
         let told = |lr_scheduler_type, done, max_steps| {
             let config = GrpoConfig { learning_rate: 1.0, warmup_steps: 0, lr_scheduler_type, ..grpo.clone() };
-            rescheduled(&config, done, 4, max_steps)
+            rescheduled(&config, "step", done, 4, max_steps)
         };
         // The last of four steps has a quarter of the peak, and the fifth of eight a half.
         let words = told(LrScheduler::Linear, 4, 8).unwrap();

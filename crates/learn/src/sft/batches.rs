@@ -33,7 +33,7 @@ impl Example {
         let mut ids = prompt.ids.clone();
         // The program is encoded separately from the prompt, as in sampling, so that no token contains parts of both.
         ids.extend(tokenizer.encode_further(&prompt.answer(source)));
-        ids.push(tokenizer.end_id().ok_or(SftError::NoEnd)?);
+        ids.push(prompt.end.or_else(|| tokenizer.end_id()).ok_or(SftError::NoEnd)?);
         let fits = ids.len() <= policy.decoder().config().max_position_embeddings;
         Ok(fits.then_some(Example { ids, prompt: prompt.ids.len() }))
     }

@@ -6,8 +6,10 @@ use crate::grpo::Division;
 use crate::policy::Policy;
 use crate::train::memory::{MemoryPlan, Workload};
 
-/// One part per core, or fewer if they do not fit into `bytes` of memory, but at least one. Does not change any result.
+/// One part per core, or fewer if they do not fit into the memory that `train.memory_mib` sets, or else into `bytes`, but at least
+/// one. Does not change any result.
 pub fn parts_at_once(policy: &Policy, config: &Config, bytes: u64) -> usize {
+    let bytes = if config.train.memory_mib > 0 { config.train.memory_mib << 20 } else { bytes };
     // A part takes the memory of one completion of this length, beside which nothing is sampled.
     let mut config = config.clone();
     (config.rollout.groups, config.rollout.num_generations, config.train.eval_samples) = (1, 2, 0);
@@ -37,5 +39,10 @@ mod tests {
         assert_eq!(parts_at_once(&policy, &config, u64::MAX), cores);
         let found: Vec<usize> = (0..40).map(|step| parts_at_once(&policy, &config, step << 27)).collect();
         assert!(found.is_sorted(), "{found:?}");
+        let mut limited = |memory_mib| {
+            config.train.memory_mib = memory_mib;
+            [0, u64::MAX].map(|bytes| parts_at_once(&policy, &config, bytes))
+        };
+        assert_eq!([limited(1), limited(1 << 20)], [[1; 2], [cores; 2]], "whatever the machine has");
     }
 }

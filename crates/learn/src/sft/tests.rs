@@ -339,6 +339,15 @@ fn an_example_of_a_chat_is_the_prompt_the_program_the_fence_and_the_end_of_the_t
 }
 
 #[test]
+fn an_example_ends_with_the_token_that_ends_an_answer_to_its_prompt() {
+    let Learner { policy, prompts, .. } = small();
+    let prompt = crate::prompt::Prompt { end: Some(5), ..prompts.prompts()[0].clone() };
+    let source = format!("{}\n    return 'W'\n", prompt.prefill);
+    let example = Example::new(&prompt, &source, &policy).unwrap().unwrap();
+    assert_eq!(example.parts().1.last(), Some(&5));
+}
+
+#[test]
 fn a_model_that_is_too_short_for_the_prompt_says_so() {
     let (base, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     chat_model(base.path(), 64);

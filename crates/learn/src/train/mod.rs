@@ -142,7 +142,7 @@ impl Run<'_> {
         let reference = Reference::of(self.policy, self.config)?;
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         let had = std::mem::replace(&mut state.max_steps, self.config.train.max_steps);
-        if let Some(words) = grpo::rescheduled(&self.config.grpo, state.global_step, had, state.max_steps) {
+        if let Some(words) = grpo::rescheduled(&self.config.grpo, "step", state.global_step, had, state.max_steps) {
             observer(Event::Message(&words));
         }
         let (guard, held_out) = (self.guard(&state.log_history), self.held_out());
@@ -286,7 +286,7 @@ impl Run<'_> {
             output_dir: progress.dir.path().to_owned(),
             seed: self.config.train.seed,
             control: self.config.reward.shuffled,
-            evaluations: (1..=self.config.train.max_steps).filter(|step| self.evaluation_is_due(*step)).collect(),
+            evaluations: (self.config.train.eval_samples > 0).then_some(self.config.train.eval_steps),
             evaluation_time: progress.state.evaluations.last().map_or(0.0, |record| record.runtime),
         }
     }

@@ -66,6 +66,7 @@ impl PromptSet {
         let format = Format::new(kind, tokenizer)?;
         let own = matches!(format, Format::Builtin).then(|| styled(briefing)).transpose()?;
         let briefing = own.as_ref().unwrap_or(briefing);
+        let end = if kind == PromptKind::Chat { turns::end(tokenizer) } else { None };
         let render = |(id, request): (usize, &Request)| -> Result<Prompt, PromptError> {
             let (text, prefill) = match &format {
                 Format::Builtin => (builtin_text(&request.words, tokenizer)?, BUILTIN_PREFILL),
@@ -86,7 +87,7 @@ impl PromptSet {
             };
             let stop = (kind != PromptKind::Builtin).then_some(FENCE_END);
             let (style, prefill) = (request.style.clone(), prefill.to_owned());
-            Ok(Prompt { id: id as u32, style, task: request.task, text, prefill, ids, stop, ..Prompt::default() })
+            Ok(Prompt { id: id as u32, style, task: request.task, text, prefill, ids, stop, end, ..Prompt::default() })
         };
         // Rendering is parallel because a file may hold a hundred thousand tasks.
         let rendered: Vec<Prompt> =

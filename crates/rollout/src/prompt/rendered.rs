@@ -57,6 +57,9 @@ pub struct Prompt {
     pub earlier: Earlier,
     /// Text that ends a completion besides the model's stop tokens: the end of the fence that the prompt has opened.
     pub stop: Option<&'static str>,
+    /// The token by which the model's chat template ends an answer, if it ends a completion too. In Gemma and Phi-3 the token
+    /// that ends a text is another one.
+    pub end: Option<u32>,
 }
 
 impl Prompt {

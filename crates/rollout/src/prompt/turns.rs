@@ -136,5 +136,11 @@ fn chat(tokenizer: &Tokenizer) -> Result<(Form, Option<String>), PromptError> {
     Ok((Form::Chat { head: tokenizer.encode_further(head), tail: tail.to_owned() }, notice))
 }
 
+/// The token by which the model's chat template ends an answer, if it ends a completion too.
+pub(super) fn end(tokenizer: &Tokenizer) -> Option<u32> {
+    let Ok((Form::Chat { head, .. }, _)) = chat(tokenizer) else { return None };
+    head.first().copied().filter(|first| tokenizer.stop_ids().contains(first))
+}
+
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,9 @@ use crate::layout::{FALSE, LENGTH, TRUE};
 /// Longest display for which `in` is compiled to a row of comparisons.
 const MEMBERS_MAX: usize = 4;
 
+/// Largest set of constants that is gone through item by item.
+const SET_MAX: usize = 32;
+
 impl<'a> Emitter<'a> {
     /// Turns the word on the stack into a bool.
     pub(super) fn boolean(&mut self) {
@@ -102,11 +105,8 @@ impl<'a> Emitter<'a> {
 
     pub(super) fn comparison(&mut self, comparison: &'a ExprCompare) -> Emitted<()> {
         if let ([operator @ (CmpOp::In | CmpOp::NotIn)], [display]) = (&comparison.ops[..], &comparison.comparators[..])
-            && let Some(elements) = elements(display)
-            && (1..=MEMBERS_MAX).contains(&elements.len())
-            && !elements.iter().any(Expr::is_starred_expr)
+            && self.membership_without_container(&comparison.left, display)?
         {
-            self.membership(&comparison.left, elements)?;
             if *operator == CmpOp::NotIn {
                 self.put(Wasm::I32Eqz);
             }
@@ -136,6 +136,29 @@ impl<'a> Emitter<'a> {
             self.end();
         }
         Ok(())
+    }
+
+    /// Pushes whether a value is in a display, if that needs no container; whether it did.
+    fn membership_without_container(&mut self, value: &'a Expr, display: &'a Expr) -> Emitted<bool> {
+        if let Some(elements) = elements(display)
+            && (1..=MEMBERS_MAX).contains(&elements.len())
+            && !elements.iter().any(Expr::is_starred_expr)
+        {
+            self.membership(value, elements)?;
+            return Ok(true);
+        }
+        // CPython makes a tuple or a set of constants before it runs the program.
+        let (elements, function) = match display {
+            Expr::Set(set) if set.elts.len() <= SET_MAX => (&set.elts, "py_among"),
+            Expr::List(list) if !list.elts.is_empty() => (&list.elts, "py_contains"),
+            _ => return Ok(false),
+        };
+        let Some(members) = self.constants(elements)? else { return Ok(false) };
+        self.charge(cost::COMPARE + cost::CONSTANT);
+        let value = self.value(value)?;
+        self.call_runtime_with(function, &[members, value]);
+        self.release_value(value);
+        Ok(true)
     }
 
     /// Pushes whether a value is among the elements of a display, without making the container.
@@ -209,6 +232,9 @@ impl<'a> Emitter<'a> {
 
     /// Pushes the result of one comparison.
     pub(super) fn compare(&mut self, operator: CmpOp, one: Value, two: Value) -> Emitted<()> {
+        if matches!(operator, CmpOp::Eq | CmpOp::NotEq) && (one.kind == Kind::None || two.kind == Kind::None) {
+            self.charge(cost::EQUAL_NONE);
+        }
         match operator {
             CmpOp::Eq => self.equal(one, two),
             CmpOp::NotEq => {

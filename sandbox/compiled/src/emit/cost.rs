@@ -19,6 +19,8 @@ pub(super) const STORE_CELL: u32 = 110;
 /// A comparison, a jump that depends on it, and the truth of what is no comparison.
 pub(super) const COMPARE: u32 = 101;
 pub(super) const IDENTITY: u32 = 20;
+/// What `==` and `!=` of None cost more: CPython asks both sides before it compares their addresses.
+pub(super) const EQUAL_NONE: u32 = 260;
 pub(super) const JUMP: u32 = 48;
 pub(super) const TRUTH: u32 = 68;
 /// What `a < b < c` keeps between its comparisons.
@@ -60,7 +62,7 @@ pub(super) const YIELD: u32 = 520;
 pub(super) const ITERATE: u32 = 450;
 pub(super) const TURN: u32 = 125;
 pub(super) const RANGE: u32 = 1_430;
-/// A number of a range for which CPython has no object ready: one beyond this.
+/// A number of a range for which CPython has no object ready: one further from zero than this, or nearly.
 pub(super) const READY_MAX: i64 = 256;
 pub(super) const LARGE: i64 = 200;
 pub(super) const ZIP: u32 = 2_880;

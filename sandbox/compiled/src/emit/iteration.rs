@@ -85,11 +85,15 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Charges for an integer that is larger than a bound.
+    /// Charges for an integer that is further from zero than a bound.
     pub(super) fn charge_beyond(&mut self, bound: i64, number: u32, fuel: i64) {
         self.put(Wasm::GlobalGet(GAS));
         self.long(2 * bound);
         self.get(number);
+        self.get(number);
+        self.long(63);
+        self.put(Wasm::I64ShrS);
+        self.put(Wasm::I64Xor);
         self.put(Wasm::I64Sub);
         self.long(63);
         self.put(Wasm::I64ShrS);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ruff_python_ast::{Expr, Number, UnaryOp};
+use ruff_python_ast::{Expr, Number, Operator, UnaryOp};
 
 use super::code::Value;
 use super::kind::Kind;
@@ -71,6 +71,44 @@ impl Pool {
     }
 }
 
+fn integer(number: i64) -> Value {
+    Value::constant(2 * number, Kind::Int)
+}
+
+/// The integer that CPython makes of operators between integers before it runs a program, as of `10 ** 9 + 7`; none if
+/// it makes none, or one that may not be written here.
+fn folded(expression: &Expr) -> Option<i64> {
+    let number = match expression {
+        Expr::NumberLiteral(literal) => match &literal.value {
+            Number::Int(int) => int.as_i64()?,
+            _ => return None,
+        },
+        Expr::UnaryOp(unary) if unary.op == UnaryOp::USub => -folded(&unary.operand)?,
+        Expr::BinOp(operation) => between(operation.op, folded(&operation.left)?, folded(&operation.right)?)?,
+        _ => return None,
+    };
+    Some(number).filter(|number| number.unsigned_abs() < LITERAL_MAX)
+}
+
+/// What an operator makes of two integers, where CPython is certain to do it beforehand.
+fn between(operator: Operator, left: i64, right: i64) -> Option<i64> {
+    let bits = u32::try_from(right).ok().filter(|bits| *bits < LITERAL_MAX.trailing_zeros());
+    match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Sub => left.checked_sub(right),
+        Operator::Mult => left.checked_mul(right),
+        Operator::FloorDiv if right > 0 => Some(left.div_euclid(right)),
+        Operator::Mod if right > 0 => Some(left.rem_euclid(right)),
+        Operator::Pow => left.checked_pow(bits?),
+        Operator::LShift => left.checked_mul(1_i64 << bits?),
+        Operator::RShift => Some(left >> bits?),
+        Operator::BitAnd => Some(left & right),
+        Operator::BitOr => Some(left | right),
+        Operator::BitXor => Some(left ^ right),
+        _ => None,
+    }
+}
+
 impl Emitter<'_> {
     pub(super) fn string(&mut self, text: &str) -> Emitted<i64> {
         match text.as_bytes() {
@@ -94,23 +132,27 @@ impl Emitter<'_> {
             Expr::NumberLiteral(literal) => return self.number(&literal.value, 1).map(Some),
             Expr::UnaryOp(negated) if negated.op == UnaryOp::USub => match &*negated.operand {
                 Expr::NumberLiteral(literal) => return self.number(&literal.value, -1).map(Some),
-                _ => return Ok(None),
+                _ => return Ok(folded(expression).map(integer)),
             },
+            Expr::BinOp(_) => return Ok(folded(expression).map(integer)),
             Expr::BooleanLiteral(literal) => Value::constant(if literal.value { TRUE } else { FALSE }, Kind::Bool),
             Expr::NoneLiteral(_) => Value::constant(NONE, Kind::None),
             Expr::StringLiteral(literal) => Value::constant(self.string(literal.value.to_str())?, Kind::Str),
-            Expr::Tuple(tuple) if !tuple.elts.is_empty() => {
-                let mut items = Vec::with_capacity(tuple.elts.len());
-                for element in &tuple.elts {
-                    match self.constant(element)?.map(|value| value.place) {
-                        Some(super::code::Place::Constant(item)) => items.push(item),
-                        _ => return Ok(None),
-                    }
-                }
-                Value::constant(self.constant_tuple(&items), Kind::Tuple)
-            }
+            Expr::Tuple(tuple) if !tuple.elts.is_empty() => return self.constants(&tuple.elts),
             _ => return Ok(None),
         }))
+    }
+
+    /// The tuple of elements that are all constants.
+    pub(super) fn constants(&mut self, elements: &[Expr]) -> Emitted<Option<Value>> {
+        let mut items = Vec::with_capacity(elements.len());
+        for element in elements {
+            match self.constant(element)?.map(|value| value.place) {
+                Some(super::code::Place::Constant(item)) => items.push(item),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(Value::constant(self.constant_tuple(&items), Kind::Tuple)))
     }
 
     fn number(&mut self, number: &Number, sign: i64) -> Emitted<Value> {

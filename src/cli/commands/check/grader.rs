@@ -61,7 +61,7 @@ pub fn run(
     let (env, level) = (config.environment.env.as_str(), audit.level());
     match asked.json {
         true => output::json(&Audited { env, grader: grader.name(), level, audit: &audit })?,
-        false => output::print(&text(env, grader.name(), &audit, started.elapsed().as_secs_f64()))?,
+        false => output::tell(&text(env, grader.name(), &audit, started.elapsed().as_secs_f64()))?,
     }
     Ok(level)
 }

@@ -100,7 +100,7 @@ impl CheckArgs {
         match self.json {
             true => output::json(&Checked { env, level, report: &report })?,
             false => {
-                output::print(&text(env, arena.environment(), &report, started.elapsed().as_secs_f64()))?;
+                output::tell(&text(env, arena.environment(), &report, started.elapsed().as_secs_f64()))?;
             }
         }
         if let (Some(target), Environment::Tasks(tasks)) = (&self.keep, arena.environment()) {

@@ -78,7 +78,7 @@ impl DoctorArgs {
                 let version = env!("CARGO_PKG_VERSION");
                 output::json(&Examined { version, commit, findings: &findings, reward: reward.as_ref() })?;
             }
-            false => output::print(&text(&findings, reward.as_ref()))?,
+            false => output::tell(&text(&findings, reward.as_ref()))?,
         }
         let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
         let problems: Vec<&str> = problems.map(|finding| &*finding.subject).collect();

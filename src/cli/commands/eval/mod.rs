@@ -34,6 +34,12 @@ const SAMPLES: (u32, u32) = (256, 8);
 const SUITE_SAMPLES: u32 = 10;
 /// Report games of the best programs.
 const REPORT_GAMES: u32 = 32;
+/// The settings that are read. Games and samples have flags of their own, and a run's `train.eval_temperature` is taken from what
+/// it recorded.
+const READ: [&str; 8] = [
+    "environment", "model", "rollout", "sandbox", "arena.freeze_after", "arena.moves_max", "arena.parallel_rewards",
+    "reward",
+];
 /// Word that asks for no baseline.
 const NO_BASELINE: &str = "none";
 
@@ -135,6 +141,7 @@ fn baseline_names() -> clap::builder::PossibleValuesParser {
 impl EvalArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let config = self.configuration(None, console)?;
+        self.source.tell_idle("eval", &READ, console);
         let rivals: Vec<Config> =
             self.against.iter().map(|name| self.configuration(Some(name), console)).collect::<Result<_, _>>()?;
         model::check_files("--model", &config)?;
@@ -161,7 +168,7 @@ impl EvalArgs {
                 let solvers = self.on_tasks(tasks, &models, testbed, console)?;
                 let (held_out, game_seconds) = (tasks.holds_out(), config.sandbox.game_seconds);
                 let report = TasksReport { held_out, suite: facts, game_seconds, models: solvers };
-                if self.json { output::json(&report.json()) } else { output::print(&report.text()) }
+                if self.json { output::json(&report.json()) } else { output::tell(&report.text()) }
             }
             None => self.on_games(&models, testbed, console),
         }
@@ -233,7 +240,7 @@ impl EvalArgs {
         if labels.has_tiles() {
             report.baselines = self.native(&Rules::new(&config.sandbox, &config.arena), held_out, games);
         }
-        if self.json { output::json(&report.json()) } else { output::print(&table::text(&report)) }
+        if self.json { output::json(&report.json()) } else { output::tell(&table::text(&report)) }
     }
 
     /// Plays the native strategies on the same boards as the models.

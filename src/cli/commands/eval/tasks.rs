@@ -6,10 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::report::{ToldVerdicts, summarised, verdicts};
 use super::suite::SuiteFacts;
-use crate::cli::said::output::{NOTHING, aligned};
+use crate::cli::said::output::{NOTHING, aligned, remarked};
 use crate::environment::Outcome;
 use crate::evaluation::{Estimate, SURE_TASKS, Sample, TaskSummary, TasksSummary};
-use crate::metrics::remarked;
 use crate::plural::{counted, cut, percent};
 
 /// Tasks that a table has room for.

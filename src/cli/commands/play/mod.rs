@@ -72,7 +72,7 @@ impl PlayArgs {
         let contestants: Vec<Contestant> =
             played.map(|(file, evaluation)| Contestant::new(&file.path, evaluation, budget_fuel)).collect();
         show(&contestants, Duration::from_millis(self.delay_ms))?;
-        output::print(&result(&contestants))
+        output::tell(&result(&contestants))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Labels, Outcome, Points, Verdict};
-use crate::metrics::{Console, Stream, is_hidden, remarked, verdict_style, visible};
+use crate::metrics::{Console, Stream, is_hidden, verdict_style, visible};
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 use crate::seed::Seed;
@@ -27,6 +27,9 @@ use tasks::Attempt;
 
 /// Characters of a reason in the table.
 const REASON_WIDTH: usize = 60;
+
+/// The settings that are read.
+const READ: [&str; 4] = ["environment", "sandbox", "arena", "reward"];
 
 /// Run programs on the tests of tasks, or in games, and print what they come to
 ///
@@ -85,6 +88,7 @@ impl ScoreArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let files = programs::read_all(&self.files)?;
         let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
+        self.source.tell_idle("score", &READ, console);
         let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
         let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
         arena::refuse_on_tasks(&arena, &config, &[&of_games[..], &[("--boards", self.boards.is_some())]].concat())?;
@@ -101,7 +105,7 @@ impl ScoreArgs {
             return bench.explain(&attempts.into_iter().map(Attempt::subject).collect::<Vec<_>>());
         }
         let tried = tasks::tried(bench, &attempts)?;
-        if self.json { tried.iter().try_for_each(output::json) } else { output::print(&tasks::table(&tried)) }
+        if self.json { tried.iter().try_for_each(output::json) } else { output::tell(&tasks::table(&tried)) }
     }
 
     fn on_games(self, files: &[ProgramFile], bench: &Bench<'_>) -> Result<(), CliError> {
@@ -123,7 +127,7 @@ impl ScoreArgs {
             }
         };
         let labels = bench.arena.environment().labels();
-        if self.json { scored.iter().try_for_each(output::json) } else { output::print(&table(&scored, labels)) }
+        if self.json { scored.iter().try_for_each(output::json) } else { output::tell(&table(&scored, labels)) }
     }
 }
 
@@ -179,7 +183,7 @@ impl Bench<'_> {
     }
 
     fn explain(&self, subjects: &[Subject<'_>]) -> Result<(), CliError> {
-        output::print(&explain::lines(self.sandbox, self.config, subjects)?)
+        output::tell(&explain::lines(self.sandbox, self.config, subjects)?)
     }
 
     /// Plays all files on the same boards.
@@ -272,7 +276,7 @@ fn table(scored: &[Scored], labels: Labels) -> String {
     let head = ["file", "verdict", "score", "+/-", "tile", "moves", "reward", "how games ended"];
     let head = head.into_iter().filter(|name| labels.has_tiles() || *name != "tile").map(str::to_owned).collect();
     let rows: Vec<Vec<String>> = [head].into_iter().chain(scored.iter().map(row)).collect();
-    remarked(&rows, 2)
+    output::remarked(&rows, 2)
 }
 
 fn coloured(verdict: Verdict) -> String {

@@ -9,10 +9,10 @@ use super::{Bench, REASON_WIDTH, coloured, cut};
 use crate::arena::Evaluation;
 use crate::cli::opened::programs::ProgramFile;
 use crate::cli::opened::tasks::{first_ids, named};
-use crate::cli::said::CliError;
+use crate::cli::said::{CliError, output};
 use crate::environment::tasks::{Kind, Task, Tasks};
 use crate::environment::{Case, FailedTest, Outcome, Verdict};
-use crate::metrics::{remarked, visible};
+use crate::metrics::visible;
 use crate::program::{Program, Rejection};
 use crate::reward::Rule;
 
@@ -128,5 +128,5 @@ pub(super) fn table(tried: &[Tried]) -> String {
     };
     let head = ["file", "task", "verdict", "tests", "reward", "first failed test"].map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> = [head].into_iter().chain(tried.iter().map(row)).collect();
-    remarked(&rows, 3)
+    output::remarked(&rows, 3)
 }

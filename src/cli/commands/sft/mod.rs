@@ -28,6 +28,12 @@ use probe::Probe;
 /// for each step.
 const LINE_STEPS: usize = 50;
 
+/// The settings that are read.
+const READ: [&str; 10] = [
+    "environment", "model", "rollout", "sandbox", "arena", "reward", "sft", "train.seed", "train.memory_mib",
+    "train.gpu_memory_fraction",
+];
+
 /// Train a model on generated programs or on tasks' references, before any reward
 ///
 /// Without --model the built-in model is trained from nothing, and a model directory in Hugging Face layout is written,
@@ -99,6 +105,7 @@ impl SftArgs {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let layers = self.source.layers(&flags)?;
         let config = settled(layers.clone(), console)?;
+        self.source.tell_idle("sft", &READ, console);
         runs::tell_idle_adapters(&layers, &config.model, console);
         runs::tell_own_dir("sft", &self.output_dir, &config, console);
         model::check_files("--model", &config)?;
@@ -123,7 +130,7 @@ impl SftArgs {
             let dir = self.output_dir.display();
             console
                 .print(&format!("{dir} is at step {} already, the last; another --output-dir trains anew", done.steps));
-            return output::print(&self.result(&config, &done, ""));
+            return output::tell(&self.result(&config, &done, ""));
         }
         let line_steps = if learner.is_some() { 1 } else { LINE_STEPS };
         let probe = Probe::of(&config, learner.as_ref(), tasks, console)?;
@@ -155,7 +162,7 @@ impl SftArgs {
         let after = probe.as_ref().map(|probe| probe.plays(&policy)).transpose()?;
         let played = probe.zip(before).zip(after).map(|((probe, before), after)| probe.told(&before, &after));
         let played = played.unwrap_or_default();
-        output::print(&self.result(&config, &summary, &played))
+        output::tell(&self.result(&config, &summary, &played))
     }
 
     /// The summary, and the command that uses what was trained.

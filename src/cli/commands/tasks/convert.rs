@@ -63,7 +63,7 @@ impl ConvertArgs {
             return Err(CliError::user_hint(found, "name a new file"));
         }
         output::write_file(target.display(), &target, sum.text.as_bytes())?;
-        output::print(&sum.report(&target))
+        output::tell(&sum.report(&target))
     }
 }
 

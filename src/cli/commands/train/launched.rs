@@ -88,7 +88,7 @@ impl Launched<'_> {
         }
         let noted = launches.ended(end(&ended));
         if let (Err(error), Some(dir), true) = (&ended, begun.get(), peers.leads())
-            && let Some(words) = kept(dir, error)
+            && let Some(words) = kept(dir, error, config.grpo.learning_rate)
         {
             console.print(&words);
         }
@@ -98,8 +98,8 @@ impl Launched<'_> {
         if !peers.leads() {
             return Ok(());
         }
-        output::print(&summary::text(&summary, self.started.elapsed(), self.resumed))?;
-        output::print(&busy)?;
+        output::tell(&summary::text(&summary, self.started.elapsed(), self.resumed))?;
+        output::tell(&busy)?;
         match &summary.stopped {
             Some(stopped) => Err(summary::stopped(stopped, &summary.output_dir)),
             None if summary.interrupted => Err(CliError::Interrupted),
@@ -108,14 +108,19 @@ impl Launched<'_> {
     }
 }
 
-/// What is kept of the run in `dir`, which an error ended, and the way on; none without a checkpoint.
-fn kept(dir: &Path, error: &TrainError) -> Option<String> {
+/// What is kept of the run in `dir`, which an error ended, and the way on; none without a checkpoint. `learning_rate`: that of
+/// the run.
+fn kept(dir: &Path, error: &TrainError, learning_rate: f64) -> Option<String> {
     let checkpoint = run_dir::latest_checkpoint(dir)?;
     let way_on = match error.has_diverged() {
         // Settings are those of a run for good, and with the same ones the same numbers come again.
         true => {
             let start = summary::starting_from(&checkpoint, checkpoint.join(ADAPTER_CONFIG).exists(), dir);
-            format!("`train --resume` would end alike; with a lower learning rate start from there with\n  {start}")
+            let lower = learning_rate / 2.0;
+            format!(
+                "`train --resume` would end alike; with a lower learning rate, such as half of it, start from there with\n  \
+                 {start} --learning-rate {lower:?}"
+            )
         }
         false => format!("once what failed is mended, `train --resume {}` goes on", shell::quoted(dir.display())),
     };
@@ -167,12 +172,12 @@ mod tests {
     #[test]
     fn a_run_that_has_diverged_is_not_to_be_resumed_but_started_again_from_its_checkpoint() {
         let dir = tempfile::tempdir().unwrap();
-        let told = |error: PolicyError| kept(dir.path(), &error.into());
+        let told = |error: PolicyError| kept(dir.path(), &error.into(), 3e-5);
         let diverged = || PolicyError::NotFinite { place: "weights".into(), name: "w".into() };
         assert_eq!(told(diverged()), None);
         let checkpoint = dir.path().join("checkpoint-2");
         std::fs::create_dir(&checkpoint).unwrap();
-        let again = format!("--model {} --output-dir DIR", shell::quoted(checkpoint.display()));
+        let again = format!("--model {} --output-dir DIR --learning-rate 1.5e-5", shell::quoted(checkpoint.display()));
         assert!(told(diverged()).unwrap().ends_with(&again), "{:?}", told(diverged()));
         std::fs::write(checkpoint.join(ADAPTER_CONFIG), "{}").unwrap();
         assert!(told(diverged()).unwrap().contains("--set model.adapter="), "{:?}", told(diverged()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cli::said::CliError;
+use crate::cli::said::{CliError, output};
 use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
 use crate::plural::{counted, percent};
@@ -16,6 +16,10 @@ use crate::train::{RunSummary, Stopped};
 
 /// Steps averaged at either end; a single step is mostly chance.
 const WINDOW: usize = 5;
+/// Columns of a name, and of the figures of a run's beginning and end beside it.
+const WIDTHS: [usize; 3] = [20, 16, 18];
+/// The same on a terminal that has no room for those.
+const NARROW: [usize; 3] = [19, 14, 16];
 /// Characters of the curve of a run, so that it ends where the columns above it do.
 const CURVE: usize = 34;
 /// Label of the interval below a mean.
@@ -227,7 +231,13 @@ fn span(steps: &[StepRecord]) -> String {
 }
 
 fn row(name: &str, left: &str, right: &str, note: &str) -> String {
-    format!("{name:<20}{left:>16}{right:>18}{note}\n")
+    let [names, lefts, rights] = widths(output::columns());
+    format!("{name:<names$}{left:>lefts$}{right:>rights$}{note}\n")
+}
+
+/// The widths of a row on a terminal of so many columns.
+fn widths(columns: Option<usize>) -> [usize; 3] {
+    if columns.is_some_and(|columns| columns < WIDTHS.iter().sum::<usize>()) { NARROW } else { WIDTHS }
 }
 
 #[cfg(test)]
@@ -299,6 +309,12 @@ mod tests {
         for words in expected {
             assert!(text.contains(words), "{words} in {text}");
         }
+    }
+
+    #[test]
+    fn both_ends_of_a_run_stand_beside_each_other_in_fifty_columns() {
+        assert_eq!([None, Some(80), Some(54)].map(widths), [WIDTHS; 3]);
+        assert!(widths(Some(53)).iter().sum::<usize>() <= 50);
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! Rows of a parquet file.
 
+use std::borrow::Cow;
 use std::fs::File;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::{ConvertedType, Type as PhysicalType};
+use parquet::basic::{ConvertedType, LogicalType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
 use parquet::record::{Field, Row};
-use parquet::schema::types::{SchemaDescriptor, Type};
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use crate::cli::said::CliError;
 use crate::environment::{Int, Value};
@@ -17,8 +19,11 @@ use crate::plural::cut;
 
 /// Characters of an error of the reader.
 const ERROR_MAX: usize = 200;
+/// Days since 1970 of the years 1 to 9999, which are Python's dates. The reader panics where it words a date far behind them.
+const DAYS: RangeInclusive<i64> = -719_162..=2_932_896;
 /// Why a row is left out.
 const NOT_UTF_8: &str = "a text that is not UTF-8";
+const NO_DATE: &str = "a date beyond the years 1 to 9999";
 
 /// Hands every row to `take`, in their order, or the reason why one cannot be read.
 pub fn each(path: &Path, mut take: impl FnMut(Result<Value, String>)) -> Result<(), CliError> {
@@ -32,39 +37,40 @@ pub fn each(path: &Path, mut take: impl FnMut(Result<Value, String>)) -> Result<
     let file = File::open(path).map_err(refuse)?;
     let reader = SerializedFileReader::new(file.try_clone().map_err(refuse)?).map_err(|error| wrong("", error))?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
-    let raw = columns_of_bytes(&schema);
+    let kinds = schema.root_schema().get_fields();
     let mut read = schema.root_schema().clone();
-    texts_as_bytes(&mut read).map_err(|error| wrong("", error))?;
+    as_bytes(&mut read, false).map_err(|error| wrong("", error))?;
     let read = Arc::new(SchemaDescriptor::new(Arc::new(read)));
     let options = ReadOptionsBuilder::new().with_parquet_schema(read).build();
     let reader = SerializedFileReader::new_with_options(file, options).map_err(|error| wrong("", error))?;
     let rows = reader.get_row_iter(None).map_err(|error| wrong("", error))?;
     for (number, row) in (1..).zip(rows) {
         let row = row.map_err(|error| wrong(&format!("row {number}: "), error))?;
-        let mut columns = row.get_column_iter().enumerate();
-        let is_read = columns.all(|(column, (_, field))| raw.contains(&column) || is_utf_8(field));
-        take(if is_read { Ok(record(&row)) } else { Err(NOT_UTF_8.to_owned()) });
+        take(record(&row, kinds).map_err(str::to_owned));
     }
     Ok(())
 }
 
 /// Has the texts of a schema read as bytes: the reader ends at a text that is not UTF-8 in the midst of its row, and has the columns
-/// of all rows behind it out of step. Maps become text as a whole, by its words.
-fn texts_as_bytes(read: &mut Type) -> Result<(), ParquetError> {
+/// of all rows behind it out of step. Maps become text as a whole, by its words. Intervals are bytes too: it panics at them.
+fn as_bytes(read: &mut Type, in_map: bool) -> Result<(), ParquetError> {
     match read {
-        Type::GroupType { basic_info, fields } => match basic_info.converted_type() {
-            ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE => Ok(()),
-            _ => fields.iter_mut().try_for_each(|field| texts_as_bytes(Arc::make_mut(field))),
-        },
-        Type::PrimitiveType { basic_info, physical_type: PhysicalType::BYTE_ARRAY, .. }
-            if is_text(basic_info.converted_type()) =>
-        {
-            let bytes = Type::primitive_type_builder(basic_info.name(), PhysicalType::BYTE_ARRAY);
-            let bytes = bytes.with_repetition(basic_info.repetition()).build()?;
-            *read = bytes;
+        Type::GroupType { basic_info, fields } => {
+            let is_map = matches!(basic_info.converted_type(), ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE);
+            fields.iter_mut().try_for_each(|field| as_bytes(Arc::make_mut(field), in_map || is_map))
+        }
+        Type::PrimitiveType { basic_info, physical_type, type_length, .. } => {
+            let is_read_so = match basic_info.converted_type() {
+                ConvertedType::INTERVAL => true,
+                kind => is_text(kind) && !in_map,
+            };
+            if is_read_so {
+                let bytes = Type::primitive_type_builder(basic_info.name(), *physical_type).with_length(*type_length);
+                let bytes = bytes.with_repetition(basic_info.repetition()).build()?;
+                *read = bytes;
+            }
             Ok(())
         }
-        Type::PrimitiveType { .. } => Ok(()),
     }
 }
 
@@ -72,35 +78,20 @@ fn is_text(kind: ConvertedType) -> bool {
     matches!(kind, ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON)
 }
 
-/// The numbers of the columns that have bytes that need be no text, such as those of a picture.
-fn columns_of_bytes(schema: &SchemaDescriptor) -> Vec<usize> {
-    let is_raw = |&leaf: &usize| {
-        let column = schema.column(leaf);
-        let has_bytes = matches!(column.physical_type(), PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY);
-        has_bytes && !is_text(column.converted_type())
-    };
-    (0..schema.num_columns()).filter(is_raw).map(|leaf| schema.get_column_root_idx(leaf)).collect()
-}
-
-/// Whether all bytes of a field are texts.
-fn is_utf_8(field: &Field) -> bool {
-    match field {
-        Field::Bytes(bytes) => std::str::from_utf8(bytes.data()).is_ok(),
-        Field::Group(row) => row.get_column_iter().all(|(_, field)| is_utf_8(field)),
-        Field::ListInternal(list) => list.elements().iter().all(is_utf_8),
-        _ => true,
+/// The fields of a row or of a group, each with its type in `kinds`; an error says why the row is left out, here and below.
+fn record(row: &Row, kinds: &[TypePtr]) -> Result<Value, &'static str> {
+    let mut pairs = Vec::with_capacity(row.len());
+    for ((name, field), kind) in row.get_column_iter().zip(kinds) {
+        pairs.push((Value::Str(name.clone()), value(field, kind)?));
     }
+    Ok(Value::dict(pairs).expect("names of columns are text"))
 }
 
-fn record(row: &Row) -> Value {
-    let pairs = row.get_column_iter().map(|(name, field)| (Value::Str(name.clone()), value(field)));
-    Value::dict(pairs.collect()).expect("names of columns are text")
-}
-
-/// A field as JSON has it. Dates and decimals, which no known data set needs, become text.
-fn value(field: &Field) -> Value {
+/// A field as JSON has it. Dates and decimals, which no known data set needs, become text. `kind` is the field's type in the file, or
+/// that of a list around it.
+fn value(field: &Field, kind: &Type) -> Result<Value, &'static str> {
     let int = |int: i64| Value::Int(Int::from(int));
-    match field {
+    Ok(match field {
         Field::Null => Value::None,
         Field::Bool(truth) => Value::Bool(*truth),
         Field::Byte(number) => int((*number).into()),
@@ -110,21 +101,72 @@ fn value(field: &Field) -> Value {
         Field::UByte(number) => int((*number).into()),
         Field::UShort(number) => int((*number).into()),
         Field::UInt(number) => int((*number).into()),
+        Field::ULong(number) => Value::from_plain_json(&number.to_string()).expect("an int in decimal digits"),
+        Field::Float16(number) => Value::Float((*number).into()),
         Field::Float(number) => Value::Float((*number).into()),
         Field::Double(number) => Value::Float(*number),
         Field::Str(text) => Value::Str(text.clone()),
-        Field::Bytes(bytes) => Value::Str(String::from_utf8_lossy(bytes.data()).into_owned()),
-        Field::Group(row) => record(row),
-        Field::ListInternal(list) => Value::List(list.elements().iter().map(value).collect()),
+        Field::Bytes(bytes) => text(bytes.data(), leaf(kind))?,
+        Field::Group(row) => record(row, parts(kind, row.len()))?,
+        Field::ListInternal(list) => {
+            Value::List(list.elements().iter().map(|item| value(item, kind)).collect::<Result<_, _>>()?)
+        }
+        Field::MapInternal(map) => {
+            // Only for why the row would be left out.
+            let kinds = parts(kind, 2);
+            for (key, item) in map.entries() {
+                value(key, &kinds[0])?;
+                value(item, &kinds[1])?;
+            }
+            Value::Str(field.to_string())
+        }
+        Field::Date(day) => date(field, i64::from(*day))?,
+        Field::TimestampMillis(millis) => date(field, millis.div_euclid(86_400_000))?,
+        Field::TimestampMicros(micros) => date(field, micros.div_euclid(86_400_000_000))?,
         other => Value::Str(other.to_string()),
+    })
+}
+
+fn date(field: &Field, day: i64) -> Result<Value, &'static str> {
+    if DAYS.contains(&day) { Ok(Value::Str(field.to_string())) } else { Err(NO_DATE) }
+}
+
+/// The bytes of a column as text. Those that need be no text, such as a picture's, lose what is none.
+fn text(bytes: &[u8], kind: &Type) -> Result<Value, &'static str> {
+    let info = kind.get_basic_info();
+    if info.logical_type_ref() == Some(&LogicalType::Uuid) {
+        let digits = |part: Range<usize>| bytes[part].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        return Ok(Value::Str([0..4, 4..6, 6..8, 8..10, 10..16].map(digits).join("-")));
+    }
+    match String::from_utf8_lossy(bytes) {
+        Cow::Owned(_) if is_text(info.converted_type()) => Err(NOT_UTF_8),
+        text => Ok(Value::Str(text.into_owned())),
+    }
+}
+
+/// The types of `count` fields that stand beside each other in `kind`. A list has groups of one field around its items.
+fn parts(kind: &Type, count: usize) -> &[TypePtr] {
+    match kind.get_fields() {
+        [only] if count > 1 => parts(only, count),
+        fields => fields,
+    }
+}
+
+/// The type of the column in `kind`, or in the list around it.
+fn leaf(kind: &Type) -> &Type {
+    match kind {
+        Type::GroupType { fields, .. } => leaf(&fields[0]),
+        Type::PrimitiveType { .. } => kind,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
+    use parquet::data_type::{
+        ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
+    };
     use parquet::file::properties::WriterProperties;
-    use parquet::file::writer::SerializedFileWriter;
+    use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
     use parquet::schema::parser::parse_message_type;
 
     use super::super::tests::rows;
@@ -165,6 +207,61 @@ mod tests {
             "{'text': 'four', 'picture': '\u{fffd}', 'test_list': ['d']}",
         ];
         assert_eq!(rows(file.path()).unwrap(), expected);
+    }
+
+    /// Writes the next column; `items` says that each row has one item of a list or of a map.
+    fn write<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, values: &[T::T], items: bool) {
+        let (ones, zeros) = (vec![1; values.len()], vec![0; values.len()]);
+        let mut column = group.next_column().unwrap().unwrap();
+        let (definitions, repetitions) = items.then_some((ones.as_slice(), zeros.as_slice())).unzip();
+        column.typed::<T>().write_batch(values, definitions, repetitions).unwrap();
+        column.close().unwrap();
+    }
+
+    #[test]
+    fn a_text_that_is_not_utf_8_beside_bytes_in_a_group_leaves_its_row_out() {
+        let schema = "message rows { required group file { required binary bytes; required binary path (UTF8); }
+            required group files (LIST) { repeated group list {
+                required group element { required binary bytes; required binary path (UTF8); } } } }";
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
+        let mut group = writer.next_row_group().unwrap();
+        write::<ByteArrayType>(&mut group, &bytes(&[b"\xff".as_slice(); 3]), false);
+        write::<ByteArrayType>(&mut group, &bytes(&[b"a", b"\xe9", b"c"]), false);
+        write::<ByteArrayType>(&mut group, &bytes(&[b"\xff".as_slice(); 3]), true);
+        write::<ByteArrayType>(&mut group, &bytes(&[b"x", b"y", b"\xe9"]), true);
+        group.close().unwrap();
+        writer.close().unwrap();
+        let first = "{'file': {'bytes': '\u{fffd}', 'path': 'a'}, 'files': [{'bytes': '\u{fffd}', 'path': 'x'}]}";
+        assert_eq!(rows(file.path()).unwrap(), [first, NOT_UTF_8, NOT_UTF_8]);
+    }
+
+    #[test]
+    fn a_parquet_file_has_ids_large_and_small_numbers_and_intervals_and_dates_that_python_has() {
+        let schema = "message rows { required fixed_len_byte_array (16) id (UUID); required int64 count (UINT_64);
+            required fixed_len_byte_array (2) half (FLOAT16); required fixed_len_byte_array (12) span (INTERVAL);
+            required int32 day (DATE); required int64 at (TIMESTAMP_MICROS);
+            required group spans (MAP) { repeated group key_value {
+                required int64 key (TIMESTAMP_MILLIS); required fixed_len_byte_array (12) value (INTERVAL); } } }";
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
+        let mut group = writer.next_row_group().unwrap();
+        let fixed = |value: &[u8]| vec![FixedLenByteArray::from(value.to_vec()); 4];
+        write::<FixedLenByteArrayType>(&mut group, &fixed(&std::array::from_fn::<u8, 16, _>(|at| at as u8)), false);
+        write::<Int64Type>(&mut group, &[-1; 4], false);
+        write::<FixedLenByteArrayType>(&mut group, &fixed(&[0x00, 0x3e]), false);
+        write::<FixedLenByteArrayType>(&mut group, &fixed(b"twelve bytes"), false);
+        write::<Int32Type>(&mut group, &[2_932_896, i32::MAX, 0, 0], false);
+        write::<Int64Type>(&mut group, &[-62_135_596_800_000_000, 0, i64::MIN, 0], false);
+        write::<Int64Type>(&mut group, &[0, 0, 0, i64::MAX], true);
+        write::<FixedLenByteArrayType>(&mut group, &fixed(&[7; 12]), true);
+        group.close().unwrap();
+        writer.close().unwrap();
+        // 2^64 - 1, 1.5 and the ends of Python's dates.
+        let first = "{'id': '00010203-0405-0607-0809-0a0b0c0d0e0f', 'count': 18446744073709551615, 'half': 1.5, \
+            'span': 'twelve bytes', 'day': '9999-12-31', 'at': '0001-01-01 00:00:00.000000 +00:00', \
+            'spans': '{1970-01-01 00:00:00.000 +00:00 -> [7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7]}'}";
+        assert_eq!(rows(file.path()).unwrap(), [first, NO_DATE, NO_DATE, NO_DATE]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ struct Raw {
     hidden_act: Option<String>,
     hidden_activation: Option<String>,
     use_bidirectional_attention: Option<bool>,
+    is_causal: Option<bool>,
     sliding_window_pattern: Option<usize>,
     rope_local_base_freq: Option<f64>,
     query_pre_attn_scalar: Option<usize>,
@@ -95,6 +96,7 @@ impl DecoderConfig {
 fn silent(model_type: ModelType) -> Value {
     match model_type {
         ModelType::Mistral => json!({ "sliding_window": 4096 }),
+        ModelType::Phi3 => json!({ "original_max_position_embeddings": 4096 }),
         ModelType::Gemma2 => json!({
             "head_dim": 256,
             "hidden_activation": GELU,
@@ -102,7 +104,6 @@ fn silent(model_type: ModelType) -> Value {
             "attn_logit_softcapping": 50.0,
             "final_logit_softcapping": 30.0,
             "sliding_window": 4096,
-            "sliding_window_pattern": 2,
             "rms_norm_eps": 1e-6,
             "tie_word_embeddings": true,
         }),
@@ -137,6 +138,9 @@ impl Raw {
                 return Err(refuse(key, found, "null, or an object with a rope_type that is text, and numbers"));
             }
         }
+        if model_type == ModelType::Gemma3 {
+            self.check_kinds()?;
+        }
         let rotated = self.rotated().filter(|part| *part != 1.0 && model_type != ModelType::Phi3);
         let gemma = model_type.is_gemma();
         let other_layer = self.layer_types.iter().flatten().find(|kind| *kind != "full_attention" && !gemma);
@@ -152,6 +156,11 @@ impl Raw {
         // In the families where this is a setting, it gives the output projection a bias too, which is not
         // implemented.
         let bias = self.attention_bias.filter(|on| *on && !model_type.has_qkv_bias());
+        // Versions of transformers differ on which of the two they take.
+        let inner = self.rope().filter(|rope| rope_type(rope) == "llama3");
+        let inner = inner.and_then(|rope| rope.get("original_max_position_embeddings")?.as_u64());
+        let outer = self.original_max_position_embeddings.map(|tokens| tokens as u64);
+        let outer = outer.filter(|outer| inner.is_some_and(|inner| inner != *outer));
         let wrong = [
             ("mlp_bias", self.mlp_bias.filter(|on| *on).map(|on| on.to_string()), "false"),
             ("use_sliding_window", self.use_sliding_window.filter(|on| *on).map(|on| on.to_string()), "false"),
@@ -160,8 +169,10 @@ impl Raw {
             ("quantization_config", method, "none; load the model before it was quantised, or its .gguf file"),
             (if gemma { "hidden_activation" } else { "hidden_act" }, act.clone().filter(|act| act != known), known),
             ("use_bidirectional_attention", both_ways.map(|on| on.to_string()), "false"),
+            ("is_causal", self.is_causal.filter(|on| !on).map(|on| on.to_string()), "true"),
             ("attn_logit_softcapping", cap.map(|cap| cap.to_string()), "null"),
             ("attention_bias", bias.map(|on| on.to_string()), "false"),
+            ("original_max_position_embeddings", outer.map(|it| it.to_string()), "that of the rotation, or none"),
         ];
         for (key, found, expected) in wrong {
             if let Some(found) = found {
@@ -169,6 +180,22 @@ impl Raw {
             }
         }
         Ok(())
+    }
+
+    /// Refuses the rotation of Gemma 3 in a form that transformers passes over. The newer name has an object for each kind of
+    /// layer, the older one is of the layers that see all tokens.
+    fn check_kinds(&self) -> Result<(), PolicyError> {
+        let has_kinds = |rope: &&Value| rope.get("full_attention").is_some() || rope.get("sliding_attention").is_some();
+        let is_given = |rope: &&Value| rope.as_object().is_some_and(|keys| !keys.is_empty());
+        if let Some(found) = self.rope_scaling.as_ref().filter(has_kinds) {
+            return Err(refuse("rope_scaling", found, "null, or an object for the layers that see all tokens"));
+        }
+        match self.rope_parameters.as_ref().filter(|rope| is_given(rope) && !has_kinds(rope)) {
+            Some(found) => {
+                Err(refuse("rope_parameters", found, "an object for each of full_attention and sliding_attention"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The object of the rotation. Newer files have all its settings in `rope_parameters`; in transformers
@@ -197,9 +224,9 @@ impl Raw {
         self.rope()?.get(key)?.as_f64()
     }
 
-    /// Share of a head's dimensions that are rotated.
+    /// Share of a head's dimensions that are rotated. In transformers that of the rotation wins over that of the file.
     fn rotated(&self) -> Option<f64> {
-        self.partial_rotary_factor.or_else(|| self.rope_number("partial_rotary_factor"))
+        self.rope_number("partial_rotary_factor").or(self.partial_rotary_factor)
     }
 
     fn resolve(self, model_type: ModelType) -> Result<DecoderConfig, PolicyError> {
@@ -255,15 +282,19 @@ impl Raw {
         let window = |tokens: usize, full_every: usize| Some(SlidingWindow { tokens, full_every, rope_theta });
         match (model_type, self.sliding_window) {
             (ModelType::Mistral | ModelType::Phi3, tokens) => Ok(tokens.and_then(|tokens| window(tokens, 0))),
-            (ModelType::Gemma2 | ModelType::Gemma3, Some(tokens)) => Ok(window(tokens, self.full_every()?)),
+            (ModelType::Gemma2 | ModelType::Gemma3, Some(tokens)) => Ok(window(tokens, self.full_every(model_type)?)),
             (ModelType::Gemma2 | ModelType::Gemma3, None) => Err(refuse("sliding_window", "null", "a number above 0")),
             _ => Ok(None),
         }
     }
 
     /// Every layer of this multiple sees all tokens; 0 if no layer does.
-    fn full_every(&self) -> Result<usize, PolicyError> {
-        let Some(kinds) = &self.layer_types else { return Ok(self.sliding_window_pattern.unwrap_or(0)) };
+    fn full_every(&self, model_type: ModelType) -> Result<usize, PolicyError> {
+        let Some(kinds) = &self.layer_types else {
+            // transformers passes over the pattern in a file of Gemma 2.
+            let is_given = model_type != ModelType::Gemma2;
+            return Ok(if is_given { self.sliding_window_pattern.unwrap_or(0) } else { 2 });
+        };
         let full_every = kinds.iter().position(|kind| kind == "full_attention").map_or(0, |first| first + 1);
         let expected = |layer: usize| match full_every > 0 && (layer + 1).is_multiple_of(full_every) {
             true => "full_attention",
@@ -290,10 +321,10 @@ impl Raw {
         }
     }
 
-    /// Context before scaling, in tokens.
+    /// Context before scaling, in tokens. In transformers that of the file wins over that of the rotation.
     fn original_context(&self) -> Option<usize> {
-        let own = self.rope().and_then(|rope| rope.get("original_max_position_embeddings")).and_then(Value::as_u64);
-        own.and_then(|tokens| usize::try_from(tokens).ok()).or(self.original_max_position_embeddings)
+        let inner = || self.rope()?.get("original_max_position_embeddings")?.as_u64();
+        self.original_max_position_embeddings.or_else(|| usize::try_from(inner()?).ok())
     }
 
     /// The divisors of single frequencies; `None` if there are none.

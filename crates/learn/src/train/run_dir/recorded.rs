@@ -331,7 +331,8 @@ impl Fingerprint {
     }
 
     /// The same with the files of the model and its adapter, as far as they are on this machine: others in their place are another
-    /// model. Files of which little is read do not count.
+    /// model. Files of which little is read do not count. Those that a checkpoint is in place of do: the command that goes on is the
+    /// one that begins, and whoever has trained an adapter anew and names it means the new one.
     pub fn with_files(mut self, model: &ModelConfig) -> Fingerprint {
         let files = model_files(Location::here(model).ok().as_ref(), &model.adapter).unwrap_or_default();
         let files = files.into_iter().filter(|(key, _)| !MINOR.iter().any(|name| key.ends_with(name)));

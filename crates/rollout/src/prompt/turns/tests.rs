@@ -10,11 +10,16 @@ const FORGETFUL: &str = include_str!("forgetful.jinja");
 
 /// A tokenizer of single letters, with the tokens of ChatML.
 fn chat_tokenizer(template: &str) -> Tokenizer {
+    ending_in(template, &["<|im_end|>"])
+}
+
+/// The same with these tokens that end a completion, of which the first ends a text.
+fn ending_in(template: &str, ends: &[&str]) -> Tokenizer {
     let prompt_tokens = ["<|im_start|>", "<|im_end|>"].map(str::to_owned).to_vec();
     let options = vocabulary::VocabularyOptions { size: 200, token_chars: 1, prompt_tokens };
     let inner = vocabulary::train([""].into_iter(), &options).unwrap();
-    let end = inner.token_to_id("<|im_end|>").unwrap();
-    Tokenizer::from_parts(inner, vec![end], Some(template.to_owned()))
+    let ends = ends.iter().map(|end| inner.token_to_id(end).unwrap()).collect();
+    Tokenizer::from_parts(inner, ends, Some(template.to_owned()))
 }
 
 fn first_prompt(kind: PromptKind, tokenizer: &Tokenizer) -> Prompt {
@@ -48,6 +53,17 @@ fn a_chat_goes_on_with_a_turn_of_the_user_and_the_open_function() {
     let shown = page.split("````text\n").nth(1).unwrap().split("\n````").next().unwrap();
     let told = "The program fails a test: add(1, 2) gave -1, expected 3.\nWrite the whole program again, so that it passes every test.";
     assert_eq!(shown, format!("<|im_end|>{}", next.replace("It fails.", told).replace("strategy(board):", "add(")));
+}
+
+#[test]
+fn an_answer_ends_as_the_template_ends_it_and_not_as_a_text_ends() {
+    // As in Gemma and Phi-3, of which one token ends a text and another a turn.
+    let both = ending_in(CHATML, &["<|end|>", "<|im_end|>"]);
+    assert_eq!(both.end_id(), both.token_id("<|end|>"));
+    assert_eq!(first_prompt(PromptKind::Chat, &both).end, both.token_id("<|im_end|>"));
+    assert_eq!(first_prompt(PromptKind::Raw, &both).end, None);
+    let other = ending_in(CHATML, &["<|end|>"]);
+    assert_eq!(first_prompt(PromptKind::Chat, &other).end, None, "a completion would go on after it");
 }
 
 #[test]
