@@ -26,7 +26,13 @@ function number(value, digits) {
   if (Number(value.toFixed(digits)) === 0) value = 0;
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
-const percent = (value, digits = 0) => (value === null || value === undefined ? "–" : `${number(100 * value, digits)} %`);
+// In whole percent 0 % is none, and 100 % is all.
+function percent(value, digits = 0) {
+  if (value === null || value === undefined) return "–";
+  if (digits === 0 && value > 0 && value < 0.005) return "<1 %";
+  if (digits === 0 && value >= 0.995 && value < 1) return ">99 %";
+  return `${number(100 * value, digits)} %`;
+}
 // A share that may be small, and is not nothing then.
 const share = (value) => (value > 0 && value < 0.01 ? percent(value, 1) : percent(value));
 const whole = (value, digits = 0) => number(value, digits);
@@ -45,7 +51,7 @@ const mean = (values) => (known(values).length ? known(values).reduce((sum, valu
 
 function table(head, rows) {
   const numeric = head.map((_, column) => column > 0 && rows.some((row) => row[column] !== "") &&
-    rows.every((row) => /^[\s\d.,×–%+e-]*( s)?$/.test(String(row[column]))));
+    rows.every((row) => /^[\s\d.,×–%+e<>-]*( s)?$/.test(String(row[column]))));
   const cell = (tag, text, column) => el(tag, { class: numeric[column] ? "number" : null, scope: tag === "th" ? "col" : null }, text);
   return el("div", { class: "scroll" }, el("table", {},
     el("thead", {}, el("tr", {}, head.map((text, column) => cell("th", text, column)))),

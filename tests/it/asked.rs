@@ -232,6 +232,10 @@ fn wrong_input_is_answered_with_what_is_right() {
         (&["train", "--set", "grpo.loss_type=dpo"], &["dpo is another algorithm"]),
         (&["train", "--resume", "nowhere", "--dry-run"], &["error: --resume nowhere: no such directory"]),
         (&["train", "--config", "nowhere.toml"], &["hint: `grpo-2048 config > nowhere.toml` writes one"]),
+        (
+            &["train", "--config", "nowhere.yml"],
+            &["hint: a file of YAML has TRL's keys", "`grpo-2048 config > nowhere.toml` writes one"],
+        ),
         (&["train", "--config", "ages.jsonl"], &["ages.jsonl: is no TOML", "hint: tasks and games go with --env"]),
         (&["train", "--env", "openai/openai_humaneval"], &["hint: is it a data set of the Hub?", "tasks convert"]),
         (&["train", "--env", "mine"], &["mine/env.toml: `tasks` names mine/missing.jsonl, which is no file"]),

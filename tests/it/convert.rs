@@ -43,12 +43,23 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
     fs::write(dir.path().join("own.jsonl"), tasks.join("\n")).unwrap();
     let own = refused(dir.path(), &["tasks", "convert", "own.jsonl"]);
     assert!(own.contains("dropped 2: a task already, which --env takes as it is (add, two)"), "{own}");
-    assert!(!own.contains("known sets"), "{own}");
+    assert!(!own.contains("known sets") && !own.contains("hint: "), "{own}");
     assert!(
         refused(dir.path(), &["tasks", "convert", "mbpp.jsonl", "--output", "./mbpp.jsonl"]).contains("to convert")
     );
     done(dir.path(), &["tasks", "new", "mine"]);
     assert!(refused(dir.path(), &["tasks", "new", "mine"]).contains("mine/env.toml: is there already"));
+}
+
+#[test]
+fn tasks_in_a_list_are_told_to_be_lines_and_how() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = r#"[{"id": "two", "prompt": "Print 2.", "tests": [{"stdin": "", "stdout": "2"}]}]"#;
+    fs::write(dir.path().join("own.json"), list).unwrap();
+    let words = refused(dir.path(), &["tasks", "convert", "own.json"]);
+    let hint = "hint: --env takes them as lines of JSON in a file that ends in .jsonl; in Python: \
+                datasets.load_dataset(\"json\", data_files=\"own.json\")[\"train\"].to_json(\"tasks.jsonl\")\n";
+    assert!(words.contains("dropped 1: a task already, ") && words.ends_with(hint), "{words}");
 }
 
 #[test]

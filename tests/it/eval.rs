@@ -165,6 +165,9 @@ fn eval_has_intervals_over_five_tasks_and_none_over_fewer() {
             let ends = ["low", "high"].map(|end| found.get(end).map(Value::is_number));
             assert_eq!(ends, [Some(has_interval); 2], "{tasks}: {model}");
         }
+        // No program passes, which five tasks do not prove of all.
+        let most = model["pass_at"]["1"]["high"].as_f64();
+        assert_eq!(most.map(|most| (100.0 * most).round()), has_interval.then_some(52.0), "{model}");
     }
 }
 

@@ -99,6 +99,46 @@ fn an_evaluator_reads_the_program_in_every_usual_way() {
     assert_eq!(score("result", &result), 41.0);
 }
 
+/// The scores are those of `get_fitness_score` of OpenEvolve 0.4.1.
+#[test]
+fn a_score_is_what_openevolve_ranks_by_whatever_form_it_has() {
+    for (name, metrics, expected) in [
+        ("flag", "{'a': program.answer(), 'timeout': True}", 41.0),
+        ("one_flag", "{'combined_score': True}", 1.0),
+        ("as_text", "{'combined_score': '0.5'}", 0.5),
+        ("unknown", "{'combined_score': None, 'a': program.answer()}", 41.0),
+        ("unreadable", "{'combined_score': 'n/a', 'a': program.answer(), 'b': True}", 41.0),
+    ] {
+        assert_eq!(score(name, &returning(metrics)), expected, "{metrics}");
+    }
+}
+
+#[test]
+fn an_evaluator_finds_what_openevolve_has_around_it() {
+    // Its own alarm has nothing to end, because the whole evaluation has a budget.
+    let by_source = with_body(&format!(
+        "
+    import inspect, os, signal
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.alarm(5), signal.setitimer(signal.ITIMER_REAL, 5)
+{BY_SPEC}    text = inspect.getsource(program.answer)
+    assert text == inspect.getsource(program) == open(program_path).read()
+    return {{'combined_score': program.answer() + (len(text) == os.path.getsize(program_path))}}\n"
+    ));
+    assert_eq!(score("source", &by_source), 42.0);
+    let with_artifacts = "from openevolve.evaluation_result import EvaluationResult
+def evaluate(program_path):
+    result = EvaluationResult({'combined_score': 3}, {'text': 'b\u{e9}', 'bytes': b'12'})
+    assert result.has_artifacts() and not EvaluationResult({}).has_artifacts()
+    assert result.get_artifact_keys() == ['text', 'bytes'] and result.get_artifact_size('none') == 0
+    return {'combined_score': result.get_total_artifact_size()}
+";
+    assert_eq!(score("artifacts", with_artifacts), 5.0);
+    // A game has a `reset` or an `ENTRY` beside its `step`.
+    let stepping = returning("{'combined_score': step(program.answer())}");
+    assert_eq!(score("stepping", &format!("def step(number):\n    return number + 1\n{stepping}")), 42.0);
+}
+
 #[test]
 fn what_the_program_does_is_its_own_fault() {
     let evaluator = returning("{'combined_score': program.answer()}");
@@ -136,6 +176,9 @@ fn an_evaluator_that_fails_by_itself_stops_the_run() {
     assert!(matches!(error, ArenaError::Environment { .. }), "{error:?}");
     let message = error.to_string();
     assert!(message.contains("broken.py") && message.contains("no_such_module"), "{message}");
+    let endless = "while True:\n    pass\ndef evaluate(program_path):\n    return {'combined_score': 1}\n";
+    let message = evaluated("endless", endless, &["pass"]).unwrap_err().to_string();
+    assert!(message.ends_with("endless.py: budget used up before it has a program"), "{message}");
     let told = |source: &str| match Environment::open(written("malformed", source).to_str().unwrap()) {
         Err(EnvironmentError::Script(error)) => error.to_string(),
         other => panic!("{other:?}"),
@@ -144,6 +187,16 @@ fn an_evaluator_that_fails_by_itself_stops_the_run() {
     assert!(found.contains("expected `def evaluate(program_path):`"), "{found}");
     let found = told("SCALE = 0\ndef evaluate(program_path):\n    pass\n");
     assert!(found.contains("SCALE: found 0"), "{found}");
+    // It is no game that lacks its rules.
+    for otherwise in [
+        "def judge(program_path):\n    pass\nevaluate = judge\n",
+        "from judging import judge as evaluate\n",
+        "if True:\n    def evaluate(program_path):\n        pass\n",
+    ] {
+        let found = told(otherwise);
+        let expected = "no function `evaluate`; expected `def evaluate(program_path):` at top level";
+        assert!(found.contains(expected), "{otherwise}: {found}");
+    }
 }
 
 /// Two metrics of one program by the same seed are the same, by another seed others; the program draws what the evaluator drew
@@ -218,6 +271,12 @@ fn the_check_finds_what_is_wrong_with_an_evaluator_or_its_first_program() {
             Some(answers),
             2,
             "problem   order       no program earns 1.000",
+        ),
+        (
+            &with_body("\n    return None\n"),
+            Some(answers),
+            2,
+            "initial_program.py counts as raised: TypeError: evaluate gave a value of type NoneType, expected a dict",
         ),
         ("import nothing_of_that_name\ndef evaluate(program_path):\n    pass\n", Some(answers), 2, "problem   rules"),
     ] {

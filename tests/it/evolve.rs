@@ -139,6 +139,17 @@ fn a_search_that_learns_finds_the_same_with_any_number_of_workers_and_where_it_w
     assert!(programs(written(&SEARCHED.0)) != programs(written(unbroken.path())));
 }
 
+#[test]
+fn a_search_that_was_killed_before_its_first_file_begins_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let left = [".partial-tried", ".partial-abc", ".lock"].map(|name| dir.path().join(name));
+    fs::create_dir(&left[0]).unwrap();
+    fs::write(&left[1], "{").unwrap();
+    fs::write(&left[2], "").unwrap();
+    assert_eq!(search(dir.path(), 2, Some(1)), Ended::Stopped);
+    assert!(!left[0].exists() && !left[1].exists() && dir.path().join("evolve.json").exists());
+}
+
 /// The server writes the same for the same request, as vLLM does if it is started to.
 #[test]
 fn a_search_on_servers_repeats_if_these_do() {
@@ -321,6 +332,11 @@ def evaluate(program_path):
     fs::write(dir.path().join("initial_program.py"), "def answer():\n    return -1\n").unwrap();
     let said = failed(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "n"]].concat());
     assert!(said.contains("which earns nothing: its score is -0.25, and its reward 0\n"), "{said}");
+    // A small score is told with its digits.
+    fs::write(dir.path().join("initial_program.py"), "def answer():\n    return 0.00005\n").unwrap();
+    let said = printed(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "s"]].concat());
+    let expected = "best: the program to begin with: score 1.250e-5, reward 1.250e-5, ";
+    assert!(said.starts_with(expected) && said.contains("boards: 1.250e-5 points a game (1.250e-5 to "), "{said}");
     // An evaluator that fails before it has a program is the user's to mend.
     fs::write(dir.path().join("evaluator.py"), format!("import nowhere\n{evaluator}")).unwrap();
     let said = refused(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "f"]].concat());

@@ -151,9 +151,10 @@ fn a_run_that_has_only_begun_and_runs_beside_each_other_are_built_too() {
         &scratch.path().join("begun/report.html"),
         "const chart = document.querySelector('figure svg'), dot = chart.querySelector('circle');
          say('alone', dot.getAttribute('cx') > 80, chart.querySelectorAll('path[d*=\"h10\"]').length);
-         say('interval', document.querySelector('.tile span').textContent.includes('95 % interval'));",
+         say('interval', document.querySelector('.tile span').textContent.includes('95 % interval'));
+         say([0, 0.004, 0.005, 0.994, 0.996, 1].map((one) => percent(one).replace('<', 'below ')).join(', '));",
     );
-    assert_eq!(said, ["alone true 1", "interval true"]);
+    assert_eq!(said, ["alone true 1", "interval true", "0 %, below 1 %, 1 %, 99 %, >99 %, 100 %"]);
     done(scratch.path(), &["report", "run", "begun"]);
     let sections = "say([...document.querySelectorAll('h2')].map((one) => one.textContent).slice(0, 4).join(', '));";
     let said = in_browser(&scratch.path().join("report.html"), sections);

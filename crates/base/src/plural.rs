@@ -5,9 +5,21 @@ pub fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// A share from 0 to 1 as whole percent. Halves go up, as on the page of a run.
+/// A share from 0 to 1 as whole percent. Halves go up, as on the page of a run; 0% is none, and 100% is all.
 pub fn percent(share: f64) -> String {
-    format!("{}%", (100.0 * share).round())
+    match (100.0 * share).round() {
+        0.0 if share > 0.0 => "<1%".to_owned(),
+        100.0 if share < 1.0 => ">99%".to_owned(),
+        whole => format!("{whole}%"),
+    }
+}
+
+/// A number with so many decimals. Halves go away from zero and nothing is less than zero, as on the page of a run: by itself
+/// Rust takes the even digit.
+pub fn decimal(number: f64, decimals: usize) -> String {
+    let unit = 10_f64.powi(decimals as i32);
+    let rounded = (number * unit).round() / unit + 0.0;
+    format!("{:.decimals$}", if rounded.is_finite() { rounded } else { number })
 }
 
 /// The first `most` characters of a text, with `...` behind them where it has more.
@@ -15,5 +27,26 @@ pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}...", &text[..at]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{decimal, percent};
+
+    #[test]
+    fn a_few_are_not_none_and_most_are_not_all() {
+        let shares = [0.0, 0.004, 0.005, 0.625, 0.994, 0.996, 1.0, 1.004];
+        assert_eq!(shares.map(percent), ["0%", "<1%", "1%", "63%", "99%", ">99%", "100%", "100%"]);
+    }
+
+    #[test]
+    fn halves_go_away_from_zero_whatever_the_digit_before() {
+        let numbers =
+            [(3140.5, 0), (3141.5, 0), (-2.5, 0), (-0.2, 0), (0.0625, 3), (0.1875, 3), (47.34, 1), (1e300, 0)];
+        let found = numbers.map(|(number, decimals)| decimal(number, decimals));
+        assert_eq!(found[..7], ["3141", "3142", "-3", "0", "0.063", "0.188", "47.3"]);
+        assert_eq!(found[7].parse::<f64>(), Ok(1e300));
+        assert_eq!(decimal(f64::MAX, 3).parse::<f64>(), Ok(f64::MAX));
     }
 }

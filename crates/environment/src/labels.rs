@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use grpo_base::plural::percent;
+use grpo_base::plural::{decimal, percent};
 
 /// Most decimals that are added to tell scores apart.
 const FINER_MAX: usize = 4;
@@ -75,15 +75,19 @@ impl Labels {
             Labels::Game => more,
             Labels::Board => 0,
         };
-        format!("{score:.decimals$}")
+        decimal(score, decimals)
     }
 
     /// Formats a score with the digits by which one program is told from another that is a little better, wherever the other
     /// one stands.
     pub fn written_closely(self, score: f64) -> String {
         match self {
+            // Four decimals leave hardly a digit of it.
+            Labels::Game if score != 0.0 && score.abs() < 1e-3 => format!("{score:.3e}"),
             Labels::Game => ((1e4 * score).round() / 1e4).to_string(),
-            Labels::Board | Labels::Tests => self.written(score),
+            // Searches show it to models, so that another digit would make another search of it.
+            Labels::Board => format!("{score:.0}"),
+            Labels::Tests => self.written(score),
         }
     }
 
@@ -121,6 +125,9 @@ mod tests {
             ["0.50", "-9.25", "47.3", "2310"]
         );
         assert_eq!([47.34, 2310.4].map(|score| Labels::Board.written(score)), ["47", "2310"]);
+        // As the page of a run rounds them.
+        assert_eq!([3140.5, 3141.5].map(|score| Labels::Board.written(score)), ["3141", "3142"]);
+        assert_eq!([0.125, -0.001].map(|score| Labels::Game.written(score)), ["0.13", "0.00"]);
         assert_eq!([0.0, 0.625, 1.0].map(|share| Labels::Tests.written(share)), ["0%", "63%", "100%"]);
     }
 
@@ -128,6 +135,8 @@ mod tests {
     fn a_score_is_told_from_one_that_is_a_little_better() {
         let scores = [0.99124, 0.9949, 12.5, 834.25, 1e6, -2.0].map(|score| Labels::Game.written_closely(score));
         assert_eq!(scores, ["0.9912", "0.9949", "12.5", "834.25", "1000000", "-2"]);
+        let small = [0.0, 0.001, 4.13e-4, 1.3e-5, 1.34e-5, -2e-7].map(|score| Labels::Game.written_closely(score));
+        assert_eq!(small, ["0", "0.001", "4.130e-4", "1.300e-5", "1.340e-5", "-2.000e-7"]);
         assert_eq!(Labels::Board.written_closely(2310.4), "2310");
     }
 

@@ -20,7 +20,7 @@ mod value;
 mod verdict;
 
 pub use briefing::{Briefing, Example, Request};
-pub use evaluator::{Evaluator, FUNCTION as EVALUATED};
+pub use evaluator::{EVALUATED, Evaluator, PREPARED};
 pub use floor::Floor;
 pub use labels::{Labels, Worth};
 pub use outcome::{Case, Ending, Outcome, Points, points};

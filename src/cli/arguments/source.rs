@@ -151,7 +151,7 @@ impl SourceArgs {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| unread(format!("--config {}: {error}", path.display()), path))?;
             let origin = path.display().to_string();
-            match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            match is_yaml(path) {
                 true => layers.trl(&origin, &text)?,
                 false => layers.text(&origin, &text).map_err(|error| yaml_hint(error, path, &text))?,
             }
@@ -179,9 +179,20 @@ impl SourceArgs {
 
 /// The error of a file that cannot be read: a file of nearly its name, or how to get one.
 fn unread(message: String, path: &Path) -> CliError {
-    let write =
-        || (!path.exists()).then(|| format!("`grpo-2048 config > {}` writes one", shell::quoted(path.display())));
-    CliError::User { message, hint: near::path_hint(path).or_else(write) }
+    let writes = |path: &Path| format!("`grpo-2048 config > {}` writes one", shell::quoted(path.display()));
+    let write = || match is_yaml(path) {
+        true => format!(
+            "a file of YAML has TRL's keys (docs/trl.md); of this program's, {}",
+            writes(&path.with_extension("toml"))
+        ),
+        false => writes(path),
+    };
+    CliError::User { message, hint: near::path_hint(path).or_else(|| (!path.exists()).then(write)) }
+}
+
+/// Whether a configuration is one of TRL.
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 /// A file of YAML that is not called so gets a hint. A word and a colon at the start of a line are never TOML.

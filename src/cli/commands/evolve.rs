@@ -309,5 +309,11 @@ fn result(best: &Candidate) -> String {
         0 => "the program to begin with".to_owned(),
         _ => format!("program {id} of round {round}"),
     };
-    format!("{name}: score {score:.4}, reward {reward:.4}, {:.1} million instructions", *fuel as f64 / 1e6)
+    let [score, reward] = [*score, *reward].map(four_digits);
+    format!("{name}: score {score}, reward {reward}, {:.1} million instructions", *fuel as f64 / 1e6)
+}
+
+/// Four decimals, or four digits of what these would show as next to nothing.
+fn four_digits(value: f64) -> String {
+    if value != 0.0 && value.abs() < 1e-3 { format!("{value:.3e}") } else { format!("{value:.4}") }
 }

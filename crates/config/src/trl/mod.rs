@@ -22,8 +22,9 @@ pub use table::keys as names;
 /// The hint to the manual.
 const MANUAL: &str = "docs/trl.md says what becomes of every key of TRL";
 
-/// What the library adds to its message about a key that is there twice: it is for programmers.
-const FOR_PROGRAMMERS: &str = ", set DuplicateKeyPolicy in Options if acceptable";
+/// What the library adds to its messages about a key that is there twice and about a second document: it is for programmers.
+const FOR_PROGRAMMERS: [&str; 2] =
+    [", set DuplicateKeyPolicy in Options if acceptable", "; use from_str_multiple or from_str_multiple_with_options"];
 
 /// The result of importing a file of TRL.
 #[derive(Debug)]
@@ -150,8 +151,26 @@ impl Given<'_> {
         Ok(Meaning::set(ours, coerce::as_of(&self.defaults[section][name], found)?))
     }
 
+    /// A key without a value. It counts as absent, but for keys for which TRL has a value by default and null says something else.
+    fn null(&self, key: &str) -> Result<Meaning, String> {
+        let refused = |why: &str| Err(format!("{why}; say a number, or leave it away"));
+        match key {
+            "max_completion_length" => refused("completions have a longest length here"),
+            "max_grad_norm" => refused("a gradient is cut at some norm here, which may be as large as 1e30"),
+            "vllm_importance_sampling_clip_max"
+                if self.truth("vllm_importance_sampling_correction")? != Some(false) =>
+            {
+                refused("weights have a limit here, which may be as large as 1e30")
+            }
+            "save_total_limit" => Ok(Meaning::nothing(
+                "TRL then keeps every checkpoint, and here the newest are kept, as many as train.save_total_limit says",
+            )),
+            _ => Ok(Meaning::nothing("null leaves things as they are")),
+        }
+    }
+
     fn meaning(&self, key: &str, handling: Handling) -> Result<Meaning, String> {
-        let Some(found) = self.get(key) else { return Ok(Meaning::nothing("null leaves things as they are")) };
+        let Some(found) = self.get(key) else { return self.null(key) };
         match handling {
             Handling::Is(ours) => self.is(key, ours),
             Handling::Switches(ours) => Ok(Meaning::set(ours, if coerce::truth(found)? { "on" } else { "off" })),
@@ -177,8 +196,9 @@ impl Given<'_> {
 /// setting.
 pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Import, ConfigError> {
     let syntax = |message: String| ConfigError::Syntax { origin: origin.into(), message };
-    let read: Value = serde_saphyr::from_str(text)
-        .map_err(|error| syntax(error.without_snippet().to_string().replace(FOR_PROGRAMMERS, "")))?;
+    let plain = |message: String| FOR_PROGRAMMERS.iter().fold(message, |message, part| message.replace(part, ""));
+    let read: Value =
+        serde_saphyr::from_str(text).map_err(|error| syntax(plain(error.without_snippet().to_string())))?;
     let Value::Object(keys) = read else {
         return Err(syntax("expected a mapping of TRL's keys, such as `num_generations: 8`".into()));
     };

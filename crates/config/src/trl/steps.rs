@@ -25,6 +25,9 @@ pub(super) fn of(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
             Some("steps") => share(given, "train.eval_steps", number, most),
             _ => Ok(Meaning::nothing("only eval_strategy: steps reads it")),
         },
+        "warmup_ratio" | "warmup_steps" if given.word("lr_scheduler_type").as_deref() == Some("constant") => {
+            Ok(Meaning::nothing("lr_scheduler_type: constant has no warm-up in TRL; constant_with_warmup has"))
+        }
         // 0 is the default of both, and says nothing.
         "warmup_ratio" if is_positive(given, "warmup_steps") => Ok(Meaning::nothing("warmup_steps decides")),
         "warmup_ratio" if !(0.0..=1.0).contains(&number) => Err("expected a share, 0 to 1".into()),

@@ -1,7 +1,8 @@
 //! How each key of a TRL configuration is imported: GRPOConfig with TrainingArguments, ModelConfig, ScriptArguments.
 //!
 //! There is a line per key, or a line for several keys with the same answer. `tests/goldens/trl_keys.py` lists the keys
-//! of a version of TRL, and a test requires that each has a line here.
+//! of a version of TRL, and a test requires that each has a line here. Keys of older versions, and of transformers 4 below
+//! them, have lines too.
 
 use super::{Word, batch, steps, words};
 
@@ -44,6 +45,11 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     ("dtype torch_dtype bf16 fp16", Says(words::precision)),
     ("tf32", Switches("model.tf32")),
     ("use_cpu no_cuda", Says(words::device)),
+    ("use_mps_device", Idle("model.device = auto finds a GPU where there is one")),
+    (
+        "fp16_opt_level fp16_backend half_precision_backend",
+        Idle("model.precision says the number format, which is computed with in one way"),
+    ),
     ("attn_implementation", Idle("attention has kernels of its own")),
     ("use_peft lora_r", Says(words::lora)),
     ("lora_alpha", Is("model.lora_alpha")),
@@ -62,6 +68,7 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
         "model_init_kwargs",
         Only(&["{}"], "a model is loaded as its files say; model.revision and model.precision are keys"),
     ),
+    ("past_index", Only(&["-1"], "no model here takes what it gave for the text before; leave it away")),
     ("trust_remote_code", Idle("no code of a model is ever run")),
     ("router_aux_loss_coef", Idle("no model here has a router")),
     ("disable_dropout", Idle("models have no dropout but model.lora_dropout")),
@@ -90,6 +97,7 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
          num_generations num_iterations",
         Says(batch::completions),
     ),
+    ("per_gpu_train_batch_size", Only(&[], "newer versions of TRL call it per_device_train_batch_size; say that")),
     ("max_completion_length", Is("rollout.max_completion_length")),
     ("max_prompt_length", Idle("prompts are never cut; one that leaves no room for a completion is refused by name")),
     (
@@ -173,14 +181,21 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
             "the optimiser is AdamW, its moments in f32; leave it away",
         ),
     ),
+    ("adafactor", Only(&["false"], "the optimiser is AdamW, its moments in f32; leave it away")),
     ("optim_args optim_target_modules", Only(&[], "the optimiser is AdamW on all that is trained; leave it away")),
     ("gradient_checkpointing activation_checkpointing", Switches("grpo.gradient_checkpointing")),
-    ("gradient_checkpointing_kwargs activation_checkpointing_kwargs", Idle("layers are computed again in one way")),
+    (
+        "gradient_checkpointing_kwargs gradient_checkpointing_use_reentrant activation_checkpointing_kwargs",
+        Idle("layers are computed again in one way"),
+    ),
     (
         "use_liger_kernel use_liger_loss liger_kernel_config",
         Idle("log-probabilities come from hidden states in chunks anyway"),
     ),
-    ("torch_compile torch_compile_backend torch_compile_mode", Idle("there is no torch here")),
+    (
+        "torch_compile torch_compile_backend torch_compile_mode torchdynamo jit_mode_eval use_ipex",
+        Idle("there is no torch here"),
+    ),
     ("torch_empty_cache_steps auto_find_batch_size", Idle(MEMORY)),
     // The run.
     ("output_dir", Is("train.output_dir")),
@@ -214,14 +229,16 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     (
         "eval_delay per_device_eval_batch_size num_generations_eval prediction_loss_only \
          eval_accumulation_steps eval_do_concat_batches eval_use_gather_object include_for_metrics \
-         include_inputs_for_metrics batch_eval_metrics bf16_full_eval fp16_full_eval",
+         include_inputs_for_metrics batch_eval_metrics bf16_full_eval fp16_full_eval \
+         per_gpu_eval_batch_size use_legacy_prediction_loop",
         Idle(EVALUATES),
     ),
     // Reporting.
     ("report_to", Says(words::report_to)),
     (
         "logging_dir logging_strategy logging_steps logging_first_step logging_nan_inf_filter \
-         include_num_input_tokens_seen include_tokens_per_second log_on_each_node skip_memory_metrics debug",
+         include_num_input_tokens_seen include_tokens_per_second log_on_each_node skip_memory_metrics debug \
+         tpu_metrics_debug",
         Idle(ALL_LOGGED),
     ),
     ("log_level log_level_replica disable_tqdm", Idle("-v says more, and a bar is there on a terminal alone")),
@@ -239,12 +256,18 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
         "push_to_hub",
         Only(&["false"], "nothing is uploaded; `grpo-2048 export` writes what `hf upload` takes; leave it away"),
     ),
-    ("hub_token hub_private_repo hub_model_id hub_strategy hub_always_push hub_revision", Idle(HUB)),
+    (
+        "hub_token hub_private_repo hub_model_id hub_strategy hub_always_push hub_revision push_to_hub_model_id \
+         push_to_hub_organization push_to_hub_token",
+        Idle(HUB),
+    ),
+    ("ray_scope", Idle("only searches for settings read it")),
     // The machine.
     (
         "local_rank accelerator_config parallelism_config deepspeed fsdp fsdp_config \
          average_tokens_across_devices ddp_find_unused_parameters ddp_bucket_cap_mb ddp_broadcast_buffers \
-         ddp_static_graph ddp_backend ddp_timeout",
+         ddp_static_graph ddp_backend ddp_timeout fsdp_min_num_params fsdp_transformer_layer_cls_to_wrap \
+         mp_parameters tpu_num_cores dispatch_batches split_batches",
         Idle(ONE_PROCESS),
     ),
     (

@@ -29,6 +29,73 @@ fn refusal(text: &str) -> String {
 #[test]
 fn a_key_that_is_there_twice_is_named_without_words_for_programmers() {
     assert_eq!(refusal("beta: 0.1\nbeta: 0.2\n"), "run.yaml: duplicate mapping key: beta at line 2, column 1");
+    let words = refusal("beta: 0.1\n---\nseed: 2\n");
+    assert!(words.starts_with("run.yaml: multiple YAML documents detected at line "), "{words}");
+}
+
+#[test]
+fn keys_of_transformers_4_are_known_and_their_defaults_ask_for_nothing() {
+    // What the fields of its TrainingArguments are besides those of version 5.
+    let defaults = [
+        ("adafactor", "false"),
+        ("dispatch_batches", "null"),
+        ("fp16_backend", "auto"),
+        ("fp16_opt_level", "O1"),
+        ("fsdp_min_num_params", "0"),
+        ("fsdp_transformer_layer_cls_to_wrap", "null"),
+        ("half_precision_backend", "auto"),
+        ("jit_mode_eval", "false"),
+        ("mp_parameters", "''"),
+        ("past_index", "-1"),
+        ("per_gpu_eval_batch_size", "null"),
+        ("per_gpu_train_batch_size", "null"),
+        ("push_to_hub_model_id", "null"),
+        ("push_to_hub_organization", "null"),
+        ("push_to_hub_token", "null"),
+        ("ray_scope", "last"),
+        ("split_batches", "null"),
+        ("torchdynamo", "null"),
+        ("tpu_metrics_debug", "false"),
+        ("tpu_num_cores", "null"),
+        ("use_ipex", "false"),
+        ("use_legacy_prediction_loop", "false"),
+        ("use_mps_device", "false"),
+        // Of the trainers that TRL had beside it.
+        ("gradient_checkpointing_use_reentrant", "false"),
+    ];
+    let text: String = defaults.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+    assert!(settings(&text).is_empty());
+    assert!(refusal("adafactor: true").contains("the optimiser is AdamW"));
+    assert!(refusal("past_index: 0").contains("leave it away"));
+    assert!(refusal("per_gpu_train_batch_size: 4").contains("say that"));
+}
+
+#[test]
+fn a_constant_rate_has_no_warm_up_unless_its_name_says_so() {
+    for warm_up in ["", "warmup_steps: 10\n", "max_steps: 100\nwarmup_ratio: 0.1\n", "warmup_steps: 0.1\n"] {
+        for text in
+            [format!("lr_scheduler_type: constant\n{warm_up}"), format!("{warm_up}lr_scheduler_type: constant\n")]
+        {
+            assert_eq!(set(&text, "grpo.warmup_steps").as_deref(), Some("0"), "{text}");
+            assert_eq!(set(&text, "grpo.lr_scheduler_type").as_deref(), Some("\"constant\""), "{text}");
+        }
+    }
+    assert_eq!(set("lr_scheduler_type: constant_with_warmup", "grpo.warmup_steps"), None);
+    let with = "lr_scheduler_type: constant_with_warmup\nwarmup_steps: 10";
+    assert_eq!(set(with, "grpo.warmup_steps").as_deref(), Some("10"));
+}
+
+#[test]
+fn null_is_refused_where_it_is_no_absent_key_in_trl() {
+    for key in ["max_completion_length", "max_grad_norm", "vllm_importance_sampling_clip_max"] {
+        let words = refusal(&format!("{key}: null"));
+        assert!(words.contains(&format!("{key} = null: ")) && words.contains("say a number"), "{words}");
+    }
+    let off = "vllm_importance_sampling_correction: false\nvllm_importance_sampling_clip_max: null";
+    assert_eq!(settings(off).len(), 1, "only that there is none");
+    let answers = read("save_total_limit: null\neval_strategy: steps\nlogging_steps: 5").unwrap().answers;
+    assert!(answers[0].note.starts_with("TRL then keeps every checkpoint"), "{:?}", answers[0]);
+    assert!(answers[1].note.starts_with("the file has no eval_steps, for which TRL takes logging_steps"));
 }
 
 #[test]

@@ -124,11 +124,14 @@ pub(super) fn entropy(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     })
 }
 
-/// The schedule of the learning rate.
+/// The schedule of the learning rate. TRL's `constant` has no warm-up, whatever the file says of one.
 pub(super) fn scheduler(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     match given.word(key).as_deref() {
         Some("constant_with_warmup") => Ok(Meaning::set("grpo.lr_scheduler_type", "constant")),
-        Some(same @ ("constant" | "linear" | "cosine")) => Ok(Meaning::set("grpo.lr_scheduler_type", same)),
+        Some("constant") => Ok(Meaning::set("grpo.lr_scheduler_type", "constant")
+            .and("grpo.warmup_steps", 0)
+            .because("TRL's has no warm-up; constant_with_warmup has")),
+        Some(same @ ("linear" | "cosine")) => Ok(Meaning::set("grpo.lr_scheduler_type", same)),
         _ => Err("expected constant, constant_with_warmup, linear or cosine".into()),
     }
 }
@@ -144,6 +147,9 @@ pub(super) fn save_strategy(given: &Given<'_>, key: &str) -> Result<Meaning, Str
 /// When held-out evaluations are made, in addition to the first and the last.
 pub(super) fn eval_strategy(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     match given.word(key).as_deref() {
+        Some("steps") if given.get("eval_steps").is_none() => Ok(Meaning::nothing(
+            "the file has no eval_steps, for which TRL takes logging_steps; train.eval_steps says how often",
+        )),
         Some("steps") => Ok(Meaning::nothing("eval_steps says how often")),
         // YAML 1.1 reads a bare `no` as false.
         Some("no" | "false") => Ok(Meaning::set("train.eval_steps", 0)),

@@ -7,8 +7,10 @@ import importlib.machinery
 import importlib.util
 import io
 import json
+import linecache
 import math
 import os
+import signal
 import sys
 import types
 
@@ -70,6 +72,18 @@ def program_exists(path):
     return True if is_program(path) else None
 
 
+def size_of_program(path):
+    return len(PROGRAM_TEXT.encode()) if is_program(path) else None
+
+
+def lines_of_program(filename, module_globals=None):
+    return PROGRAM_TEXT.splitlines(True) if is_program(filename) else None
+
+
+def never_rings(*_):
+    return 0
+
+
 class EvaluationResult:
     """What OpenEvolve's class of this name holds."""
 
@@ -83,6 +97,19 @@ class EvaluationResult:
     def to_dict(self):
         return self.metrics
 
+    def has_artifacts(self):
+        return bool(self.artifacts)
+
+    def get_artifact_keys(self):
+        return list(self.artifacts)
+
+    def get_artifact_size(self, key):
+        value = self.artifacts.get(key, "")
+        return len(value if isinstance(value, bytes) else str(value).encode())
+
+    def get_total_artifact_size(self):
+        return sum(map(self.get_artifact_size, self.artifacts))
+
 
 def install():
     sys.meta_path.insert(0, ProgramFinder())
@@ -94,6 +121,11 @@ def install():
     instead(importlib.machinery.SourceFileLoader, "get_code", code_of_program)
     for name in ("exists", "isfile"):
         instead(os.path, name, program_exists)
+    instead(os.path, "getsize", size_of_program)
+    # What `inspect.getsource` reads by.
+    instead(linecache, "getlines", lines_of_program)
+    # An evaluation ends with its budget, so that an evaluator's own alarm has nothing to end.
+    signal.alarm, signal.setitimer, signal.ITIMER_REAL = never_rings, never_rings, 0
     package, module = types.ModuleType("openevolve"), types.ModuleType("openevolve.evaluation_result")
     package.evaluation_result, package.__path__, module.EvaluationResult = module, [], EvaluationResult
     sys.modules.update({"openevolve": package, "openevolve.evaluation_result": module})
@@ -109,20 +141,45 @@ def number(value):
         return None
 
 
+def is_flag(value):
+    return type(value).__name__ in ("bool", "bool_")
+
+
 def fitness(metrics):
-    """What OpenEvolve ranks programs by: combined_score, or the mean of all metrics that are numbers."""
-    if "combined_score" in metrics:
-        return number(metrics["combined_score"])
-    numbers = [value for value in map(number, metrics.values()) if value is not None and not math.isnan(value)]
+    """What OpenEvolve ranks programs by: combined_score, also as a text, or the mean of all metrics that are numbers. True and
+    False are none there, or a program that ran into a timeout would earn by saying so."""
+    try:
+        return float(metrics["combined_score"])
+    except OverflowError:
+        return math.inf
+    except (KeyError, TypeError, ValueError):
+        pass
+    numbers = [number(value) for value in metrics.values() if not is_flag(value)]
+    numbers = [value for value in numbers if value is not None and not math.isnan(value)]
     return sum(numbers) / len(numbers) if numbers else None
+
+
+def metrics_of(result):
+    """The metrics that `evaluate` gave, in either form."""
+    metrics = result if isinstance(result, dict) else getattr(result, "metrics", None)
+    try:
+        return dict(metrics)
+    except (TypeError, ValueError):
+        gave = type(result).__name__
+    raise TypeError(f"evaluate gave a value of type {gave}, expected a dict of metrics or an EvaluationResult")
 
 
 def told(error):
     return f"{type(error).__name__}: {error}"[:SHOWN]
 
 
-def evaluated():
-    """The score of the program and its metrics as text, or what went wrong: in the evaluator by itself, or with this program."""
+# The evaluator's function, when it is ready for a program.
+evaluate = None
+
+
+def prepared():
+    """Runs the evaluator by itself, before it has the program, and tells what is wrong with it, if something is."""
+    global evaluate
     install()
     evaluator = types.ModuleType("evaluator")
     evaluator.__file__ = "/evolved/evaluator.py"
@@ -132,9 +189,13 @@ def evaluated():
         evaluate = evaluator.evaluate
     except BaseException as error:
         return {"broken": told(error)}
+    return None
+
+
+def evaluated():
+    """The score of the program and its metrics as text, or what went wrong with it."""
     try:
-        result = evaluate(PATH)
-        metrics = dict(result if isinstance(result, dict) else result.metrics)
+        metrics = metrics_of(evaluate(PATH))
         score, wrong = fitness(metrics), metrics.get("error")
         # A number of this name is a metric, such as a mean error.
         wrong = "" if number(wrong) is not None else str(wrong or "")

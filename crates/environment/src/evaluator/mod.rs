@@ -16,8 +16,9 @@ use crate::program::{Entry, Program};
 pub(super) const INITIAL: &str = "initial_program.py";
 /// Runs an evaluator on a program.
 const HARNESS: &str = include_str!("harness.py");
-/// The function of the harness.
-pub const FUNCTION: &str = "evaluated";
+/// The functions of the harness: the first readies the evaluator, the second has it try the program.
+pub const PREPARED: &str = "prepared";
+pub const EVALUATED: &str = "evaluated";
 
 /// An evaluator. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -38,7 +39,12 @@ impl Evaluator {
     /// rules of a game.
     pub(super) fn from_source(path: &Path, source: &str) -> Result<Option<Evaluator>, ScriptError> {
         let module = Module::parse(path, source)?;
-        if !module.defines("evaluate") || module.defines("step") {
+        let is_game = match (module.defines("evaluate"), module.defines("step")) {
+            // An evaluator may have a `step` of its own.
+            (true, step) => step && has_more_of_game(&module),
+            (false, step) => step || has_more_of_game(&module) || !module.binds_otherwise("evaluate"),
+        };
+        if is_game {
             return Ok(None);
         }
         module.require_function("evaluate", &["program_path"])?;
@@ -105,10 +111,15 @@ impl Evaluator {
         Briefing { system: rules.clone(), requests: vec![request] }
     }
 
-    /// The source of an instance that evaluates `program` when [`FUNCTION`] is called.
+    /// The source of an instance that evaluates `program` when [`PREPARED`] and then [`EVALUATED`] are called.
     pub fn instance(&self, program: &Program) -> String {
         let text = |source: &str| Value::Str(source.to_owned()).to_string();
         let (evaluator, program) = (text(&self.0.source), text(program.source()));
         format!("{HARNESS}\nEVALUATOR_TEXT = {evaluator}\nPROGRAM_TEXT = {program}\n")
     }
+}
+
+/// Whether the file has something beside `step` that games alone have.
+fn has_more_of_game(module: &Module<'_>) -> bool {
+    module.defines("reset") || module.assigns("ENTRY")
 }

@@ -136,6 +136,25 @@ impl<'a> Module<'a> {
         self.function(name).is_some()
     }
 
+    /// Whether a name gets its value otherwise than by a function at top level: by an assignment, an import, or a function in a
+    /// class or under a condition.
+    pub fn binds_otherwise(&self, name: &str) -> bool {
+        let imports = |statement: &Stmt| match statement {
+            Stmt::ImportFrom(import) => {
+                import.names.iter().any(|alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str() == name)
+            }
+            _ => false,
+        };
+        let definition = format!("def {name}(");
+        let defined = || self.source.lines().any(|line| line.trim_start().starts_with(&definition));
+        self.assigns(name) || self.tree.body.iter().any(imports) || defined()
+    }
+
+    /// Whether a name is assigned at top level.
+    pub fn assigns(&self, name: &str) -> bool {
+        self.assigned().contains_key(name)
+    }
+
     fn function(&self, name: &str) -> Option<&StmtFunctionDef> {
         self.tree.body.iter().rev().find_map(|statement| match statement {
             Stmt::FunctionDef(function) if function.name.as_str() == name => Some(function),

@@ -103,6 +103,7 @@ impl Search<'_> {
         let settings = self.fingerprint();
         check_dir(dir)?;
         let _lock = run_dir::lock(dir)?;
+        run_dir::sweep(dir)?;
         if let Some(servers) = &mut self.servers {
             // It removes what is left there, which without the lock could be that of a search that is going on.
             servers.keep_adapters_in(dir);

@@ -7,6 +7,7 @@ mod checkpoints;
 mod error;
 mod recorded;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -107,7 +108,7 @@ impl RunDir {
         };
         RunDir::vacant(&path, config)?;
         let dir = RunDir::lock(path)?;
-        dir.sweep()?;
+        sweep(&dir.path)?;
         // Of a run that ended before its first checkpoint: the evaluation of a model that nothing was learnt by.
         let measured = dir.path.join(METRICS_FILE);
         match fs::remove_file(&measured) {
@@ -141,7 +142,7 @@ impl RunDir {
                 false => RunDirError::Damaged { path: path.to_owned(), damaged: notices },
             });
         };
-        dir.sweep()?;
+        sweep(&dir.path)?;
         for (path, _) in &damaged {
             let aside = path.with_extension("damaged");
             let aside =
@@ -264,20 +265,20 @@ impl RunDir {
         }
         Ok(())
     }
+}
 
-    /// Removes files that a killed process left incomplete.
-    fn sweep(&self) -> Result<(), RunDirError> {
-        for entry in fs::read_dir(&self.path).map_err(RunDirError::io(&self.path))? {
-            let path = entry.map_err(RunDirError::io(&self.path))?.path();
-            let partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PARTIAL));
-            if partial && path.is_dir() {
-                files::remove_rest(&path).map_err(RunDirError::io(&path))?;
-            } else if partial {
-                fs::remove_file(&path).map_err(RunDirError::io(&path))?;
-            }
+/// Removes what a killed process left incomplete in a directory, whose lock this process has.
+pub fn sweep(dir: &Path) -> Result<(), RunDirError> {
+    for entry in fs::read_dir(dir).map_err(RunDirError::io(dir))? {
+        let path = entry.map_err(RunDirError::io(dir))?.path();
+        let partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PARTIAL));
+        if partial && path.is_dir() {
+            files::remove_rest(&path).map_err(RunDirError::io(&path))?;
+        } else if partial {
+            fs::remove_file(&path).map_err(RunDirError::io(&path))?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// The newest run below [`RUNS`] that has a checkpoint, which is what `--resume latest` stands for.
@@ -369,7 +370,8 @@ fn has_nothing_yet(path: &Path) -> Result<bool, RunDirError> {
     Ok(is_ours && !has_checkpoint && !STEP_FOLDERS.into_iter().any(has_steps))
 }
 
-/// Whether a directory is new or empty. Refuses a path where none can be created, and leaves nothing behind.
+/// Whether a directory is new or empty, but for a lock and what a killed process left incomplete. Refuses a path where none can
+/// be created, and leaves nothing behind.
 pub fn is_free(path: &Path) -> Result<bool, RunDirError> {
     creatable(path)?;
     if !path.try_exists().map_err(RunDirError::io(path))? {
@@ -379,7 +381,8 @@ pub fn is_free(path: &Path) -> Result<bool, RunDirError> {
         return Err(RunDirError::NoDirectory { path: path.to_owned() });
     }
     let mut entries = fs::read_dir(path).map_err(RunDirError::io(path))?;
-    Ok(entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == LOCK)))
+    let is_left = |name: OsString| name == LOCK || name.to_string_lossy().starts_with(PARTIAL);
+    Ok(entries.all(|entry| entry.is_ok_and(|entry| is_left(entry.file_name()))))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Rules;
 use super::play::{GameError, Play, Unplayed, ending, to_be_done, unplayed};
-use crate::environment::{Case, EVALUATED, Ending, Evaluator, Outcome, Trace, Transcript};
+use crate::environment::{Case, EVALUATED, Ending, Evaluator, Outcome, PREPARED, Trace, Transcript};
 use crate::program::Program;
 use crate::seed::{Purpose, Seed};
 
@@ -22,7 +22,7 @@ enum Answer {
     Scored { score: f64, metrics: String },
 }
 
-/// Has the evaluator try a program, which draws from the stream of `seed`. The whole budget is that of one call.
+/// Has the evaluator try a program, which draws from the stream of `seed`. Its two calls share the whole budget.
 ///
 /// An evaluator that fails by itself is its author's fault and stops the run; whatever happens once it has the program is the
 /// program's, as in OpenEvolve.
@@ -37,6 +37,19 @@ pub(super) fn evaluate(
     let stream = seed.child(Purpose::Script, 0).get();
     let loaded = sandbox.interpreting().load(&evaluator.instance(program), stream, &limits);
     let mut session = loaded.map_err(|unloaded| unplayed(unloaded, program))?;
+    let broken = |message| {
+        let game = evaluator.path().to_owned();
+        Err(Unplayed::Broken(GameError::Environment { game, message }))
+    };
+    match session.call(PREPARED, "[]") {
+        Ok(text) => {
+            if let Ok(Answer::Broken(message)) = serde_json::from_str(&text) {
+                return broken(message);
+            }
+        }
+        Err(Failure::Program(fault)) => return broken(format!("{fault} before it has a program")),
+        Err(Failure::Host(error)) => return Err(error.into()),
+    }
     let answer = session.call(EVALUATED, "[]");
     let fuel = session.fuel_used();
     let outcome = |score, ending, metrics: String| {
@@ -48,12 +61,10 @@ pub(super) fn evaluate(
         Ok(text) => match serde_json::from_str(&text) {
             Ok(Answer::Scored { score, metrics }) => (outcome(score, Ending::GameOver, metrics), None),
             Ok(Answer::Failed(reason)) => failed(Ending::Raised, reason),
-            Ok(Answer::Broken(message)) => {
-                let game = evaluator.path().to_owned();
-                return Err(Unplayed::Broken(GameError::Environment { game, message }));
-            }
             // The program has changed the harness, with which it shares an interpreter.
-            Err(_) => failed(Ending::BadMove, "its evaluation came back as something else than a score".into()),
+            Ok(Answer::Broken(_)) | Err(_) => {
+                failed(Ending::BadMove, "its evaluation came back as something else than a score".into())
+            }
         },
         Err(Failure::Program(fault)) => failed(to_be_done(ending(&fault)), fault.to_string()),
         Err(Failure::Host(error)) => return Err(error.into()),

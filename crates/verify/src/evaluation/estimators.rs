@@ -11,6 +11,10 @@ use crate::stats::{mean, quantile};
 pub const RESAMPLES: usize = 2000;
 /// Share of the bootstrap distribution outside an interval, both sides together.
 const LEFT_OUT: f64 = 0.05;
+/// Quantile of the normal distribution that has half of [`LEFT_OUT`] above it.
+const NORMAL: f64 = 1.959_963_984_540_054;
+/// What Student's quantile has more, by powers of the inverse degrees of freedom: Abramowitz and Stegun, 26.7.5.
+const STUDENT: [f64; 4] = [2.372_271_23, 2.822_498_615_7, 2.555_849_679_5, 1.589_534_053_4];
 
 /// A 95 % interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -25,6 +29,33 @@ pub struct Estimate {
     pub value: f64,
     #[serde(flatten)]
     pub interval: Interval,
+}
+
+impl Estimate {
+    /// The same mean of shares of `count` items, at least two, with an interval that so few of them ask for: that of the
+    /// bootstrap holds the mean of all items in 70 % to 90 % of the cases where there are five, and not in 95 %.
+    ///
+    /// It is wider as Student's quantile is above the normal one, and as the deviation with `count - 1` degrees of freedom is
+    /// above that of the resamples. Items that all are 0, or all 1, have no deviation: then the other end is the mean of all
+    /// for which so many come out alike with a probability of half of what an interval leaves out.
+    ///
+    /// Source: Hesterberg 2015 (1411.5279), for both factors.
+    pub fn of_few_shares(self, count: usize) -> Estimate {
+        let Estimate { value, interval: Interval { low, high } } = self;
+        let alike = (LEFT_OUT / 2.0).powf(1.0 / count as f64);
+        let freedom = count.saturating_sub(1).max(1) as f64;
+        let student = STUDENT.iter().rev().fold(0.0_f64, |sum, more| (sum + more) / freedom) + NORMAL;
+        let wider = (count as f64 / freedom).sqrt() * student / NORMAL;
+        let interval = match (low, high) {
+            (_, high) if high <= 0.0 => Interval { low, high: 1.0 - alike },
+            (low, _) if low >= 1.0 => Interval { low: alike, high },
+            _ => Interval {
+                low: (value - (value - low) * wider).max(0.0),
+                high: (value + (high - value) * wider).min(1.0),
+            },
+        };
+        Estimate { value, interval }
+    }
 }
 
 /// For each item the probability that it has the best score among `n` items drawn without replacement; items of equal

@@ -355,6 +355,29 @@ fn each_turn_that_was_allowed_has_its_share_whether_a_conversation_needed_it_or_
     assert!(shares(&samples[..1], 1).is_empty());
 }
 
+/// Of five to thirty items with an interval of the bootstrap from 0.4 to 0.6 around 0.5. Student's quantiles are those of a
+/// table, and what so many items of 0 allow is the exact interval of a share of which none was drawn.
+#[test]
+fn an_interval_over_few_tasks_is_one_of_student_and_none_that_pass_are_no_proof() {
+    let of = |value, low, high, count| {
+        let Interval { low, high } = Estimate { value, interval: Interval { low, high } }.of_few_shares(count).interval;
+        [low, high]
+    };
+    for (count, quantile, of_none) in [(5_u8, 2.7764, 0.5218), (10, 2.2622, 0.3085), (30, 2.0452, 0.1157)] {
+        let wider = 0.1 * quantile / 1.96 * (f64::from(count) / f64::from(count - 1)).sqrt();
+        let count = usize::from(count);
+        for (found, expected) in [
+            (of(0.5, 0.4, 0.6, count), [0.5 - wider, 0.5 + wider]),
+            (of(0.05, 0.0, 0.15, count), [0.0, 0.05 + wider]),
+            (of(0.95, 0.85, 1.0, count), [0.95 - wider, 1.0]),
+            (of(0.0, 0.0, 0.0, count), [0.0, of_none]),
+            (of(1.0, 1.0, 1.0, count), [1.0 - of_none, 1.0]),
+        ] {
+            assert!(found.iter().zip(expected).all(|(end, one)| (end - one).abs() < 1e-4), "{count}: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn no_programs_for_tasks_are_nothing_found() {
     let summary = summarise_tasks(&three_tasks(), &[], 1);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::report::{EvalReport, Games, verdicts};
 use crate::cli::said::output::{NOTHING, aligned};
 use crate::environment::Labels;
-use crate::evaluation::{Estimate, Single, StyleSummary, THRESHOLDS};
+use crate::evaluation::{Estimate, Interval, Single, StyleSummary, THRESHOLDS};
 use crate::plural::{counted, percent};
 
 /// A best of n is shown with its interval where there are at least so many times n samples.
@@ -126,9 +126,24 @@ fn styles(report: &EvalReport) -> String {
     format!("\n{}", aligned(&rows))
 }
 
-/// `1234 (1100 to 1350)`.
-fn score(estimate: Estimate, labels: Labels) -> String {
-    let [value, low, high] =
-        [estimate.value, estimate.interval.low, estimate.interval.high].map(|score| labels.written(score));
-    format!("{value} ({low} to {high})")
+/// `1234 (1100 to 1350)`, or `1234` where all that is drawn from came to the same, as a single game does: a point is no
+/// interval.
+fn score(Estimate { value, interval: Interval { low, high } }: Estimate, labels: Labels) -> String {
+    let is_sure = low < high;
+    let [value, low, high] = [value, low, high].map(|score| labels.written(score));
+    if is_sure { format!("{value} ({low} to {high})") } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::game2048::scored;
+    use crate::environment::{Ending, Floor, Outcome};
+
+    #[test]
+    fn what_a_single_game_came_to_has_no_interval() {
+        let games = [100, 900].map(|points| scored(points, 64, Ending::GameOver));
+        let of = |games: &[Outcome]| score(Single::new("", Floor::of([]), games).mean_score, Labels::Board);
+        assert_eq!([of(&games[..1]), of(&games)], ["100", "500 (100 to 900)"]);
+    }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::opened::rows;
 use crate::cli::said::{CliError, output};
-use crate::environment::tasks::convert::{Converter, Dropped, Line};
+use crate::environment::tasks::convert::{A_TASK, Converter, Dropped, Line};
 use crate::environment::tasks::{Suite, SuiteRows};
 use crate::plural::counted;
 
@@ -52,8 +52,13 @@ impl ConvertArgs {
         };
         if sum.tasks == 0 {
             let refusal = rows::none(self.file.display(), sum.rows, &sum.dropped);
-            return Err(match sum.known_sets {
-                Some(known) => CliError::user_hint(refusal, columns(&known)),
+            let hint = match sum.known_sets {
+                Some(known) => Some(columns(&known)),
+                None if sum.dropped.iter().any(|row| row.why == A_TASK) => lines_of(&self.file),
+                None => None,
+            };
+            return Err(match hint {
+                Some(hint) => CliError::user_hint(refusal, hint),
                 None => refusal,
             });
         }
@@ -121,6 +126,20 @@ impl Sum {
         report.extend(self.known_sets.iter().map(|known| format!("{}\n", columns(known))));
         report
     }
+}
+
+/// What makes lines, as `--env` takes them, of a file of tasks that is called otherwise.
+fn lines_of(file: &Path) -> Option<String> {
+    let kind = match file.extension().and_then(|extension| extension.to_str()) {
+        Some("jsonl") => return None,
+        Some("parquet") => "parquet",
+        _ => "json",
+    };
+    let file = file.display().to_string();
+    Some(format!(
+        "--env takes them as lines of JSON in a file that ends in .jsonl; in Python: \
+         datasets.load_dataset(\"{kind}\", data_files={file:?})[\"train\"].to_json(\"tasks.jsonl\")"
+    ))
 }
 
 /// What to do about rows of no `known` set.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cli::said::{CliError, output};
 use crate::environment::Labels;
 use crate::metrics::{EvaluationRecord, METRICS_FILE, StepRecord, Stream, duration, numbered, sparkline};
-use crate::plural::{counted, percent};
+use crate::plural::{counted, decimal, percent};
 use crate::shell;
 use crate::stats;
 use crate::train::hall_of_fame::Member;
@@ -107,7 +107,7 @@ fn steps_table(steps: &[StepRecord], labels: Labels) -> String {
         text.push_str(&row(name, &mean(first), &mean(last), ""));
     };
     let score = labels.mean_score();
-    compare("mean reward", |step| step.reward, &|value| format!("{value:.3}"));
+    compare("mean reward", |step| step.reward, &|value| decimal(value, 3));
     compare(&format!("programs that {}", labels.succeed()), StepRecord::succeeded, &percent);
     compare(score, StepRecord::score, &|value| labels.written(value));
     if labels.has_tiles() {

@@ -307,6 +307,13 @@ fn verl(row: &Row) -> Result<Draft, String> {
     let Some(Value::Dict(reward)) = row.get("reward_model") else { return Err("no object in `reward_model`".into()) };
     let truth =
         Row(reward).json("ground_truth").map_err(|_| "a ground truth that is no tests (an answer in words?)")?;
+    // Asserts stand for what is beside them, which may be an empty input and an empty output for each: doing nothing would pass.
+    if let Value::Dict(tests) = &truth
+        && let Some(Value::List(asserts)) = tests.get("assert_case")
+        && texts(asserts.as_slice()).any(|assert| !assert.trim().is_empty())
+    {
+        return Err("asserts in `assert_case`, and nothing names the function".into());
+    }
     let mut draft = Cases::read(&truth)?.draft(&words(row.get("prompt"))?)?;
     draft.group = row.text("data_source").map(str::to_owned);
     Ok(draft)

@@ -25,7 +25,7 @@ use draft::Row;
 /// Characters of an id that are kept.
 const ID_MAX: usize = 90;
 /// Why a row is dropped that a file of tasks may have.
-const A_TASK: &str = "a task already, which --env takes as it is";
+pub const A_TASK: &str = "a task already, which --env takes as it is";
 
 /// Converts rows to the lines of one file.
 #[derive(Debug, Default)]

@@ -332,6 +332,15 @@ fn rows_of_synthetic_deep_coder_verl_and_nemo_gym_wrap_the_same_tests() {
     );
     assert!(changed(&verl, "reward_model", json!({"ground_truth": "72"})).contains("tests that are neither"));
     assert!(changed(&verl, "reward_model", json!({"ground_truth": "seventy-two"})).contains("an answer in words"));
+    // Where there are asserts, verl runs each behind the program, and what is beside them asks for nothing.
+    for mut truth in [json!({}), json!({"inputs": [""], "outputs": [""]}), json!({"inputs": [""], "outputs": [null]})] {
+        truth["assert_case"] = json!(["assert add(1, 2) == 3"]);
+        let found = changed(&verl, "reward_model", json!({"ground_truth": truth.to_string()}));
+        assert_eq!(found, "asserts in `assert_case`, and nothing names the function", "{truth}");
+    }
+    let mut row = verl;
+    row["reward_model"]["ground_truth"] = json!({"inputs": ["1\n"], "outputs": ["2\n"], "assert_case": [""]});
+    assert_eq!(tests(&task(row)).1, ["1\n -> 2\n"]);
 }
 
 #[test]
