@@ -105,6 +105,8 @@ fn a_score_is_what_openevolve_ranks_by_whatever_form_it_has() {
     for (name, metrics, expected) in [
         ("flag", "{'a': program.answer(), 'timeout': True}", 41.0),
         ("one_flag", "{'combined_score': True}", 1.0),
+        ("features", "{'a': program.answer(), 'complexity': 3, 'diversity': 0.5}", 41.0),
+        ("features_alone", "{'complexity': 3, 'diversity': 0.5}", 1.75),
         ("as_text", "{'combined_score': '0.5'}", 0.5),
         ("unknown", "{'combined_score': None, 'a': program.answer()}", 41.0),
         ("unreadable", "{'combined_score': 'n/a', 'a': program.answer(), 'b': True}", 41.0),

@@ -321,6 +321,17 @@ fn a_sum_far_below_zero_at_the_edge_of_a_budget_ends_as_in_the_interpreter() {
     expect_the_same(std::iter::once(Program { source: source.to_owned(), calls: vec!["[300000]".to_owned()] }));
 }
 
+/// CPython makes a list and a set of more than thirty constants anew each time.
+#[test]
+fn many_constants_after_in_at_the_edge_of_a_budget_end_as_in_the_interpreter() {
+    let constants = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>().join(", ");
+    for display in [format!("[{}]", constants(100)), format!("{{{}}}", constants(31))] {
+        let body = format!("        c = 0 in {display}\n").repeat(20);
+        let source = format!("def f(n):\n    for i in range(n):\n{body}    return n\n");
+        expect_the_same(std::iter::once(Program { source, calls: vec!["[500]".to_owned(); 2] }));
+    }
+}
+
 /// CPython writes each of them by itself.
 #[test]
 fn many_arguments_of_print_at_the_edge_of_a_budget_end_as_in_the_interpreter() {

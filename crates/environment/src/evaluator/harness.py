@@ -141,22 +141,27 @@ def number(value):
         return None
 
 
+# What OpenEvolve's map of programs is drawn by unless it is told otherwise.
+FEATURES = ("complexity", "diversity")
+
+
 def is_flag(value):
     return type(value).__name__ in ("bool", "bool_")
 
 
 def fitness(metrics):
     """What OpenEvolve ranks programs by: combined_score, also as a text, or the mean of all metrics that are numbers. True and
-    False are none there, or a program that ran into a timeout would earn by saying so."""
+    False are none there, or a program that ran into a timeout would earn by saying so. Features count where nothing else does."""
     try:
         return float(metrics["combined_score"])
     except OverflowError:
         return math.inf
     except (KeyError, TypeError, ValueError):
         pass
-    numbers = [number(value) for value in metrics.values() if not is_flag(value)]
-    numbers = [value for value in numbers if value is not None and not math.isnan(value)]
-    return sum(numbers) / len(numbers) if numbers else None
+    numbers = {key: number(value) for key, value in metrics.items() if not is_flag(value)}
+    numbers = {key: value for key, value in numbers.items() if value is not None and not math.isnan(value)}
+    ranked = [value for key, value in numbers.items() if key not in FEATURES] or list(numbers.values())
+    return sum(ranked) / len(ranked) if ranked else None
 
 
 def metrics_of(result):

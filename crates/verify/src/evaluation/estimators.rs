@@ -33,7 +33,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// The same mean of shares of `count` items, at least two, with an interval that so few of them ask for: that of the
-    /// bootstrap holds the mean of all items in 70 % to 90 % of the cases where there are five, and not in 95 %.
+    /// bootstrap holds the mean of all items in 70 % to 92 % of the cases where there are five, and not in 95 %.
     ///
     /// It is wider as Student's quantile is above the normal one, and as the deviation with `count - 1` degrees of freedom is
     /// above that of the resamples. Items that all are 0, or all 1, have no deviation: then the other end is the mean of all

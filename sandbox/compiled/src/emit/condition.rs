@@ -12,8 +12,9 @@ use crate::layout::{FALSE, LENGTH, TRUE};
 /// Longest display for which `in` is compiled to a row of comparisons.
 const MEMBERS_MAX: usize = 4;
 
-/// Largest set of constants that is gone through item by item.
-const SET_MAX: usize = 32;
+/// Most constants after `in` of which CPython makes a tuple or a set before it runs the program. Of more it makes the list or
+/// the set anew each time.
+const FOLDED_MAX: usize = 30;
 
 impl<'a> Emitter<'a> {
     /// Turns the word on the stack into a bool.
@@ -147,12 +148,14 @@ impl<'a> Emitter<'a> {
             self.membership(value, elements)?;
             return Ok(true);
         }
-        // CPython makes a tuple or a set of constants before it runs the program.
         let (elements, function) = match display {
-            Expr::Set(set) if set.elts.len() <= SET_MAX => (&set.elts, "py_among"),
-            Expr::List(list) if !list.elts.is_empty() => (&list.elts, "py_contains"),
+            Expr::Set(set) => (&set.elts, "py_among"),
+            Expr::List(list) => (&list.elts, "py_contains"),
             _ => return Ok(false),
         };
+        if !(1..=FOLDED_MAX).contains(&elements.len()) {
+            return Ok(false);
+        }
         let Some(members) = self.constants(elements)? else { return Ok(false) };
         self.charge(cost::COMPARE + cost::CONSTANT);
         let value = self.value(value)?;

@@ -8,7 +8,7 @@ use super::report::{ToldVerdicts, summarised, verdicts};
 use super::suite::SuiteFacts;
 use crate::cli::said::output::{NOTHING, aligned, remarked};
 use crate::environment::Outcome;
-use crate::evaluation::{Estimate, SURE_TASKS, Sample, TaskSummary, TasksSummary};
+use crate::evaluation::{Estimate, Interval, SURE_TASKS, Sample, TaskSummary, TasksSummary};
 use crate::plural::{counted, cut, percent};
 
 /// Tasks that a table has room for.
@@ -95,7 +95,7 @@ impl TasksReport {
         let mut rows = vec![head];
         for Solver { name, summary, .. } in &self.models {
             let mut row = vec![name.clone()];
-            let share = |estimate| share(summary, estimate);
+            let share = |estimate: &Estimate| share(estimate.value, summary.interval(estimate));
             let by_turn = |turn: usize| summary.pass_by_turn.get(turn).map_or_else(|| NOTHING.into(), share);
             row.extend((0..turns).map(by_turn));
             row.extend(sizes.iter().map(|k| summary.pass_at.get(k).map_or_else(|| NOTHING.into(), share)));
@@ -203,12 +203,12 @@ fn program(sample: &Sample) -> Value {
     })
 }
 
-/// `25% (12% to 40%)`, or `25%` over few tasks.
-fn share(summary: &TasksSummary, estimate: &Estimate) -> String {
-    let value = percent(estimate.value);
-    match summary.interval(estimate) {
-        Some(interval) => format!("{value} ({} to {})", percent(interval.low), percent(interval.high)),
-        None => value,
+/// `25% (12% to 40%)`, or `25%` over few tasks, and where all came to the same: a point is no interval.
+fn share(value: f64, interval: Option<Interval>) -> String {
+    let value = percent(value);
+    match interval {
+        Some(Interval { low, high }) if low < high => format!("{value} ({} to {})", percent(low), percent(high)),
+        _ => value,
     }
 }
 
@@ -227,6 +227,12 @@ fn verdicts_of(task: &TaskSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_that_all_came_to_the_same_have_no_interval() {
+        let of = |low, high| share(0.5, Some(Interval { low, high }));
+        assert_eq!([of(0.25, 0.75), of(0.5, 0.5), share(0.5, None)], ["50% (25% to 75%)", "50%", "50%"]);
+    }
 
     #[test]
     fn intervals_are_removed_from_all_estimates_and_groups_keep_their_names() {
