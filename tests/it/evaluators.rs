@@ -192,6 +192,7 @@ fn an_evaluator_that_fails_by_itself_stops_the_run() {
     // It is no game that lacks its rules.
     for otherwise in [
         "def judge(program_path):\n    pass\nevaluate = judge\n",
+        "def step(x):\n    return x\ndef judge(program_path):\n    pass\nevaluate = judge\n",
         "from judging import judge as evaluate\n",
         "if True:\n    def evaluate(program_path):\n        pass\n",
     ] {

@@ -22,6 +22,11 @@ pub fn decimal(number: f64, decimals: usize) -> String {
     format!("{:.decimals$}", if rounded.is_finite() { rounded } else { number })
 }
 
+/// `1.250e-5`, if a number is one of which four decimals would leave hardly a digit.
+pub fn small(number: f64) -> Option<String> {
+    (number != 0.0 && number.abs() < 1e-3).then(|| format!("{number:.3e}"))
+}
+
 /// The first `most` characters of a text, with `...` behind them where it has more.
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {

@@ -140,6 +140,11 @@ impl Config {
         if self.train.eval_temperature == 0.0 { self.rollout.temperature } else { self.train.eval_temperature }
     }
 
+    /// The limit for memory that `train.memory_mib` sets, in bytes; none where the machine's is taken.
+    pub fn memory_limit(&self) -> Option<u64> {
+        (self.train.memory_mib > 0).then_some(self.train.memory_mib << 20)
+    }
+
     /// Number of completions of a group that the update learns from.
     pub fn learnt_per_group(&self) -> usize {
         match self.grpo.learn_from_best + self.grpo.learn_from_worst {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use grpo_base::plural::{decimal, percent};
+use grpo_base::plural::{decimal, percent, small};
 
 /// Most decimals that are added to tell scores apart.
 const FINER_MAX: usize = 4;
@@ -78,13 +78,21 @@ impl Labels {
         decimal(score, decimals)
     }
 
+    /// `410 to 610`; none where all that is drawn from came to the same, as a single game does: a point is no interval.
+    pub fn range(self, low: f64, high: f64) -> Option<String> {
+        (low < high).then(|| format!("{} to {}", self.written(low), self.written(high)))
+    }
+
+    /// The same as it stands behind a score, ` (410 to 610)`; nothing for a point.
+    pub fn bracketed(self, low: f64, high: f64) -> String {
+        self.range(low, high).map(|ends| format!(" ({ends})")).unwrap_or_default()
+    }
+
     /// Formats a score with the digits by which one program is told from another that is a little better, wherever the other
     /// one stands.
     pub fn written_closely(self, score: f64) -> String {
         match self {
-            // Four decimals leave hardly a digit of it.
-            Labels::Game if score != 0.0 && score.abs() < 1e-3 => format!("{score:.3e}"),
-            Labels::Game => ((1e4 * score).round() / 1e4).to_string(),
+            Labels::Game => small(score).unwrap_or_else(|| ((1e4 * score).round() / 1e4).to_string()),
             // Searches show it to models, so that another digit would make another search of it.
             Labels::Board => format!("{score:.0}"),
             Labels::Tests => self.written(score),
@@ -129,6 +137,13 @@ mod tests {
         assert_eq!([3140.5, 3141.5].map(|score| Labels::Board.written(score)), ["3141", "3142"]);
         assert_eq!([0.125, -0.001].map(|score| Labels::Game.written(score)), ["0.13", "0.00"]);
         assert_eq!([0.0, 0.625, 1.0].map(|share| Labels::Tests.written(share)), ["0%", "63%", "100%"]);
+    }
+
+    #[test]
+    fn ends_that_are_a_point_are_no_interval() {
+        let ends = [(410.0, 610.0), (900.0, 900.0)].map(|(low, high)| Labels::Board.range(low, high));
+        assert_eq!(ends, [Some("410 to 610".to_owned()), None]);
+        assert_eq!([0.75, 0.25].map(|high| Labels::Tests.bracketed(0.25, high)), [" (25% to 75%)", ""]);
     }
 
     #[test]

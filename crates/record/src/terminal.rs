@@ -339,11 +339,9 @@ fn completion_text(completion: &ScoredCompletion, labels: Labels) -> String {
     text
 }
 
-/// ` (1100 to 1350)`; nothing where all that is drawn from came to the same, as a single game does: a point is no
-/// interval.
+/// ` (1100 to 1350)`, if there is an interval.
 fn interval(record: &EvaluationRecord, labels: Labels) -> String {
-    let ends = record.score_interval().filter(|(low, high)| low < high);
-    ends.map(|(low, high)| format!(" ({} to {})", labels.written(low), labels.written(high))).unwrap_or_default()
+    record.score_interval().map(|(low, high)| labels.bracketed(low, high)).unwrap_or_default()
 }
 
 #[cfg(test)]

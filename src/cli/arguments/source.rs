@@ -100,9 +100,10 @@ impl SourceArgs {
     /// Warns of settings of `--set` that have no effect, because `command` reads none but those in `read`: sections, and single
     /// keys of others.
     pub fn tell_idle(&self, command: &str, read: &[&str], console: &Console) {
-        for assignment in self.idle(read) {
-            let read = read.join(", ");
-            console.print(&format!("warning: --set {assignment}: no effect; `{command}` has flags, and reads {read}"));
+        let idle: Vec<String> = self.idle(read).map(|assignment| format!("--set {assignment}")).collect();
+        if !idle.is_empty() {
+            let (idle, read) = (idle.join("; "), read.join(", "));
+            console.print(&format!("warning: {idle}: no effect; `{command}` has flags, and reads {read}"));
         }
     }
 

@@ -14,7 +14,7 @@ use crate::evaluation::Estimate;
 use crate::evolve::{self, Candidate, Discovery, Ended, EvolveError, Round, Search, Settings};
 use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
-use crate::plural::counted;
+use crate::plural::{counted, small};
 use crate::prompt::PromptKind;
 use crate::rollout::{RolloutError, Servers};
 use crate::shell;
@@ -309,11 +309,6 @@ fn result(best: &Candidate) -> String {
         0 => "the program to begin with".to_owned(),
         _ => format!("program {id} of round {round}"),
     };
-    let [score, reward] = [*score, *reward].map(four_digits);
+    let [score, reward] = [*score, *reward].map(|value| small(value).unwrap_or_else(|| format!("{value:.4}")));
     format!("{name}: score {score}, reward {reward}, {:.1} million instructions", *fuel as f64 / 1e6)
-}
-
-/// Four decimals, or four digits of what these would show as next to nothing.
-fn four_digits(value: f64) -> String {
-    if value != 0.0 && value.abs() < 1e-3 { format!("{value:.3e}") } else { format!("{value:.4}") }
 }

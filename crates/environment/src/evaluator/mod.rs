@@ -39,12 +39,10 @@ impl Evaluator {
     /// rules of a game.
     pub(super) fn from_source(path: &Path, source: &str) -> Result<Option<Evaluator>, ScriptError> {
         let module = Module::parse(path, source)?;
-        let is_game = match (module.defines("evaluate"), module.defines("step")) {
-            // An evaluator may have a `step` of its own.
-            (true, step) => step && has_more_of_game(&module),
-            (false, step) => step || has_more_of_game(&module) || !module.binds_otherwise("evaluate"),
-        };
-        if is_game {
+        let evaluates = module.defines("evaluate") || module.binds_otherwise("evaluate");
+        // An evaluator may have a `step` of its own, and a game an `evaluate`.
+        let is_game = module.defines("step") && (module.defines("reset") || module.assigns("ENTRY"));
+        if is_game || !evaluates {
             return Ok(None);
         }
         module.require_function("evaluate", &["program_path"])?;
@@ -117,9 +115,4 @@ impl Evaluator {
         let (evaluator, program) = (text(&self.0.source), text(program.source()));
         format!("{HARNESS}\nEVALUATOR_TEXT = {evaluator}\nPROGRAM_TEXT = {program}\n")
     }
-}
-
-/// Whether the file has something beside `step` that games alone have.
-fn has_more_of_game(module: &Module<'_>) -> bool {
-    module.defines("reset") || module.assigns("ENTRY")
 }

@@ -54,11 +54,11 @@ impl Learner {
         allowance: Option<&Allowance>,
         had: Option<Division>,
     ) -> Result<Learner, TrainError> {
-        let set = config.train.memory_mib << 20;
-        let limit = if set > 0 { Some(set) } else { allowance.map(|allowance| allowance.bytes) };
+        let set = config.memory_limit();
+        let limit = set.or(allowance.map(|allowance| allowance.bytes));
         let plan = match MemoryPlan::fitting(&Workload::of(policy, config, longest), limit, had) {
             // A limit that nobody set is an estimate, as in training.
-            Err(too_small) if set == 0 => *too_small.smallest,
+            Err(too_small) if set.is_none() => *too_small.smallest,
             plan => plan?,
         };
         let reference = Reference::of(policy, config)?;

@@ -9,7 +9,7 @@ use crate::train::memory::{MemoryPlan, Workload};
 /// One part per core, or fewer if they do not fit into the memory that `train.memory_mib` sets, or else into `bytes`, but at least
 /// one. Does not change any result.
 pub fn parts_at_once(policy: &Policy, config: &Config, bytes: u64) -> usize {
-    let bytes = if config.train.memory_mib > 0 { config.train.memory_mib << 20 } else { bytes };
+    let bytes = config.memory_limit().unwrap_or(bytes);
     // A part takes the memory of one completion of this length, beside which nothing is sampled.
     let mut config = config.clone();
     (config.rollout.groups, config.rollout.num_generations, config.train.eval_samples) = (1, 2, 0);

@@ -246,13 +246,13 @@ impl Run<'_> {
         }
         let longest = self.prompts.prompts().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0);
         let workload = Workload { processes, ..Workload::of(self.policy, self.config, longest) };
-        let set = self.config.train.memory_mib << 20;
-        let limit = if set > 0 { Some(set) } else { self.allowance.as_ref().map(|allowance| allowance.bytes) };
+        let set = self.config.memory_limit();
+        let limit = set.or(self.allowance.as_ref().map(|allowance| allowance.bytes));
         let plan = match (MemoryPlan::fitting(&workload, limit, had), &self.allowance) {
-            (Err(too_small), Some(allowance)) if set == 0 && too_small.smallest.total() > allowance.total => {
+            (Err(too_small), Some(allowance)) if set.is_none() && too_small.smallest.total() > allowance.total => {
                 return Err(TrainError::Machine(TooSmall { limit: allowance.total, ..too_small }));
             }
-            (Err(too_small), Some(allowance)) if set == 0 => {
+            (Err(too_small), Some(allowance)) if set.is_none() => {
                 observer(Event::Message(&format!("warning: {allowance}; {too_small}")));
                 *too_small.smallest
             }

@@ -126,12 +126,9 @@ fn styles(report: &EvalReport) -> String {
     format!("\n{}", aligned(&rows))
 }
 
-/// `1234 (1100 to 1350)`, or `1234` where all that is drawn from came to the same, as a single game does: a point is no
-/// interval.
+/// `1234 (1100 to 1350)`, or `1234` of a single game.
 fn score(Estimate { value, interval: Interval { low, high } }: Estimate, labels: Labels) -> String {
-    let is_sure = low < high;
-    let [value, low, high] = [value, low, high].map(|score| labels.written(score));
-    if is_sure { format!("{value} ({low} to {high})") } else { value }
+    format!("{}{}", labels.written(value), labels.bracketed(low, high))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::report::{ToldVerdicts, summarised, verdicts};
 use super::suite::SuiteFacts;
 use crate::cli::said::output::{NOTHING, aligned, remarked};
-use crate::environment::Outcome;
+use crate::environment::{Labels, Outcome};
 use crate::evaluation::{Estimate, Interval, SURE_TASKS, Sample, TaskSummary, TasksSummary};
 use crate::plural::{counted, cut, percent};
 
@@ -203,13 +203,10 @@ fn program(sample: &Sample) -> Value {
     })
 }
 
-/// `25% (12% to 40%)`, or `25%` over few tasks, and where all came to the same: a point is no interval.
+/// `25% (12% to 40%)`, or `25%` over few tasks, and where all came to the same.
 fn share(value: f64, interval: Option<Interval>) -> String {
-    let value = percent(value);
-    match interval {
-        Some(Interval { low, high }) if low < high => format!("{value} ({} to {})", percent(low), percent(high)),
-        _ => value,
-    }
+    let ends = interval.map(|Interval { low, high }| Labels::Tests.bracketed(low, high)).unwrap_or_default();
+    format!("{}{ends}", percent(value))
 }
 
 /// What passes all tests, and how many tests are passed.

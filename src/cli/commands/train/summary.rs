@@ -143,7 +143,7 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
             text.push_str(&row(name, &left, &right, ""));
         }
     };
-    let interval = |(low, high)| range(low, high, labels).unwrap_or_else(|| output::NOTHING.to_owned());
+    let interval = |(low, high)| labels.range(low, high).unwrap_or_else(|| output::NOTHING.to_owned());
     compare(INTERVAL, &|record| record.score_interval().map(interval));
     compare(&format!("median {}", labels.score()), &|record| record.median_score.map(|score| labels.written(score)));
     compare(&format!("programs that {}", labels.succeed()), &|record| Some(percent(record.succeeded())));
@@ -161,11 +161,6 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
     text
 }
 
-/// `410 to 610`; none where all that is drawn from came to the same: a point is no interval.
-fn range(low: f64, high: f64, labels: Labels) -> Option<String> {
-    (low < high).then(|| format!("{} to {}", labels.written(low), labels.written(high)))
-}
-
 /// The highest evaluation of a run that was better in between than it is at its ends.
 fn highest_between(evaluations: &[EvaluationRecord], labels: Labels) -> String {
     let [before, between @ .., after] = evaluations else { return String::new() };
@@ -174,8 +169,7 @@ fn highest_between(evaluations: &[EvaluationRecord], labels: Labels) -> String {
     let Some(highest) = higher.max_by(|one, other| one.score().total_cmp(&other.score())) else {
         return String::new();
     };
-    let interval = highest.score_interval().and_then(|(low, high)| range(low, high, labels));
-    let interval = interval.map(|ends| format!(" ({ends})")).unwrap_or_default();
+    let interval = highest.score_interval().map(|(low, high)| labels.bracketed(low, high)).unwrap_or_default();
     let score = labels.written(highest.score());
     format!("higher after step {}: {} {score}{interval}\n", highest.step, labels.mean_score())
 }
@@ -203,12 +197,9 @@ fn best_text(best: &Member, labels: Labels) -> String {
     };
     let (figure, games) = match (best.report_mean_score, best.held_out_mean_score) {
         (Some(score), _) => {
-            let ends = best
-                .report_mean_score_low
-                .zip(best.report_mean_score_high)
-                .and_then(|(low, high)| range(low, high, labels));
-            let sure = if ends.is_some() { "; 95% interval" } else { "" };
-            let interval = ends.map(|ends| format!(" ({ends})")).unwrap_or_default();
+            let ends = best.report_mean_score_low.zip(best.report_mean_score_high);
+            let interval = ends.map(|(low, high)| labels.bracketed(low, high)).unwrap_or_default();
+            let sure = if interval.is_empty() { "" } else { "; 95% interval" };
             let figure = format!("{}{interval}{tile}", mean(score));
             (figure, format!("{} that it was not chosen on{sure}", of(best.report_games, "held-out game")))
         }
@@ -336,12 +327,6 @@ mod tests {
         for rising in [[500.0, 700.0, 900.0, 1250.0], [900.0, 500.0, 600.0, 700.0]] {
             assert!(!table(rising).contains("higher"), "{rising:?}");
         }
-    }
-
-    #[test]
-    fn ends_that_are_a_point_are_no_interval() {
-        let ends = [(410.0, 610.0), (900.0, 900.0)].map(|(low, high)| range(low, high, Labels::Board));
-        assert_eq!(ends, [Some("410 to 610".to_owned()), None]);
     }
 
     #[test]
