@@ -141,14 +141,19 @@ fn the_bonus_for_few_instructions_is_paid_in_one_currency_whatever_ran_the_progr
 #[test]
 fn a_reward_that_needs_more_than_a_text_is_refused_by_its_key() {
     let directory = tasks();
-    for (setting, expected) in [
-        ("reward.length_penalty=0.5", "reward.length_penalty: found 0.5, expected 0\n"),
-        ("reward.shuffled=true", "reward.shuffled: found true, expected false\n"),
+    for (setting, expected, way_out) in [
+        (
+            "reward.length_penalty=0.5",
+            "reward.length_penalty: found 0.5, expected 0\n",
+            "--set reward.length_penalty=0,",
+        ),
+        ("reward.shuffled=true", "reward.shuffled: found true, expected false\n", "--set reward.shuffled=false;"),
     ] {
         let arguments = ["--env", "tasks.jsonl", "--set", setting];
         let output = answers(directory.path(), &[("add", "def add(a, b): return a + b")], &arguments);
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && output.stdout.is_empty() && told.contains(expected), "{told}");
+        assert!(told.contains(way_out), "{told}");
     }
 }
 

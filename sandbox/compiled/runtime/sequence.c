@@ -59,15 +59,17 @@ static int range_contains(Range *range, int64_t number) {
   return upwards ? (number - range->start) % range->step == 0 : (range->start - number) % -range->step == 0;
 }
 
-// Whether a value is in a set of constants, which lie in a tuple.
+// Whether a value is in a set of constants, which lie in a tuple. Like CPython it compares only what has the same hash;
+// constants keep theirs.
 EXPORT(py_among) int32_t py_among(Value members, Value value) {
   charge(FIND_GAS / 2);
-  // Gives up where it has none.
-  hash(value);
+  uint32_t with = hash(value);
   Sequence *in = sequence(members);
-  for (uint32_t index = 0; index < in->length; index++)
-    if (equal_items(items(in)[index], value, 0))
+  for (uint32_t index = 0; index < in->length; index++) {
+    Value member = items(in)[index];
+    if (hash(member) == with && equal_items(member, value, 0))
       return 1;
+  }
   return 0;
 }
 

@@ -159,12 +159,12 @@ fn fits(reward: &RewardConfig) -> Result<(), CliError> {
     let (message, hint) = if reward.length_penalty > 0.0 {
         (
             format!("reward.length_penalty: found {}, expected 0", reward.length_penalty),
-            "a judge is given texts and not their tokens; let the trainer subtract what these cost",
+            "a judge is given texts and not their tokens: say --set reward.length_penalty=0, and let the trainer subtract what these cost",
         )
     } else if reward.shuffled {
         (
             "reward.shuffled: found true, expected false".to_owned(),
-            "a judge knows no step whose rewards it could shuffle; `train` makes control runs",
+            "a judge knows no step whose rewards it could shuffle: say --set reward.shuffled=false; `train` makes control runs",
         )
     } else {
         return Ok(());

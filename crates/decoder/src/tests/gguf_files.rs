@@ -113,6 +113,8 @@ fn what_is_not_known_is_refused_by_name() {
         ("qwen2", "qwen2", "llama", ["llama with a tensor `blk.", "bias"]),
         ("qwen2", "blk.1.attn_k.bias", "blk.1.ffn_up.bias", ["qwen2 with a tensor `blk.1.ffn_up.bias`", "safetensors"]),
         ("qwen3", "blk.1.attn_norm.weight", "blk.1.sub__norm.weight", ["`blk.1.sub__norm.weight`", "safetensors"]),
+        ("qwen2", "layer_norm_rms_epsilon", "layer_norm_rms_ePSILON", ["no number", "layer_norm_rms_epsilon"]),
+        ("qwen2", "qwen2.embedding_length", "qwen2.attention.causal", ["attention.causal", "expected true"]),
     ] {
         let error = refusal_with(name, from, to);
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
@@ -135,6 +137,16 @@ fn what_a_header_claims_is_compared_with_the_file_before_anything_is_made_of_it(
     for number in [f32::NAN, -1.0, 0.0] {
         let error = refusal_after("qwen2", (epsilon, epsilon.len() + 4), &number.to_le_bytes());
         assert!(error.contains("rms_norm_eps") && error.contains("above 0"), "{error}");
+    }
+    // A number of another type is no default: the type follows the name of the key.
+    for (key, number, expected) in [
+        (epsilon, 4_u32, "with a point"),
+        ("qwen2.rope.freq_base", 4, "with a point"),
+        ("qwen2.attention.head_count_kv", 6, "whole number"),
+        ("qwen2.attention.head_count", 6, "whole number"),
+    ] {
+        let error = refusal_after("qwen2", (key, key.len()), &number.to_le_bytes());
+        assert!(error.contains(key) && error.contains(expected), "{error}");
     }
     // Sizes follow the name of a tensor, after four bytes that say how many there are.
     let embedding = "token_embd.weight";

@@ -74,8 +74,34 @@ impl Header<'_> {
     }
 
     fn count(&self, key: &str) -> Result<usize, PolicyError> {
-        let value = self.value(key).and_then(whole);
-        value.ok_or_else(|| self.corrupt(format!("no number `{}.{key}`", self.architecture())))
+        self.optional_count(key)?.ok_or_else(|| self.absent(key))
+    }
+
+    fn absent(&self, key: &str) -> PolicyError {
+        self.corrupt(format!("no number `{}.{key}`", self.architecture()))
+    }
+
+    /// `None` where the file leaves it to the default; another type is no default, as in llama.cpp.
+    fn optional_count(&self, key: &str) -> Result<Option<usize>, PolicyError> {
+        let read = |value| whole(value).ok_or_else(|| self.setting(key, format_args!("{value:?}"), "a whole number"));
+        self.value(key).map(read).transpose()
+    }
+
+    fn optional_float(&self, key: &str) -> Result<Option<f64>, PolicyError> {
+        let read = |value: &Value| match value {
+            Value::F32(number) => Ok(f64::from(*number)),
+            Value::F64(number) => Ok(*number),
+            other => Err(self.setting(key, format_args!("{other:?}"), "a number with a point (F32)")),
+        };
+        self.value(key).map(read).transpose()
+    }
+
+    /// Refuses attention to what follows, of models that embed texts.
+    fn check_causal(&self) -> Result<(), PolicyError> {
+        match self.value("attention.causal") {
+            None | Some(Value::Bool(true)) => Ok(()),
+            Some(other) => Err(self.setting("attention.causal", format_args!("{other:?}"), "true")),
+        }
     }
 
     pub fn config(&self) -> Result<DecoderConfig, PolicyError> {
@@ -95,26 +121,27 @@ impl Header<'_> {
             return Err(self.corrupt("no embedding `token_embd.weight`".into()));
         };
         let heads = self.count("attention.head_count")?;
-        let float = |key: &str| self.value(key).and_then(|value| value.to_f32().ok()).map(f64::from);
-        let head_dim = self.value("attention.key_length").and_then(whole);
+        let head_dim = self.optional_count("attention.key_length")?;
+        let epsilon = "attention.layer_norm_rms_epsilon";
+        self.check_causal()?;
         let config = DecoderConfig {
             model_type: *model_type,
             vocab_size: *vocab_size,
             hidden_size: *hidden_size,
             num_hidden_layers: self.layers()?,
             num_attention_heads: heads,
-            num_key_value_heads: self.value("attention.head_count_kv").and_then(whole).unwrap_or(heads),
+            num_key_value_heads: self.optional_count("attention.head_count_kv")?.unwrap_or(heads),
             head_dim: head_dim.unwrap_or(hidden_size / heads.max(1)),
             intermediate_size: self.count("feed_forward_length")?,
-            rope_theta: float("rope.freq_base").unwrap_or(10_000.0),
+            rope_theta: self.optional_float("rope.freq_base")?.unwrap_or(10_000.0),
             rope_scaling: self.rope_scaling()?,
-            rms_norm_eps: float("attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
+            rms_norm_eps: self.optional_float(epsilon)?.ok_or_else(|| self.absent(epsilon))?,
             tie_word_embeddings: !infos.contains_key("output.weight"),
             max_position_embeddings: self.count("context_length")?,
             ..DecoderConfig::LLAMA
         };
         config.check()?;
-        let rotated = self.value("rope.dimension_count").and_then(whole).unwrap_or(config.head_dim);
+        let rotated = self.optional_count("rope.dimension_count")?.unwrap_or(config.head_dim);
         if rotated != config.head_dim {
             return Err(self.setting("rope.dimension_count", rotated, &format!("{}, the whole head", config.head_dim)));
         }
@@ -148,9 +175,9 @@ impl Header<'_> {
 
     /// The scaling that the header names; the scaling of Llama 3.1 is stored as a tensor instead.
     fn rope_scaling(&self) -> Result<Option<RopeScaling>, PolicyError> {
-        let float = |key: &str| self.value(key).and_then(|value| value.to_f32().ok()).map(f64::from);
         let kind = self.value("rope.scaling.type").and_then(|value| value.to_string().ok());
-        let factor = float("rope.scaling.factor").or_else(|| float("rope.scale_linear"));
+        let named = self.optional_float("rope.scaling.factor")?;
+        let factor = named.or(self.optional_float("rope.scale_linear")?);
         match (kind.map(String::as_str), factor) {
             (Some("none"), _) | (None, None) => Ok(None),
             (Some("linear") | None, Some(1.0)) => Ok(None),
