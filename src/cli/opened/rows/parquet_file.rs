@@ -162,6 +162,7 @@ fn leaf(kind: &Type) -> &Type {
 
 #[cfg(test)]
 mod tests {
+    use parquet::basic::{Compression, GzipLevel, ZstdLevel};
     use parquet::data_type::{
         ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type, Int64Type,
     };
@@ -305,6 +306,23 @@ mod tests {
             "{'json': None, 'kind': None, 'price': '-0.01', 'file': None}",
         ];
         assert_eq!(rows(file.path()).unwrap(), expected);
+    }
+
+    #[test]
+    fn columns_are_read_however_they_are_packed() {
+        let packings = [Compression::GZIP(GzipLevel::default()), Compression::ZSTD(ZstdLevel::default())];
+        let others = [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::LZ4, Compression::LZ4_RAW];
+        for packing in packings.into_iter().chain(others) {
+            let schema = Arc::new(parse_message_type("message rows { required binary text (UTF8); }").unwrap());
+            let properties = Arc::new(WriterProperties::builder().set_compression(packing).build());
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let mut writer = SerializedFileWriter::new(file.reopen().unwrap(), schema, properties).unwrap();
+            let mut group = writer.next_row_group().unwrap();
+            write::<ByteArrayType>(&mut group, &bytes(&[b"one", b"two"]), false);
+            group.close().unwrap();
+            writer.close().unwrap();
+            assert_eq!(rows(file.path()).unwrap(), ["{'text': 'one'}", "{'text': 'two'}"], "{packing}");
+        }
     }
 
     #[test]
