@@ -3,13 +3,14 @@
 //! Takes `tokenizer.json`, and `tokenizer_config.json`, `special_tokens_map.json` and `generation_config.json` if they
 //! exist. Does not know prompts; `prompt` renders the template.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod added;
+
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
-use tokenizers::AddedToken;
 
 use super::{PolicyError, weights};
 
@@ -17,7 +18,7 @@ const FILE: &str = "tokenizer.json";
 const CONFIG: &str = "tokenizer_config.json";
 const GENERATION: &str = "generation_config.json";
 
-/// File in which older models name the tokens that begin and end a text.
+/// File in which older models name special tokens, such as those that begin and end a text.
 const SPECIAL: &str = "special_tokens_map.json";
 
 /// The key of the ids that end a text, in `generation_config.json` and `config.json`.
@@ -26,17 +27,15 @@ const ENDS: &str = "eos_token_id";
 /// File with the chat template, which some models have in place of a key of `tokenizer_config.json`.
 const TEMPLATE: &str = "chat_template.jinja";
 
-/// The key of added tokens, by their ids, in `tokenizer_config.json`.
-const ADDED: &str = "added_tokens_decoder";
-
 /// Content of a JSON file.
 type Settings = Map<String, Value>;
 
 /// A space, as SentencePiece represents it.
 const SPACE: &str = "\u{2581}";
 
-/// Classes of transformers, also with `Fast` after the name, that put the token which begins a sequence before a text where
-/// `add_bos_token` is true or not there, whatever the post-processor in the file does.
+/// Classes of transformers 4, also with `Fast` after the name, that put the token which begins a sequence before a text where
+/// `add_bos_token` is true or not there, whatever the post-processor in the file does. In transformers 5 the post-processor
+/// decides.
 const ASKS_FOR_BEGIN: &[&str] = &["LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer"];
 
 /// The tokenizer of a model.
@@ -76,12 +75,9 @@ impl Tokenizer {
         let parsed = |name: &str| object(name, optional(dir, name)?.as_deref());
         let (mut config, mut generation) = (parsed(CONFIG)?, parsed(GENERATION)?);
         // As transformers does, which does not read the older file where the newer one lists added tokens.
-        let mut older = if config.contains_key(ADDED) { Settings::new() } else { parsed(SPECIAL)? };
-        for key in ["bos_token", "eos_token"] {
-            if let Some(token) = older.remove(key).filter(|_| config.get(key).is_none_or(Value::is_null)) {
-                config.insert(key.to_owned(), token);
-            }
-        }
+        let mut older = if config.contains_key(added::BY_ID) { Settings::new() } else { parsed(SPECIAL)? };
+        older.retain(|key, _| config.get(key).is_none_or(Value::is_null));
+        config.append(&mut older);
         // Models without that file, or whose file names no end, name their end in `config.json`, under the same key.
         generation.retain(|key, value| key != ENDS || !value.is_null());
         let ends = match generation.get(ENDS) {
@@ -113,7 +109,8 @@ impl Tokenizer {
         let mut inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(refused)?;
         // Some models ship truncation and padding settings of their training; a prompt is never truncated or padded.
         inner.with_truncation(None).map_err(refused)?.with_padding(None);
-        let further = further_tokens(&inner, &config);
+        inner.add_tokens(added::listed(&config)).map_err(refused)?;
+        let further = added::named(&inner, &config);
         inner.add_tokens(further).map_err(refused)?;
         let named = match ends {
             Value::Array(ids) => ids,
@@ -356,26 +353,9 @@ fn chat_template(config: &Settings) -> Option<String> {
     template.as_str().map(str::to_owned)
 }
 
-/// The text of a special token, which is written as a string or as an object with its content.
+/// The text of a special token.
 fn special(config: &Settings, key: &str) -> Option<String> {
-    let value = config.get(key)?;
-    value.as_str().or_else(|| value.get("content").and_then(Value::as_str)).map(str::to_owned)
-}
-
-/// The added tokens of the configuration that the tokenizer's own file lacks, by their ids: transformers adds them.
-fn further_tokens(inner: &tokenizers::Tokenizer, config: &Settings) -> Vec<AddedToken> {
-    let known = inner.get_added_vocabulary().get_vocab();
-    let named = config.get(ADDED).and_then(Value::as_object).into_iter().flatten();
-    let further = named.filter_map(|(id, token)| {
-        let content = token.get("content")?.as_str().filter(|content| !known.contains_key(*content))?;
-        let flag = |key: &str| token.get(key).and_then(Value::as_bool);
-        let plain = AddedToken::from(content, flag("special").unwrap_or(false));
-        let normalized = flag("normalized").unwrap_or(plain.normalized);
-        let plain = plain.normalized(normalized).single_word(flag("single_word").unwrap_or(false));
-        let spaced = plain.lstrip(flag("lstrip").unwrap_or(false)).rstrip(flag("rstrip").unwrap_or(false));
-        Some((id.parse::<u32>().ok()?, spaced))
-    });
-    further.collect::<BTreeMap<_, _>>().into_values().collect()
+    config.get(key).and_then(added::content).map(str::to_owned)
 }
 
 /// The text of a file that a model may lack.

@@ -145,6 +145,42 @@ fn the_ends_of_an_older_model_are_in_a_file_of_their_own() {
     assert_eq!(of(json!({ "added_tokens_decoder": {} })), (None, vec![]));
 }
 
+#[test]
+fn a_token_of_the_vocabulary_that_either_file_names_as_special_is_one_token() {
+    let mut file = characters(40);
+    file["model"]["vocab"]["<12>"] = 40.into();
+    let encoded = |name: &str, content: Value| {
+        tokenizer_of(&[("tokenizer.json", file.clone()), (name, content)]).encode("1<12>3<21>")
+    };
+    for naming in [
+        json!({ "eos_token": "<12>" }),
+        json!({ "pad_token": { "content": "<12>", "normalized": false } }),
+        json!({ "additional_special_tokens": ["<12>", "<21>"] }),
+        json!({ "extra_special_tokens": { "image": "<12>" } }),
+    ] {
+        for name in ["tokenizer_config.json", "special_tokens_map.json"] {
+            // The vocabulary does not have <21>, so it stays letters.
+            assert_eq!(encoded(name, naming.clone()), [1, 40, 3, 12, 2, 1, 14], "{name}: {naming}");
+        }
+    }
+    assert_eq!(encoded("tokenizer_config.json", json!({})), [1, 12, 1, 2, 14, 3, 12, 2, 1, 14]);
+}
+
+#[test]
+fn flags_of_an_added_token_are_those_of_the_configuration() {
+    let token = |alone: bool| {
+        json!({
+            "id": 40, "content": "<12>", "single_word": alone, "lstrip": false, "rstrip": false, "normalized": false,
+            "special": true,
+        })
+    };
+    let mut file = characters(40);
+    file["added_tokens"] = json!([token(false)]);
+    let config = json!({ "added_tokens_decoder": { "40": token(true) } });
+    let tokenizer = tokenizer_of(&[("tokenizer.json", file), ("tokenizer_config.json", config)]);
+    assert_eq!([tokenizer.encode("<12>"), tokenizer.encode("1<12>3")], [vec![40], vec![1, 12, 1, 2, 14, 3]]);
+}
+
 /// A tokenizer that puts a space before every text and takes one away from what it decodes, as that of Llama 2 does.
 fn spaced() -> Tokenizer {
     Tokenizer::from_json(include_str!("spaced_tokenizer.json"), None, None).unwrap()

@@ -216,6 +216,30 @@ fn an_error_of_a_template_is_one_line_that_names_the_line_of_the_template() {
 }
 
 #[test]
+fn values_have_the_kinds_and_methods_of_python() {
+    let written = |source: &str| ChatTemplate::new(source, None, None).unwrap().render(&[]).unwrap();
+    // As Qwen3-Coder's.
+    assert_eq!(written("{% if tools is iterable and tools | length > 0 %}tools{% else %}none{% endif %}"), "none");
+    for (value, kinds) in [
+        ("none", ""),
+        ("1", ""),
+        ("[1]", "iterable sequence "),
+        ("{'a': 1}", "iterable sequence "),
+        ("'ab'", "iterable sequence "),
+        ("raise_exception", "callable "),
+        ("missing", "iterable sequence callable "),
+    ] {
+        let of = |kind: &str| format!("{{% if {value} is {kind} %}}{kind} {{% endif %}}");
+        assert_eq!(written(&["iterable", "sequence", "callable"].map(of).concat()), kinds, "{value}");
+    }
+    let cut = "{{ 'a.b.c'.rsplit('.', 1) | join(' ') }} {{ 'abc'.removeprefix('a') }} {{ 'abc'.removesuffix('c') }}";
+    assert_eq!(written(cut), "a.b c bc ab");
+    assert_eq!(written("{{ '\u{e9}=x'.index('=') }}"), "1");
+    assert_eq!(written("{{ '\u{e9}\u{1f600}' | tojson(ensure_ascii=True) }}"), r#""\u00e9\ud83d\ude00""#);
+    assert_eq!(written("{{ '\u{e9}\u{1f600}' | tojson(ensure_ascii=False) }}"), "\"\u{e9}\u{1f600}\"");
+}
+
+#[test]
 fn a_template_without_an_end_is_stopped() {
     let endless = "{% for a in range(100000) %}{% for b in range(100000) %}{% set c = a * b %}{% endfor %}{% endfor %}";
     let template = ChatTemplate::new(endless, None, None).unwrap();

@@ -4,15 +4,12 @@
 //! asks for are found once; the text that is told in between is tokenized as plain letters, so that no program can write a
 //! turn of its own.
 
-use super::chat::{ChatTemplate, Message};
+use super::chat::{ANSWERED, ASKED, ChatTemplate, Message, RULES};
 use super::{FENCE, FENCE_END, Prompt, PromptError, PromptKind};
 use crate::policy::Tokenizer;
 
-/// The texts of the conversation by which a chat's format is found.
-const RULES: &str = "grpo-rules";
-const ASKED: &str = "grpo-asked";
+/// Further texts of the conversation by which a chat's format is found.
 const THOUGHT: &str = "grpo-thought";
-const ANSWERED: &str = "grpo-answered";
 const TOLD: &str = "grpo-told";
 
 /// How a policy is told what came of its program.
@@ -28,7 +25,7 @@ enum Form {
     Chat {
         /// Token ids from the end of the completion to the text.
         head: Vec<u32>,
-        /// What follows the text, to the beginning of the policy's turn.
+        /// What follows the text, to the beginning of the policy's answer.
         tail: String,
     },
     /// Comment lines after a fence, then an open fence.
@@ -102,16 +99,9 @@ fn comments(text: &str) -> String {
 fn chat(tokenizer: &Tokenizer) -> Result<(Form, Option<String>), PromptError> {
     let Some(source) = tokenizer.chat_template() else { return Err(PromptError::NoChatTemplate) };
     let template = ChatTemplate::new(source, tokenizer.bos_token(), tokenizer.eos_token())?;
-    let render = |answer: &str, told: bool| {
-        let mut messages = vec![Message::new("user", ASKED), Message::new("assistant", answer)];
-        messages.extend(told.then(|| Message::new("user", TOLD)));
-        template.render_as_given(&messages, told).or_else(|error| {
-            // Some templates demand the system turn, which prompts have.
-            messages.insert(0, Message::new("system", RULES));
-            template.render_as_given(&messages, told).map_err(|_| error)
-        })
-    };
-    let (before, after) = (render(ANSWERED, false)?, render(ANSWERED, true)?);
+    let turns =
+        |answer: &str| [Message::new("user", ASKED), Message::new("assistant", answer), Message::new("user", TOLD)];
+    let after = template.probe(&turns(ANSWERED), true)?;
     let suffix = after.split_once(ANSWERED).filter(|(_, suffix)| !suffix.contains(RULES));
     let suffix = suffix.and_then(|(_, suffix)| suffix.split_once(TOLD));
     let Some((head, tail)) = suffix.filter(|(head, _)| !head.is_empty()) else {
@@ -121,9 +111,15 @@ fn chat(tokenizer: &Tokenizer) -> Result<(Form, Option<String>), PromptError> {
                 .to_owned();
         return Err(PromptError::NoTurns { reason });
     };
-    let upto = |text: &str| text.split_once(ANSWERED).map(|(begin, _)| begin.to_owned());
-    let thought = render(&format!("<think>\n{THOUGHT}\n</think>\n\n{ANSWERED}"), true)?;
-    let notice = match (upto(&before) == upto(&after), thought.contains(THOUGHT)) {
+    let thought = template.probe(&turns(&format!("<think>\n{THOUGHT}\n</think>\n\n{ANSWERED}")), true)?;
+    // With the system turn, which prompts have: some templates put its text into the last request.
+    let ruled = [&[Message::new("system", RULES)], turns(ANSWERED).as_slice()].concat();
+    let upto_answer = |count: usize| -> Result<_, PromptError> {
+        let text = template.render_with_system(&ruled[..count], count == ruled.len())?;
+        Ok(text.split_once(ANSWERED).map(|(begin, _)| begin.to_owned()))
+    };
+    let is_kept = upto_answer(ruled.len() - 1)? == upto_answer(ruled.len())?;
+    let notice = match (is_kept, thought.contains(THOUGHT)) {
         (true, true) => None,
         (true, false) => Some("leaves the thinking of earlier turns away"),
         (false, _) => Some("writes earlier turns otherwise once others follow"),
@@ -133,7 +129,8 @@ fn chat(tokenizer: &Tokenizer) -> Result<(Form, Option<String>), PromptError> {
             "the model's chat template {what}; here later turns read every token of earlier ones, as it was sampled"
         )
     });
-    Ok((Form::Chat { head: tokenizer.encode_further(head), tail: tail.to_owned() }, notice))
+    let tail = format!("{tail}{}", template.space());
+    Ok((Form::Chat { head: tokenizer.encode_further(head), tail }, notice))
 }
 
 /// The token by which the model's chat template ends an answer, if it ends a completion too.

@@ -137,6 +137,27 @@ fn a_template_that_rewrites_earlier_turns_is_found_out_and_said() {
     assert!(format.notice().unwrap().contains("writes earlier turns otherwise once others follow"));
 }
 
+#[test]
+fn every_answer_begins_after_the_space_that_the_template_writes_before_answers() {
+    // As those of Llama 2 and Mistral.
+    let template = "{% for message in messages %}{% if message.role == 'user' %}{{ '[INST] ' + message.content + ' [/INST]' }}{% elif message.role == 'assistant' %}{{ ' ' + message.content + eos_token }}{% endif %}{% endfor %}";
+    let tokenizer = chat_tokenizer(template);
+    let prompt = first_prompt(PromptKind::Chat, &tokenizer);
+    let begins = prompt.text.split("[/INST]").skip(1).collect::<Vec<_>>();
+    assert!(begins.len() == 2 && begins.iter().all(|answer| answer.starts_with(" ```python\n")), "{begins:?}");
+    let format = TurnFormat::new(PromptKind::Chat, &tokenizer).unwrap();
+    let suffix = spelled(&tokenizer, &format.suffix(&prompt, &[20], "It fails.", &tokenizer));
+    assert_eq!(suffix, "<|im_end|>[INST] It fails. [/INST] ```python\ndef strategy(board):");
+}
+
+#[test]
+fn a_template_that_moves_the_system_turn_into_the_last_request_is_found_out_too() {
+    // As that of Mistral Nemo.
+    let template = "{% for message in messages %}{% if message.role == 'user' %}[INST]{% if loop.last and messages[0].role == 'system' %}{{ messages[0].content + '\n\n' }}{% endif %}{{ message.content }}[/INST]{% elif message.role == 'assistant' %}{{ message.content + eos_token }}{% endif %}{% endfor %}";
+    let format = TurnFormat::new(PromptKind::Chat, &chat_tokenizer(template)).unwrap();
+    assert!(format.notice().unwrap().contains("writes earlier turns otherwise once others follow"));
+}
+
 /// ChatML that demands a system turn first.
 fn demanding(rest: &str) -> String {
     format!("{{% if messages[0].role != 'system' %}}{{{{ raise_exception('system first') }}}}{{% endif %}}{rest}")
