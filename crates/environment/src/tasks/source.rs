@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ruff_python_ast::{AnyParameterRef, ModModule, Parameters, Stmt, StmtFunctionDef};
+use ruff_python_ast::{AnyParameterRef, Decorator, Expr, ModModule, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 use crate::program::{first_error, parse};
@@ -50,10 +50,23 @@ pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Signature,
             return Err(format!("does not define `{entry_point}`; it defines {defined}"));
         };
         let text = without_annotations(source, &function.parameters);
-        let by_place = function.parameters.posonlyargs.iter().chain(&function.parameters.args);
-        let own = usize::from(entry_point.contains('.'));
-        Ok(Signature { text, names: by_place.skip(own).map(|parameter| parameter.name().to_string()).collect() })
+        let own = if entry_point.contains('.') { selves(function) } else { 0 };
+        Ok(Signature { text, names: places(function, own) })
     })?
+}
+
+/// Names of the positional parameters of a function after its `own`, which no call passes.
+pub(super) fn places(function: &StmtFunctionDef, own: usize) -> Vec<String> {
+    let by_place = function.parameters.posonlyargs.iter().chain(&function.parameters.args);
+    by_place.skip(own).map(|parameter| parameter.name().to_string()).collect()
+}
+
+/// How many arguments a method is given beside those of its call.
+pub(super) fn selves(method: &StmtFunctionDef) -> usize {
+    let mut decorators = method.decorator_list.iter();
+    let is_static =
+        |decorator: &Decorator| matches!(&decorator.expression, Expr::Name(name) if name.id.as_str() == "staticmethod");
+    usize::from(!decorators.any(is_static))
 }
 
 /// The annotation of what the function `entry_point` returns, if it has one. `beginning` may end where the function's body begins.
@@ -74,6 +87,14 @@ pub(super) fn header_of(source: &str, name: &str) -> Option<String> {
         Some(source[..body.start().to_usize()].trim().to_owned())
     });
     header.ok().flatten()
+}
+
+/// What stands before the function `name` in the source; `None` where that is nothing.
+pub(super) fn before(source: &str, name: &str) -> Option<String> {
+    let before = with_module(source, |module| {
+        Some(source[..definition(&module.body, name)?.start().to_usize()].trim_end().to_owned())
+    });
+    before.ok().flatten().filter(|text| !text.is_empty())
 }
 
 fn without_annotations(source: &str, parameters: &Parameters) -> String {

@@ -1,6 +1,6 @@
 //! Converts asserts to tests: `assert f(1, 2) == 3` is a function, literal arguments and a literal answer.
 
-use ruff_python_ast::{BoolOp, CmpOp, Expr, ExprCall, Operator, Stmt, StmtAssert, UnaryOp};
+use ruff_python_ast::{Arguments, BoolOp, CmpOp, Expr, ExprCall, Operator, Stmt, StmtAssert, UnaryOp};
 use ruff_text_size::Ranged;
 
 use crate::value::Value;
@@ -14,6 +14,30 @@ const RELATIVE_MAX: f64 = 1e-3;
 
 /// Imports for asserts of literals: nothing else is named in them but the function and what Python has of itself.
 pub(super) const NAMES: &str = "import math\nfrom math import inf, nan";
+
+/// Why a row is refused whose calls name arguments that have no known places.
+pub(super) const KEYWORDS: &str = "tests that call the function with keywords";
+
+/// A function that asserts may call.
+pub(super) struct Callee {
+    /// Its name in the asserts.
+    pub name: String,
+    /// Its parameters in their order, by which named arguments find their places; none where nobody knows them.
+    pub parameters: Vec<String>,
+}
+
+impl Callee {
+    /// The arguments of a call in their places, if each has one and no place before it is empty.
+    fn placed<'c>(&self, arguments: &'c Arguments) -> Option<Vec<&'c Expr>> {
+        let named = |parameter: &String| {
+            let mut keywords = arguments.keywords.iter();
+            keywords.find(|keyword| keyword.arg.as_ref().is_some_and(|name| name.as_str() == parameter))
+        };
+        let keywords = self.parameters.iter().skip(arguments.args.len()).map_while(named);
+        let placed: Vec<&Expr> = arguments.args.iter().chain(keywords.map(|keyword| &keyword.value)).collect();
+        (placed.len() == arguments.len()).then_some(placed)
+    }
+}
 
 /// How claims are read that Python judges by truth or identity, as `assert f(1)`, `assert not f(1)` and `assert f(1) is True`.
 #[derive(Debug, Clone, Copy)]
@@ -35,9 +59,9 @@ pub(super) struct Reduced {
     pub tolerance: Option<f64>,
 }
 
-/// Converts these statements, if all of them are asserts about one of the functions `names`.
-pub(super) fn reduce(statements: &[Stmt], source: &str, names: &[&str], truths: Truths) -> Result<Reduced, String> {
-    let mut reader = Reader { source, names, truths, reduced: Reduced::default() };
+/// Converts these statements, if all of them are asserts about one of the functions `callees`.
+pub(super) fn reduce(statements: &[Stmt], source: &str, callees: &[Callee], truths: Truths) -> Result<Reduced, String> {
+    let mut reader = Reader { source, callees, truths, has_keywords: false, reduced: Reduced::default() };
     for statement in statements {
         match statement {
             Stmt::Assert(assert) => reader.assert(assert)?,
@@ -55,8 +79,10 @@ pub(super) fn reduce(statements: &[Stmt], source: &str, names: &[&str], truths: 
 
 struct Reader<'a> {
     source: &'a str,
-    names: &'a [&'a str],
+    callees: &'a [Callee],
     truths: Truths,
+    /// Whether a call names arguments that have no known places.
+    has_keywords: bool,
     reduced: Reduced,
 }
 
@@ -66,6 +92,9 @@ impl Reader<'_> {
         let empty = matches!(assert.test.as_ref(), Expr::BooleanLiteral(literal) if literal.value);
         if empty || self.claim(&assert.test).is_some() {
             return Ok(());
+        }
+        if self.has_keywords {
+            return Err(KEYWORDS.into());
         }
         Err(format!("is no call with literals compared with a literal: {}", shown(self.source, assert)))
     }
@@ -144,11 +173,12 @@ impl Reader<'_> {
     fn test(&mut self, call: &Expr, answer: Value, tolerance: Option<f64>) -> Option<()> {
         let Expr::Call(call) = call else { return None };
         let name = self.written(&call.func);
-        let known = self.names.contains(&name) && [name, ""].contains(&self.reduced.called.as_str());
-        if !known || !call.arguments.keywords.is_empty() {
+        let callee = self.callee(name).filter(|_| [name, ""].contains(&self.reduced.called.as_str()))?;
+        let Some(placed) = callee.placed(&call.arguments) else {
+            self.has_keywords = true;
             return None;
-        }
-        let arguments = call.arguments.args.iter().map(|argument| self.literal(argument));
+        };
+        let arguments = placed.into_iter().map(|argument| self.literal(argument));
         let arguments = Value::Tuple(arguments.collect::<Option<_>>()?);
         self.reduced.called = self.written(&call.func).to_owned();
         // A task has one tolerance, for all of its tests.
@@ -159,7 +189,12 @@ impl Reader<'_> {
     }
 
     fn is_ours(&self, expression: &Expr) -> bool {
-        matches!(expression, Expr::Call(call) if self.names.contains(&self.written(&call.func)))
+        matches!(expression, Expr::Call(call) if self.callee(self.written(&call.func)).is_some())
+    }
+
+    /// The function of this name, the last one that there is.
+    fn callee(&self, name: &str) -> Option<&Callee> {
+        self.callees.iter().rev().find(|callee| callee.name == name)
     }
 
     fn literal(&self, expression: &Expr) -> Option<Value> {

@@ -19,6 +19,9 @@ pub(super) struct Cases<'a> {
     pub fn_name: Option<String>,
     /// The given beginning of the code, which shows whether the function is a method.
     pub starter: Option<&'a str>,
+    /// Whether they are read as APPS's grader reads them: of JSON's texts an answer may stand in a list of its own too, and keys
+    /// of dicts that read as integers are integers.
+    pub is_of_apps: bool,
     pub solutions: Vec<String>,
 }
 
@@ -88,14 +91,15 @@ impl Cases<'_> {
             return Ok(draft);
         };
         let method = format!("Solution.{name}");
-        let is_method = match self.starter {
+        let starter = self.starter.or_else(|| starter_in(prompt, name));
+        let is_method = match starter {
             Some(code) => code.contains("class Solution"),
             None => solutions.clone().any(|code| source::signature_of(code, &method).is_ok()),
         };
         let entry_point = if is_method { method } else { name.clone() };
         let mut fitting = solutions.filter(|code| source::signature_of(code, &entry_point).is_ok());
         draft.reference = fitting.next().map(str::to_owned);
-        let returned = self.starter.and_then(|code| source::returned_by(code, &entry_point));
+        let returned = starter.and_then(|code| source::returned_by(code, &entry_point));
         draft.tests = self.calls(returned.map_or(0, |annotation| lists_in(&annotation)))?;
         draft.entry_point = Some(entry_point);
         // JSON has no tuples, so an answer that is a tuple was stored as a list.
@@ -105,27 +109,52 @@ impl Cases<'_> {
 
     /// Arguments and answers as Python literals. An answer is known to be of so many `lists` within one another; 0 where nothing is known.
     fn calls(&self, lists: usize) -> Result<Vec<(String, String)>, String> {
-        let is_wrapped = |output: &Value| matches!(output, Value::List(items) if items.len() == 1);
-        // Some data sets put every answer into a list of its own.
-        let unwrap = self.outputs.iter().all(is_wrapped)
-            && self.inputs.iter().all(|input| matches!(input, Value::List(_)))
-            && self.outputs.iter().any(|output| output.depth() > lists);
-        let mut tests = Vec::new();
+        let mut calls = Vec::new();
         for (input, output) in self.inputs.iter().zip(&self.outputs) {
-            let (arguments, answer) = match (input, output) {
+            calls.push(match (input, output) {
                 // Each line is an argument in JSON; the answer is JSON too.
                 (Value::Str(lines), Value::Str(answer)) => {
                     let lines = lines.lines().filter(|line| !line.trim().is_empty());
-                    (lines.map(literal).collect::<Result<_, _>>()?, literal(answer)?)
+                    (lines.map(literal).collect::<Result<Vec<_>, _>>()?, literal(answer)?)
                 }
-                (Value::List(arguments), Value::List(items)) if unwrap => (arguments.clone(), items[0].clone()),
                 (Value::List(arguments), answer) => (arguments.clone(), answer.clone()),
                 _ => return Err("arguments that are no list".into()),
-            };
-            tests.push((Value::Tuple(arguments).to_string(), answer.to_string()));
+            });
         }
-        Ok(tests)
+        // Some data sets put every answer into a list of its own.
+        let unwrap = (self.is_of_apps || self.inputs.iter().all(|input| matches!(input, Value::List(_))))
+            && calls.iter().all(|(_, answer)| matches!(answer, Value::List(items) if items.len() == 1))
+            && calls.iter().any(|(_, answer)| answer.depth() > lists);
+        let tests = calls.into_iter().map(|(mut arguments, mut answer)| {
+            if let (true, Value::List(items)) = (unwrap, &answer) {
+                answer = items[0].clone();
+            }
+            if self.is_of_apps {
+                arguments.iter_mut().take(1).chain([&mut answer]).for_each(number_keys);
+            }
+            (Value::Tuple(arguments).to_string(), answer.to_string())
+        });
+        Ok(tests.collect())
     }
+}
+
+/// Makes integers of the keys of a dict, if all of them read as integers: JSON has texts for them.
+fn number_keys(value: &mut Value) {
+    let Value::Dict(dict) = value else { return };
+    let numbered = dict.pairs().iter().map(|(key, value)| {
+        let Value::Str(key) = key else { return None };
+        Some((Value::Int(key.trim().parse::<i64>().ok()?.into()), value.clone()))
+    });
+    if let Some(numbered) = numbered.collect::<Option<_>>().and_then(|pairs| Value::dict(pairs).ok()) {
+        *value = numbered;
+    }
+}
+
+/// The class with the method `name` that a prompt gives as the beginning of the code.
+fn starter_in<'p>(prompt: &'p str, name: &str) -> Option<&'p str> {
+    let classes = prompt.match_indices("class Solution").map(|(at, _)| at);
+    let mut codes = classes.map(|at| prompt[at..].split("```").next().unwrap_or_default().trim_end());
+    codes.find(|code| code.contains(&format!("def {name}(")))
 }
 
 /// How many lists are within one another in what an annotation such as `List[List[int]]` stands for.

@@ -8,6 +8,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
+use super::asserts::KEYWORDS;
 use crate::tasks::source::edited;
 
 /// Why asserts in which no call is found are no checker.
@@ -126,7 +127,7 @@ impl Calls<'_> {
 
     fn replace(&mut self, call: &ExprCall) {
         if !call.arguments.keywords.is_empty() {
-            self.fault = Some("tests that call the function with keywords");
+            self.fault = Some(KEYWORDS);
         }
         let is_type = |argument: &Expr| TYPES.contains(&&self.source[argument.range().to_std_range()]);
         if call.arguments.args.iter().any(is_type) {

@@ -1,14 +1,14 @@
 //! The supported data sets, recognised by the fields of their rows.
 
-use ruff_python_ast::name::Name;
-use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::Stmt;
 use ruff_text_size::Ranged;
 
-use super::asserts::Truths;
+use super::asserts::{Callee, Truths};
 use super::cases::{Cases, name_in};
 use super::checker::Target;
 use super::draft::{Draft, Row, unfenced};
-use super::live_code_bench::draft as live_code_bench;
+use super::kod_code::draft as kod_code;
+use super::live_code_bench::{draft as live_code_bench, with_names};
 use super::{asserts, checker, crux_eval, evalplus, functional};
 use crate::tasks::source;
 use crate::value::Value;
@@ -98,6 +98,8 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
         prompt: completion_of(prompt),
         entry_point: Some(name.to_owned()),
         opening: source::header_of(prompt, name),
+        // Its grader puts a program behind the prompt, which may have a function that the one asked for calls.
+        prelude: source::before(prompt, name),
         reference: Some(reference.clone()),
         shows_none: true,
         ..Draft::default()
@@ -107,7 +109,8 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
         let check = check.ok_or("no `check(candidate)` in `test`")?;
         // Some copies of the set call it by the function's own name.
         let candidate = check.parameters.args.first().map_or("candidate", |parameter| parameter.name().as_str());
-        let (called, prelude) = match asserts::reduce(&check.body, test, &[candidate, name], Truths::AsPython) {
+        let callees = [candidate, name].map(|name| Callee { name: name.to_owned(), parameters: Vec::new() });
+        let (called, prelude) = match asserts::reduce(&check.body, test, &callees, Truths::AsPython) {
             Ok(reduced) => {
                 let called = reduced.called.clone();
                 if draft.take(reduced) {
@@ -147,31 +150,43 @@ fn mbpp(row: &Row) -> Result<Draft, String> {
     if source.trim().is_empty() {
         return Err("no text in `test_list`; expected a list of asserts".into());
     }
-    let setup = match row.get("test_imports") {
-        Some(Value::List(lines)) => texts(lines).collect::<Vec<_>>().join("\n"),
-        _ => row.text("test_setup_code").unwrap_or_default().to_owned(),
+    let imports = match row.get("test_imports") {
+        Some(Value::List(lines)) => Some(texts(lines).collect::<Vec<_>>().join("\n")),
+        _ => None,
     };
-    let draft = Draft { prompt: prompt.to_owned(), reference: Some(code.to_owned()), ..Draft::default() };
+    let draft = Draft {
+        prompt: prompt.to_owned(),
+        // They are run in the module of the program.
+        prelude: imports.clone().filter(|lines| !lines.trim().is_empty()),
+        reference: Some(code.to_owned()),
+        ..Draft::default()
+    };
+    let setup = imports.unwrap_or_else(|| row.text("test_setup_code").unwrap_or_default().to_owned());
     about_functions_of(draft, code, &source, Some(&setup))
 }
 
 /// Tests by the asserts in `tests`, about a function that `code` defines. `setup` is what the asserts need beside it; where nobody knows
 /// that, only calls with literals are taken, and truths as equalities, so that most rows have tests.
-fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: Option<&str>) -> Result<Draft, String> {
+pub(super) fn about_functions_of(
+    mut draft: Draft,
+    code: &str,
+    tests: &str,
+    setup: Option<&str>,
+) -> Result<Draft, String> {
     let defined = source::with_module(code, |module| {
         let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
-        let names = source::functions(&module.body).map(|function| function.name.to_string());
-        (names.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
+        let callees = source::functions(&module.body)
+            .map(|function| Callee { name: function.name.to_string(), parameters: source::places(function, 0) });
+        (callees.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
     });
-    let (names, classes) = defined.map_err(|why| format!("solution: {why}"))?;
+    let (callees, classes) = defined.map_err(|why| format!("solution: {why}"))?;
     let texts = [tests, setup.unwrap_or_default()];
     if classes.iter().any(|class| texts.iter().any(|text| text.contains(&format!("{class}(")))) {
         return Err("calls with objects of a class of its own, which no value stands for".into());
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let truths = if setup.is_some() { Truths::AsPython } else { Truths::AsEqual };
     source::with_module(tests, |module| {
-        let (name, prelude) = match asserts::reduce(&module.body, tests, &names, truths) {
+        let (name, prelude) = match asserts::reduce(&module.body, tests, &callees, truths) {
             Ok(reduced) => {
                 let called = reduced.called.clone();
                 if draft.take(reduced) {
@@ -184,10 +199,13 @@ fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: Option<&
                 // The data does not name the tested function: it is the last one that all asserts call.
                 let texts = module.body.iter().map(|statement| &tests[statement.range().to_std_range()]);
                 let lines: Vec<&str> = texts.collect();
-                let called = |name: &&&str| lines.iter().all(|line| line.contains(&format!("{name}(")));
-                let name = names.iter().rev().find(called).ok_or(why)?;
+                let called = |callee: &&Callee| {
+                    let call = format!("{}(", callee.name);
+                    lines.iter().all(|line| line.contains(&call))
+                };
+                let name = &callees.iter().rev().find(called).ok_or(why)?.name;
                 let setup = setup.ok_or("tests by more than asserts about calls with literals")?;
-                ((*name).to_owned(), format!("{code}\n{setup}"))
+                (name.clone(), format!("{code}\n{setup}"))
             }
         };
         let target = Target { called: &name, entry_point: &name, prelude: &prelude };
@@ -199,55 +217,13 @@ fn about_functions_of(mut draft: Draft, code: &str, tests: &str, setup: Option<&
     })?
 }
 
-/// Tests in the style of pytest: functions with asserts.
-fn kod_code(row: &Row) -> Result<Draft, String> {
-    let code = row.need("solution")?;
-    let test = row.text("test").map_or_else(|| row.need("test_code"), Ok)?;
-    let asserts = source::with_module(test, |module| {
-        let statements = pytest_functions(&module.body).into_iter().flat_map(|function| function.body.iter());
-        let texts = statements.map(|statement| &test[statement.range().to_std_range()]);
-        texts.collect::<Vec<_>>().join("\n")
-    })?;
-    let draft =
-        Draft { prompt: row.need("question")?.to_owned(), reference: Some(code.to_owned()), ..Draft::default() };
-    about_functions_of(draft, code, &asserts, None)
-}
-
-/// The functions that pytest runs, in their order: `test..`, also in classes `Test..` and in those of unittest. What one of these has of
-/// its `self` is no literal, by which the row is refused.
-fn pytest_functions(body: &[Stmt]) -> Vec<&StmtFunctionDef> {
-    let is_test_case = |base: &Expr| match base {
-        Expr::Name(name) => name.id.as_str() == "TestCase",
-        Expr::Attribute(attribute) => attribute.attr.as_str() == "TestCase",
-        _ => false,
-    };
-    let defined = |statement: &Stmt| match statement {
-        Stmt::FunctionDef(function) => Some(function.name.id.clone()),
-        Stmt::ClassDef(class) => Some(class.name.id.clone()),
-        _ => None,
-    };
-    let names: Vec<Option<Name>> = body.iter().map(defined).collect();
-    let mut found = Vec::new();
-    for (place, statement) in body.iter().enumerate() {
-        match statement {
-            // The last definition of a name is the one that is there.
-            _ if names[place].is_some() && names[place + 1..].contains(&names[place]) => {}
-            Stmt::FunctionDef(function) if function.name.starts_with("test") => found.push(function),
-            Stmt::ClassDef(class) if class.name.starts_with("Test") || class.bases().iter().any(is_test_case) => {
-                found.extend(pytest_functions(&class.body));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
 fn apps(row: &Row) -> Result<Draft, String> {
     // Problems that have no tests have an empty text.
     let mut cases = Cases::read(&row.json_if_any("input_output")?.ok_or("no tests")?)?;
     cases.starter = row.text("starter_code");
     cases.solutions = solutions(row);
-    cases.draft(row.need("question")?).map(|draft| draft.in_group(row, "difficulty"))
+    cases.is_of_apps = true;
+    cases.draft(row.need("question")?).map(|draft| with_names(draft.in_group(row, "difficulty")))
 }
 
 fn code_contests(row: &Row) -> Result<Draft, String> {
@@ -282,7 +258,8 @@ fn synthetic(row: &Row) -> Result<Draft, String> {
     }
     let mut cases = Cases::read(&info.json_or_literal("test_cases")?)?;
     cases.solutions = row.text("gold_standard_solution").map(str::to_owned).into_iter().collect();
-    cases.draft(row.need("prompt")?)
+    cases.is_of_apps = true;
+    cases.draft(row.need("prompt")?).map(with_names)
 }
 
 fn deep_coder(row: &Row) -> Result<Draft, String> {
@@ -292,15 +269,17 @@ fn deep_coder(row: &Row) -> Result<Draft, String> {
     {
         let solutions = solutions(row);
         let code = solutions.first().ok_or(functional::UNDEFINED)?;
-        return functional::draft(row.need("problem")?, unfenced(code), test);
+        return functional::draft(row.need("problem")?, unfenced(code), test).map(with_names);
     }
     let mut cases = Cases::read(&tests)?;
+    // In a list they are those of LiveCodeBench.
+    cases.is_of_apps = matches!(tests, Value::Dict(_));
     cases.starter = row.text("starter_code");
     cases.solutions = solutions(row);
     if (cases.starter.is_some() || cases.is_functional) && cases.fn_name.is_none() {
         cases.fn_name = row.json("metadata").ok().as_ref().and_then(name_in);
     }
-    cases.draft(row.need("problem")?)
+    cases.draft(row.need("problem")?).map(with_names)
 }
 
 fn verl(row: &Row) -> Result<Draft, String> {
@@ -314,7 +293,9 @@ fn verl(row: &Row) -> Result<Draft, String> {
     {
         return Err("asserts in `assert_case`, and nothing names the function".into());
     }
-    let mut draft = Cases::read(&truth)?.draft(&words(row.get("prompt"))?)?;
+    let mut cases = Cases::read(&truth)?;
+    cases.is_of_apps = matches!(truth, Value::Dict(_));
+    let mut draft = with_names(cases.draft(&words(row.get("prompt"))?)?);
     draft.group = row.text("data_source").map(str::to_owned);
     Ok(draft)
 }
@@ -325,7 +306,7 @@ fn nemo_gym(row: &Row) -> Result<Draft, String> {
     else {
         return Err("no objects in `responses_create_params` and `verifier_metadata`".into());
     };
-    Cases::read(&Row(tests).json("unit_tests")?)?.draft(&words(asked.get("input"))?)
+    Cases::read(&Row(tests).json("unit_tests")?)?.draft(&words(asked.get("input"))?).map(with_names)
 }
 
 /// The user's text in a list of messages, or a plain text.

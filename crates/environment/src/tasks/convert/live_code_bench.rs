@@ -27,8 +27,12 @@ pub(super) fn draft(row: &Row) -> Result<Draft, String> {
         cases.fn_name = row.json("metadata").ok().as_ref().and_then(name_in);
         cases.fn_name.as_ref().ok_or("a function that `metadata.func_name` does not name")?;
     }
-    let draft = cases.draft(row.need("question_content")?)?.in_group(row, "difficulty");
-    Ok(Draft { prelude: Some(prelude()), ..draft })
+    cases.draft(row.need("question_content")?).map(|draft| with_names(draft.in_group(row, "difficulty")))
+}
+
+/// The task with the names that graders which derive from that of APPS, as this one does, give to every program.
+pub(super) fn with_names(draft: Draft) -> Draft {
+    Draft { prelude: Some(prelude()), ..draft }
 }
 
 /// What runs before every program (`import_string` in lcb_runner/evaluation/testing_util.py, commit 15808c7).

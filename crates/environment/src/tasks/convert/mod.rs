@@ -11,6 +11,7 @@ mod draft;
 mod evalplus;
 mod formats;
 mod functional;
+mod kod_code;
 mod live_code_bench;
 #[cfg(test)]
 mod tests;

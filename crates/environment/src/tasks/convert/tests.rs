@@ -1,6 +1,7 @@
 //! Rows as the sets store them, with tasks of our own.
 
 mod copies;
+mod graders;
 
 use serde_json::json;
 

@@ -1,0 +1,150 @@
+//! Rows read as the graders of their sets read them.
+
+use serde_json::json;
+
+use super::{task, tests, why};
+
+fn verl(words: &str, truth: serde_json::Value) -> serde_json::Value {
+    json!({"data_source": "lcb", "prompt": [{"role": "user", "content": words}],
+        "reward_model": {"ground_truth": truth.to_string()}})
+}
+
+#[test]
+fn a_prompt_that_begins_a_class_asks_for_its_method() {
+    let words = "Sum with a class Solution.\n```python\nclass Solution:\n    def f(self, xs: List[int]) -> List[int]:\n        \n```\nGo.";
+    let cases = json!({"fn_name": "f", "inputs": ["[1, 2]", "[4]"], "outputs": ["[3]", "[4]"]});
+    let list = json!([{"input": "[1, 2]", "output": "[3]", "testtype": "functional", "metadata": {"func_name": "f"}}]);
+    let nemo_gym = json!({"responses_create_params": {"input": words}, "verifier_metadata": {"unit_tests": cases}});
+    let info = json!({"language": "python", "test_cases": [{"type": "function_call", "fn_name": "f", "input": [[1, 2]], "output": [[3]]}]});
+    let synthetic = json!({"prompt": words, "verification_info": info.to_string()});
+    for row in [verl(words, cases), verl(words, list), nemo_gym, synthetic] {
+        let found = task(row);
+        assert_eq!(found.opening(), "class Solution:");
+        let (name, tests) = tests(&found);
+        assert_eq!((name.as_deref(), tests[0].as_str()), (Some("Solution.f"), "[[1, 2]] -> [3]"));
+    }
+    let other = verl(&words.replace("f(self", "g(self"), json!({"fn_name": "f", "inputs": ["1"], "outputs": ["2"]}));
+    assert_eq!(tests(&task(other)).0.as_deref(), Some("f"), "the class is another one");
+}
+
+#[test]
+fn programs_have_the_names_that_graders_after_apps_import() {
+    let cases = json!({"inputs": ["1\n"], "outputs": ["2\n"]});
+    let check = json!({"functional": "def check(candidate):\n    assert candidate(2) == 4\n\n\ncheck(f)"});
+    let rows = [
+        verl("Do it.", cases.clone()),
+        json!({"question": "q", "input_output": cases}),
+        json!({"problem": "p", "tests": cases}),
+        json!({"problem": "p", "tests": check, "solutions": ["def f(x): return x * 2"]}),
+        json!({"prompt": "p", "verification_info": {"language": "python", "test_cases": cases}}),
+        json!({"responses_create_params": {"input": "p"}, "verifier_metadata": {"unit_tests": cases}}),
+    ];
+    for row in rows {
+        let prelude = task(row.clone()).prelude.unwrap_or_default();
+        assert!(prelude.contains("\nfrom collections import *\n") && prelude.contains("\nimport math\n"), "{row}");
+    }
+    let none = json!({"description": "d", "public_tests": {"input": ["1\n"], "output": ["2\n"]}});
+    assert_eq!(task(none).prelude, None, "CodeContests runs programs as they are");
+}
+
+#[test]
+fn named_arguments_have_the_places_of_their_parameters() {
+    let row = |assert: &str| {
+        let test = format!("def check(candidate):\n    assert {assert}\n\n\ncheck(Solution().f)");
+        json!({"problem": "p", "tests": {"functional": test},
+            "solutions": ["class Solution:\n    def f(self, xs, by=2, to=3): pass\n    @staticmethod\n    def g(x): pass"]})
+    };
+    for (assert, expected) in [
+        ("candidate(xs = [1], by = 5) == 4", "[[1], 5] -> 4"),
+        ("candidate([1], to=6, by=5) == 4", "[[1], 5, 6] -> 4"),
+        ("candidate(xs=[1]) == 4", "[[1]] -> 4"),
+    ] {
+        assert_eq!(tests(&task(row(assert))), (Some("Solution.f".into()), vec![expected.into()]), "{assert}");
+    }
+    let of_static = json!({"problem": "p", "solutions": ["class A:\n    @staticmethod\n    def g(x): pass"],
+        "tests": {"functional": "def check(candidate):\n    assert candidate(x=1) == 1\n\ncheck(A().g)"}});
+    assert_eq!(tests(&task(of_static)).1, ["[1] -> 1"]);
+    for assert in ["candidate([1], to = 6) == 4", "candidate(ys = [1]) == 4", "candidate(**{'xs': 1}) == 4"] {
+        assert_eq!(why(row(assert)), "tests that call the function with keywords", "{assert}");
+    }
+    let mbpp =
+        json!({"task_id": 1, "text": "t", "code": "def f(a, b): return a", "test_list": ["assert f(b=2, a=1) == 1"]});
+    assert_eq!(tests(&task(mbpp)).1, ["[1, 2] -> 1"]);
+}
+
+#[test]
+fn of_deep_coder_the_function_that_check_is_called_with_is_asked_for() {
+    let row = |call: &str| {
+        json!({"problem": "p", "tests": {"functional": format!("def check(candidate):\n    assert candidate(2) == 4\n\n{call}")},
+            "solutions": ["class Solution:\n    def twice(self, x): return x * 2\n    def half(self, x): return x / 2\n\ndef f(x): pass\ndef g(x): pass"]})
+    };
+    for (call, name) in
+        [("check(Solution().twice)", "Solution.twice"), ("check(f)", "f"), ("", "g"), ("print(check)", "g")]
+    {
+        assert_eq!(tests(&task(row(call))).0.as_deref(), Some(name), "{call}");
+    }
+    assert_eq!(why(row("check(Solution().other)")), "asserts about a function that no solution defines");
+}
+
+/// JSON has no integers as keys (`JSON forces dictionaries to have string keys; this undoes this`, says the grader).
+#[test]
+fn keys_that_read_as_integers_are_integers_in_tests_of_apps() {
+    let cases = |inputs: serde_json::Value, outputs: serde_json::Value| json!({"fn_name": "f", "inputs": inputs, "outputs": outputs});
+    let apps = |cases: serde_json::Value| tests(&task(json!({"question": "q", "input_output": cases}))).1;
+    assert_eq!(apps(cases(json!([[2], [3]]), json!([[{"1": 2}], [{"-1": 3}]]))), ["[2] -> {1: 2}", "[3] -> {-1: 3}"]);
+    assert_eq!(apps(cases(json!([[2]]), json!([{"1": 2, "a": 3}]))), ["[2] -> {'1': 2, 'a': 3}"]);
+    assert_eq!(
+        tests(&task(verl("q", cases(json!(["{\"1\": 2}"]), json!(["{\"4\": 2}"]))))).1,
+        apps(cases(json!([[{"1": 2}]]), json!([{"4": 2}])))
+    );
+    assert!(apps(cases(json!([[{"1": 2}]]), json!([3])))[0].contains("[1, 2]"), "the argument too");
+}
+
+#[test]
+fn answers_in_lists_of_their_own_are_taken_out_of_texts_too() {
+    let outputs = |outputs: serde_json::Value| {
+        let row = verl("Add.", json!({"fn_name": "f", "inputs": ["1\n2", "2\n3"], "outputs": outputs}));
+        tests(&task(row)).1
+    };
+    assert_eq!(outputs(json!(["[3]", "[5]"])), ["[1, 2] -> 3", "[2, 3] -> 5"]);
+    assert_eq!(outputs(json!(["[3]", "[5, 6]"])), ["[1, 2] -> [3]", "[2, 3] -> [5, 6]"]);
+    assert_eq!(outputs(json!(["3", "5"])), ["[1, 2] -> 3", "[2, 3] -> 5"]);
+    let nemo_gym = json!({"responses_create_params": {"input": "Add."},
+        "verifier_metadata": {"unit_tests": {"fn_name": "f", "inputs": ["1"], "outputs": ["[3]"]}}});
+    assert_eq!(tests(&task(nemo_gym)).1, ["[1] -> [3]"], "its grader compares what stands there");
+}
+
+#[test]
+fn what_a_row_runs_before_a_program_is_there_for_it() {
+    let row = |before: &str| {
+        json!({"task_id": "HumanEval/903", "entry_point": "f", "canonical_solution": "    return g(x)\n",
+            "prompt": format!("{before}def f(x):\n    \"\"\" d \"\"\"\n"), "test": "def check(candidate):\n    assert candidate(1) == 1\n"})
+    };
+    let before = "import math\n\n\ndef g(x):\n    return math.floor(x)";
+    assert_eq!(task(row(&format!("{before}\n\n\n"))).prelude.as_deref(), Some(before));
+    assert_eq!(task(row("")).prelude, None);
+    let mbpp = |imports: serde_json::Value| json!({"task_id": 1, "prompt": "t", "code": "def f(x): return math.floor(x)", "test_imports": imports, "test_list": ["assert f(1.5) == 1"]});
+    assert_eq!(task(mbpp(json!(["import math", "import re"]))).prelude.as_deref(), Some("import math\nimport re"));
+    assert_eq!(task(mbpp(json!([]))).prelude, None);
+}
+
+#[test]
+fn tests_that_pytest_does_not_run_do_not_count() {
+    let row = |more: &str| {
+        json!({"question": "f", "solution": "def f(x):\n    return x",
+            "test": format!("def test_a():\n    assert f(1) == 1\n\n{more}\n")})
+    };
+    for mark in ["@pytest.mark.skip", "@pytest.mark.skipif(True, reason='r')", "@pytest.mark.xfail()", "@skip('r')"] {
+        let of_function = format!("{mark}\ndef test_b():\n    assert f(2) == 0");
+        let of_class = format!("{mark}\nclass TestB:\n    def test_b(self):\n        assert f(2) == 0");
+        for more in [of_function, of_class] {
+            assert_eq!(tests(&task(row(&more))).1, ["[1] -> 1"], "{more}");
+        }
+    }
+    for within in ["    __test__ = False\n", "    def __init__(self):\n        pass\n"] {
+        let more = format!("class TestB:\n{within}    def test_b(self):\n        assert f(2) == 0");
+        assert_eq!(tests(&task(row(&more))).1, ["[1] -> 1"], "{more}");
+    }
+    let run = "@pytest.mark.slow\nclass TestB:\n    def test_b(self):\n        assert f(2) == 2";
+    assert_eq!(tests(&task(row(run))).1, ["[1] -> 1", "[2] -> 2"]);
+}
