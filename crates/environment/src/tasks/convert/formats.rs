@@ -1,6 +1,5 @@
 //! The supported data sets, recognised by the fields of their rows.
 
-use ruff_python_ast::Stmt;
 use ruff_text_size::Ranged;
 
 use super::asserts::{Callee, Truths};
@@ -9,6 +8,7 @@ use super::checker::Target;
 use super::draft::{Draft, Row, unfenced};
 use super::kod_code::draft as kod_code;
 use super::live_code_bench::{draft as live_code_bench, with_names};
+use super::solution::about_functions_of;
 use super::{asserts, checker, crux_eval, evalplus, functional};
 use crate::tasks::source;
 use crate::value::Value;
@@ -163,58 +163,6 @@ fn mbpp(row: &Row) -> Result<Draft, String> {
     };
     let setup = imports.unwrap_or_else(|| row.text("test_setup_code").unwrap_or_default().to_owned());
     about_functions_of(draft, code, &source, Some(&setup))
-}
-
-/// Tests by the asserts in `tests`, about a function that `code` defines. `setup` is what the asserts need beside it; where nobody knows
-/// that, only calls with literals are taken, and truths as equalities, so that most rows have tests.
-pub(super) fn about_functions_of(
-    mut draft: Draft,
-    code: &str,
-    tests: &str,
-    setup: Option<&str>,
-) -> Result<Draft, String> {
-    let defined = source::with_module(code, |module| {
-        let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
-        let callees = source::functions(&module.body)
-            .map(|function| Callee { name: function.name.to_string(), parameters: source::places(function, 0) });
-        (callees.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
-    });
-    let (callees, classes) = defined.map_err(|why| format!("solution: {why}"))?;
-    let texts = [tests, setup.unwrap_or_default()];
-    if classes.iter().any(|class| texts.iter().any(|text| text.contains(&format!("{class}(")))) {
-        return Err("calls with objects of a class of its own, which no value stands for".into());
-    }
-    let truths = if setup.is_some() { Truths::AsPython } else { Truths::AsEqual };
-    source::with_module(tests, |module| {
-        let (name, prelude) = match asserts::reduce(&module.body, tests, &callees, truths) {
-            Ok(reduced) => {
-                let called = reduced.called.clone();
-                if draft.take(reduced) {
-                    draft.entry_point = Some(called);
-                    return Ok(draft);
-                }
-                (called, asserts::NAMES.to_owned())
-            }
-            Err(why) => {
-                // The data does not name the tested function: it is the last one that all asserts call.
-                let texts = module.body.iter().map(|statement| &tests[statement.range().to_std_range()]);
-                let lines: Vec<&str> = texts.collect();
-                let called = |callee: &&Callee| {
-                    let call = format!("{}(", callee.name);
-                    lines.iter().all(|line| line.contains(&call))
-                };
-                let name = &callees.iter().rev().find(called).ok_or(why)?.name;
-                let setup = setup.ok_or("tests by more than asserts about calls with literals")?;
-                (name.clone(), format!("{code}\n{setup}"))
-            }
-        };
-        let target = Target { called: &name, entry_point: &name, prelude: &prelude };
-        draft.checker = Some(checker::from_statements(&module.body, tests, target)?);
-        draft.entry_point = Some(name);
-        // What the checker finds is told as little as a hidden test.
-        draft.shows_none = true;
-        Ok(draft)
-    })?
 }
 
 fn apps(row: &Row) -> Result<Draft, String> {

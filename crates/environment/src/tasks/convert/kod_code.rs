@@ -5,7 +5,7 @@ use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 use super::draft::{Draft, Row};
-use super::formats::about_functions_of;
+use super::solution::about_functions_of;
 use crate::tasks::source;
 
 /// Marks of tests that are not run, or whose failure is no fault.
