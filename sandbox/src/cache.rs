@@ -111,9 +111,7 @@ impl CacheFile {
     #[cfg(unix)]
     fn is_ours(&self, file: &fs::Metadata) -> bool {
         use std::os::unix::fs::MetadataExt;
-        // This process's user is the owner of a file that it has just made; finding the user so needs no unsafe code.
-        let made = tempfile::tempfile_in(self.dir()).or_else(|_| tempfile::tempfile());
-        let Ok(me) = made.and_then(|file| file.metadata()).map(|file| file.uid()) else { return false };
+        let me = rustix::process::geteuid().as_raw();
         let owner = fs::metadata(self.dir()).map(|dir| dir.uid());
         file.is_file()
             && file.mode() & 0o022 == 0
@@ -289,6 +287,22 @@ mod tests {
         }
         fs::set_permissions(&file.path, PermissionsExt::from_mode(0o600)).unwrap();
         assert_eq!(read(&file).as_deref(), Some(CODE));
+    }
+
+    /// In `/proc/self`, which belongs to this process's user, nobody can make a file.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_user_is_known_where_no_file_can_be_made() {
+        const TEST: &str = "cache::tests::the_user_is_known_where_no_file_can_be_made";
+        if std::env::var_os("TMPDIR").is_none_or(|dir| dir != "/proc") {
+            let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+            let again = again.args(["--exact", TEST]).env("TMPDIR", "/proc").output().unwrap();
+            let told = String::from_utf8_lossy(&again.stdout);
+            assert!(again.status.success() && told.contains("1 passed"), "{told}");
+            return;
+        }
+        let [file, _] = two_files(Path::new("/proc/self"));
+        assert!(file.is_ours(&fs::metadata("/proc/self/status").unwrap()));
     }
 
     #[test]

@@ -103,6 +103,14 @@ fn wrong_input_is_named_with_what_is_allowed() {
 }
 
 #[test]
+fn a_demonstration_that_has_no_room_says_where_to_go() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("runs"), "").unwrap();
+    let words = refused(dir.path(), &["demo"]);
+    assert!(words.contains("runs: is no directory") && words.contains("call it in another directory"), "{words}");
+}
+
+#[test]
 fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("runs/train-001")).unwrap();

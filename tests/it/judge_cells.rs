@@ -154,3 +154,64 @@ fn a_cell_may_await_and_a_semicolon_at_its_end_displays_nothing() {
     assert!(lines.iter().any(|line| line == "    await None") && lines.len() < 6, "{lines:?}");
     ends_at_ctrl_c(child);
 }
+
+#[test]
+fn a_cell_may_be_indented_and_have_prompts_as_one_that_was_pasted_may() {
+    let directory = tempfile::tempdir().unwrap();
+    let (child, address) = server(directory.path(), &[]);
+    let shown = [
+        ("\n  \n    x = 1\n    if x:\n        x += 1\n    x", "2"),
+        (">>> x = 3\n>>> if x:\n...     x += 1\n... \n>>> x", "4"),
+        ("    >>> x = 5\n    >>> x;", ""),
+        ("In [7]: if x:\n   ...:     x += 1\n\nIn [8]: x", "6"),
+        ("'''\n>>> x\n'''", r"'\n>>> x\n'"),
+        ("    ", ""),
+    ];
+    let answer = post(&address, "/run_jupyter", &json!({ "cells": shown.map(|(cell, _)| cell) }));
+    for ((cell, shown), told) in shown.iter().zip(answer["cells"].as_array().unwrap()) {
+        assert_eq!(told["error"], json!([]), "{cell}");
+        assert_eq!(told["display"][0]["text/plain"].as_str().unwrap_or_default(), *shown, "{cell}: {told}");
+    }
+    ends_at_ctrl_c(child);
+}
+
+/// Cells, and what IPython 9 shows of each.
+const SHOWN: &[(&str, &str)] = &[
+    ("def f(x, *more, key=1): return x\nf", "<function __main__.f(x, *more, key=1)>"),
+    ("class A: pass\nclass E(ValueError): pass\n[int, A, E(A)]", "[int, __main__.A, __main__.E(__main__.A)]"),
+    (
+        "from collections import *\ndefaultdict(int, {1: 2}), OrderedDict(a=1)",
+        "(defaultdict(int, {1: 2}), OrderedDict([('a', 1)]))",
+    ),
+    (
+        "{3, 1, 2}, frozenset(), (1,), {}, Counter('abb')",
+        "({1, 2, 3}, frozenset(), (1,), {}, Counter({'b': 2, 'a': 1}))",
+    ),
+    ("deque([[]], 2), [deque()]", "(deque([[]], maxlen=2), [deque([])])"),
+    ("x = [1]\nx.append(x)\nx", "[1, [...]]"),
+    ("['x' * 74]", "['xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx']"),
+    (
+        "{'k': ['x' * 30] * 2, 'l': ['y' * 40] * 2}",
+        "{'k': ['xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'],\n 'l': \
+         ['yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy',\n  'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy']}",
+    ),
+    ("class B:\n    def __repr__(self):\n        return 'B\\nb'\n[B(), B()]", "[B\n b,\n B\n b]"),
+];
+
+#[test]
+fn values_are_shown_as_in_a_notebook() {
+    let directory = tempfile::tempdir().unwrap();
+    let (child, address) = server(directory.path(), &[]);
+    let more = ["list(range(2000))", "x = 0\nfor _ in range(5000): x = [x]\nx", "[[0] * 900] * 900"];
+    let cells: Vec<&str> = SHOWN.iter().map(|(cell, _)| *cell).chain(more).collect();
+    let answer = post(&address, "/run_jupyter", &json!({ "cells": cells }));
+    let text = |cell: usize| answer["cells"][cell]["display"][0]["text/plain"].as_str().unwrap_or_default();
+    for (number, (cell, shown)) in SHOWN.iter().enumerate() {
+        assert_eq!(text(number), *shown, "{cell}: {}", answer["cells"][number]);
+    }
+    let long = text(SHOWN.len());
+    assert!(long.starts_with("[0,\n 1,\n") && long.ends_with("\n 999,\n ...]"), "{}", long.len());
+    assert!(text(SHOWN.len() + 1).starts_with("[[[["), "{}", answer["cells"][SHOWN.len() + 1]);
+    assert!(text(SHOWN.len() + 2).contains(" characters more"));
+    ends_at_ctrl_c(child);
+}

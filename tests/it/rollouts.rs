@@ -254,7 +254,7 @@ const CHANGES: &[Changed] = &[
             answer["choices"][0]["token_ids"].as_array_mut().unwrap().truncate(1);
             tokens(answer).truncate(1);
         },
-        "1 tokens that no stop ends (finish_reason stop), asked for 24",
+        "1 token that no stop ends (finish_reason stop), asked for 24; the server broke it off",
     ),
     (|answer| answer["model"] = json!("served"), "an answer by served, expected one by grpo-2048-"),
 ];
@@ -295,6 +295,20 @@ fn a_good_server_makes_up_for_a_bad_one_and_a_bad_moment_passes() {
     let (completions, troubles) = asked.of(&[&hiccup]);
     assert_eq!(completions.unwrap(), expected);
     assert_eq!(troubles.len(), 2, "{troubles:?}");
+}
+
+#[test]
+fn every_server_is_asked_and_one_that_is_away_for_seconds_is_waited_for() {
+    let (asked, good) = (Asked::new(), Served::start(honest));
+    let expected = asked.of(&[&good]).0.unwrap();
+    let bad = [(); 4].map(|()| Served::start(|_, _| (500, "out of memory".into())));
+    let (completions, _) = asked.of(&[&bad[0], &bad[1], &good, &bad[2], &bad[3]]);
+    assert_eq!(completions.unwrap(), expected);
+    // Each of the six completions is refused three times.
+    let away = |before: usize, answer| if before < 18 { (503, "starting".into()) } else { honest(before, answer) };
+    let (completions, troubles) = asked.of(&[&Served::start(away)]);
+    assert_eq!(completions.unwrap(), expected);
+    assert!(troubles[0].contains("answered 503: starting; it is busy, starting"), "{troubles:?}");
 }
 
 #[test]

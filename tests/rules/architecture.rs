@@ -15,6 +15,7 @@ const USES: &[(&str, &str)] = &[
     ("start", ""),
     ("seed", ""),
     ("groups", ""),
+    ("causes", ""),
     ("files", ""),
     ("stats", ""),
     ("plural", ""),
@@ -33,7 +34,7 @@ const USES: &[(&str, &str)] = &[
     ("reward", "arena config environment program stats"),
     ("grader", "environment plural"),
     ("preflight", "arena config environment grader plural program reward seed stats"),
-    ("judge", "arena config environment feedback http program reward seed"),
+    ("judge", "arena causes config environment feedback http program reward seed"),
     ("parallel", "config"),
     ("grpo", "config files groups parallel policy prompt rollout seed stats"),
     ("metrics", "environment files plural stats"),
@@ -52,7 +53,7 @@ const USES: &[(&str, &str)] = &[
     ("report", "environment http metrics plural seed stats train"),
     (
         "cli",
-        "arena config corpus environment evaluation evolve files grader hardware http judge metrics parallel \
+        "arena causes config corpus environment evaluation evolve files grader hardware http judge metrics parallel \
          plural policy preflight program prompt report reward rollout seed sft shell stats train",
     ),
 ];

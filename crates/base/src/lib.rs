@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod causes;
 pub mod files;
 pub mod http;
 pub mod plural;

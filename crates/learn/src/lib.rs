@@ -17,7 +17,8 @@ pub use grpo_record as metrics;
 pub use grpo_rollout as rollout;
 pub use grpo_rollout::{groups, prompt};
 pub use grpo_verify::{
-    arena, config, environment, evaluation, feedback, files, http, judge, plural, program, reward, seed, shell, stats,
+    arena, causes, config, environment, evaluation, feedback, files, http, judge, plural, program, reward, seed, shell,
+    stats,
 };
 
 /// That of sampling, for tests of learning from what is sampled.

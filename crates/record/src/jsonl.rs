@@ -1,11 +1,13 @@
 //! `metrics.jsonl`: one line per step and one per evaluation, written immediately.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{EvaluationRecord, Event, Sink, SinkError};
 use crate::files;
+use crate::plural::counted;
 
 /// Name of the file in the output directory.
 pub const METRICS_FILE: &str = "metrics.jsonl";
@@ -88,6 +90,24 @@ fn lines_up_to(text: &[u8], step: usize) -> Vec<u8> {
     kept
 }
 
+/// What to say of a file `path` that lacks lines of steps up to `step`, which nothing writes again; none where it has them all, or
+/// is not there.
+pub fn missing_lines(path: &Path, step: usize) -> Option<String> {
+    let text = fs::read(path).ok()?;
+    let lines = text.split(|&byte| byte == b'\n');
+    let values = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+    let of_steps = values.filter(|value| value.get("reward").is_some());
+    let found: BTreeSet<u64> = of_steps.filter_map(|value| value["step"].as_u64()).collect();
+    let missing: Vec<u64> = (1..=step as u64).filter(|step| !found.contains(step)).collect();
+    let first = missing.first()?;
+    Some(format!(
+        "warning: {}: has no line of {} up to step {step}, the first of them {first}; log_history in the checkpoint's \
+         trainer_state.json has what they came to",
+        path.display(),
+        counted(missing.len(), "step")
+    ))
+}
+
 /// Whether a line is that of the evaluation after `step`. Lines begin with their step, so that others need not be read.
 fn is_evaluation(line: &[u8], step: usize) -> bool {
     let begins = format!("{{\"step\":{step},");
@@ -124,6 +144,23 @@ mod tests {
         fs::write(&path, "{\"step\":1}\n{\"step\":2").unwrap();
         drop(JsonlSink::open(&path, 2).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"step\":1}\n");
+    }
+
+    #[test]
+    fn lines_that_a_file_lacks_are_told_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(METRICS_FILE);
+        assert_eq!(missing_lines(&path, 4), None, "there is no file");
+        let mut sink = JsonlSink::open(&path, 0).unwrap();
+        (1..=4).for_each(|n| sink.note(&Event::StepDone(&step(n))).unwrap());
+        sink.note(&Event::Evaluated(&EvaluationRecord { step: 2, ..EvaluationRecord::default() })).unwrap();
+        assert_eq!(missing_lines(&path, 4), None);
+        let text = fs::read_to_string(&path).unwrap();
+        let broken = text.replacen("{\"step\":2,", "{\"step\":\0,", 1);
+        let left: Vec<&str> = broken.lines().filter(|line| !line.starts_with("{\"step\":3,")).collect();
+        fs::write(&path, left.join("\n")).unwrap();
+        let words = missing_lines(&path, 4).unwrap();
+        assert!(words.contains("no line of 2 steps up to step 4, the first of them 2;"), "{words}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use columns::{aligned, remarked};
 pub use console::{Console, Count, Narration, Progress};
 pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};
 pub use headline::duration;
-pub use jsonl::{JsonlSink, METRICS_FILE};
+pub use jsonl::{JsonlSink, METRICS_FILE, missing_lines};
 pub use launches::{LAUNCHES_FILE, LaunchEnd, LaunchRecord, LaunchSink, Process};
 pub use parts::{EliteRecord, UpdateRecord};
 pub use record::{StepRecord, TurnFigures, shortest};

@@ -7,7 +7,7 @@ use clap::{Args, FromArgMatches};
 use super::{Cli, command};
 use crate::cli::said::{CliError, output};
 use crate::metrics::Console;
-use crate::train::run_dir;
+use crate::train::run_dir::{self, RunDirError};
 
 /// Watch a model learn, in about two minutes, and see its report
 ///
@@ -27,7 +27,7 @@ pub struct DemoArgs {
 
 impl DemoArgs {
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
-        let dir = run_dir::next_free(Path::new(run_dir::RUNS), "demo").map_err(CliError::run)?;
+        let dir = run_dir::next_free(Path::new(run_dir::RUNS), "demo").map_err(refused)?;
         let run = dir.display().to_string();
         let steps = self.steps.map(|steps| steps.to_string());
         let steps = steps.iter().flat_map(|steps| ["--steps", steps]);
@@ -40,6 +40,13 @@ impl DemoArgs {
         }
         output::print(&next(&run))
     }
+}
+
+/// The user can go elsewhere; a full disk fails the run.
+fn refused(error: RunDirError) -> CliError {
+    let hint = "it writes below runs, where it is called: call it in another directory, or say `grpo-2048 train --preset \
+                demo --output-dir DIR`";
+    if error.is_user() { CliError::user_hint(error, hint) } else { CliError::run(error) }
 }
 
 fn next(run: &str) -> String {

@@ -278,7 +278,7 @@ fn refused(error: EvolveError, config: &Config) -> CliError {
         EvolveError::OtherSearch { .. } => {
             CliError::user_hint(error, "name another --output-dir, or give the settings that it has")
         }
-        EvolveError::Foreign { .. } => CliError::user(error),
+        EvolveError::Foreign { .. } | EvolveError::Damaged { .. } => CliError::user(error),
         EvolveError::Dir(problem) if problem.is_user() => CliError::user(problem),
         EvolveError::Prompt(problem) => model::prompt_error(config, problem),
         EvolveError::Step(TrainError::Rollout(RolloutError::Server(fault))) => {

@@ -1,7 +1,9 @@
 //! The machine: build, processor, and the memory for this process.
 
 use std::fs;
+use std::path::Path;
 
+use super::cgroups::{self, Limit};
 use crate::cli::said::CliError;
 use crate::config::Config;
 use crate::plural::counted;
@@ -20,25 +22,26 @@ pub struct MachineMemory {
 impl MachineMemory {
     /// As the system reports it; `None` where it does not.
     pub fn of_this_process() -> Option<MachineMemory> {
-        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let group = ["memory.max", "memory.current"].map(|file| fs::read_to_string(format!("/sys/fs/cgroup/{file}")));
-        let [limit, used] = group.map(|text| text.ok().and_then(|text| text.trim().parse().ok()));
-        MachineMemory::read(&meminfo, limit, used)
+        MachineMemory::below(Path::new("/"))
     }
 
-    /// From the text of `/proc/meminfo`, and the limit and use of a container where it has one.
-    fn read(meminfo: &str, limit: Option<u64>, used: Option<u64>) -> Option<MachineMemory> {
+    /// As the file system below `root` tells it.
+    fn below(root: &Path) -> Option<MachineMemory> {
+        let meminfo = fs::read_to_string(root.join("proc/meminfo")).unwrap_or_default();
+        MachineMemory::read(&meminfo, &cgroups::limits(root))
+    }
+
+    /// From the text of `/proc/meminfo`, and the limits of control groups.
+    fn read(meminfo: &str, limits: &[Limit]) -> Option<MachineMemory> {
         let field = |name: &str| {
             let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
             let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
             Some(1024 * kibibytes)
         };
         let (total, free) = (field("MemTotal")?, field("MemAvailable")?);
-        Some(match (limit, used) {
-            (Some(limit), Some(used)) if limit < total => {
-                MachineMemory { total: limit, free: free.min(limit.saturating_sub(used)) }
-            }
-            _ => MachineMemory { total, free },
+        Some(MachineMemory {
+            total: limits.iter().map(|limit| limit.bytes).fold(total, u64::min),
+            free: limits.iter().map(|limit| limit.bytes.saturating_sub(limit.used)).fold(free, u64::min),
         })
     }
 }
@@ -94,12 +97,52 @@ mod tests {
     fn a_container_has_what_its_limit_leaves() {
         let gib = |count: u64| count << 30;
         let all = MachineMemory { total: 16_384_000 << 10, free: 8_192_000 << 10 };
-        assert_eq!(MachineMemory::read(MEMINFO, None, None), Some(all));
+        let read = |bytes, used| MachineMemory::read(MEMINFO, &[Limit { bytes, used }]);
+        assert_eq!(MachineMemory::read(MEMINFO, &[]), Some(all));
         let limited = MachineMemory { total: gib(4), free: gib(1) };
-        assert_eq!(MachineMemory::read(MEMINFO, Some(gib(4)), Some(gib(3))), Some(limited));
-        let unlimited = MachineMemory::read(MEMINFO, Some(gib(64)), Some(gib(3))).unwrap();
+        assert_eq!(read(gib(4), gib(3)), Some(limited));
+        let unlimited = read(gib(64), gib(3)).unwrap();
         assert_eq!(unlimited.free, 8_192_000 << 10);
-        assert_eq!(MachineMemory::read("", None, None), None);
+        assert_eq!(MachineMemory::read("", &[]), None);
+    }
+
+    /// Total and free MiB where the system has these files.
+    fn mebibytes(files: &[(&str, &str)]) -> (u64, u64) {
+        let root = tempfile::tempdir().unwrap();
+        for (name, text) in [("proc/meminfo", MEMINFO)].iter().chain(files) {
+            let path = root.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let memory = MachineMemory::below(root.path()).unwrap();
+        (memory.total >> 20, memory.free >> 20)
+    }
+
+    #[test]
+    fn the_narrowest_of_all_groups_around_a_process_limits_it_and_what_it_read_from_files_is_free() {
+        let job = "sys/fs/cgroup/slurm/job7";
+        let [max, current, stat] = ["memory.max", "memory.current", "memory.stat"].map(|name| format!("{job}/{name}"));
+        // The process's own group has no limit, and nor has the outermost.
+        let second = [
+            ("proc/self/cgroup", "0::/slurm/job7/step\n"),
+            ("sys/fs/cgroup/slurm/job7/step/memory.max", "max\n"),
+            (&*max, "2147483648\n"),
+            (&*current, "1610612736\n"),
+            (&*stat, "anon 536870912\ninactive_file 805306368\nactive_file 268435456\nslab 1\n"),
+            ("sys/fs/cgroup/slurm/memory.max", "4294967296\n"),
+            ("sys/fs/cgroup/slurm/memory.current", "3221225472\n"),
+        ];
+        assert_eq!(mebibytes(&second), (2048, 1024), "the group around it leaves less");
+        assert_eq!(mebibytes(&second[..5]), (2048, 1536));
+        // As a container sees it: its path is that of the host.
+        let first = [
+            ("proc/self/cgroup", "9:cpuset:/docker/0a\n4:hugetlb,memory:/docker/0a\n0::/\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "536870912\n"),
+            ("sys/fs/cgroup/memory/memory.stat", "active_file 9\ntotal_inactive_file 1073741824\n"),
+        ];
+        assert_eq!(mebibytes(&first), (1024, 1024), "no less than nothing is used");
+        assert_eq!(mebibytes(&first[..3]), (1024, 512));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What commands open, all in the same way: models, arenas, runs, programs, tasks, the processes of a job, and the machine.
 
 pub mod arena;
+mod cgroups;
 pub mod gpu_watch;
 pub mod interrupt;
 pub mod machine;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use super::{near, output};
 use crate::arena::ArenaError;
+use crate::causes::with_causes;
 use crate::config::ConfigError;
 use crate::files;
 use crate::judge::{JudgeError, LinesError};
@@ -92,8 +93,10 @@ impl CliError {
     /// The machine's or the program's fault, unless what could not be tried is the user's own game or task.
     pub fn run(error: impl Error + Send + Sync + 'static) -> CliError {
         match untried(&error) {
-            Some(ArenaError::Environment { .. }) => CliError::user(chain(&error)),
-            _ if is_of_full_disk(&error) => CliError::Run(format!("{}; {}", chain(&error), output::MAKE_ROOM).into()),
+            Some(ArenaError::Environment { .. }) => CliError::user(with_causes(&error)),
+            _ if is_of_full_disk(&error) => {
+                CliError::Run(format!("{}; {}", with_causes(&error), output::MAKE_ROOM).into())
+            }
             _ => CliError::Run(Box::new(error)),
         }
     }
@@ -115,7 +118,7 @@ impl CliError {
                 let hint = hint.as_ref().map(|hint| format!("hint: {}\n", shown(hint))).unwrap_or_default();
                 format!("{} {}\n{hint}", red.apply_to("error:"), shown(message))
             }
-            CliError::Run(error) => format!("{} {}\n", red.apply_to("error:"), shown(&chain(error.as_ref()))),
+            CliError::Run(error) => format!("{} {}\n", red.apply_to("error:"), shown(&with_causes(error.as_ref()))),
             CliError::Stopped { message, hint } => {
                 format!("{} {message}\nhint: {hint}\n", red.apply_to("stopped:"))
             }
@@ -172,9 +175,9 @@ fn untried<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ArenaError> {
     }
 }
 
-/// Whether the cause of an error, which names the file, is a full disk.
+/// Whether an error, or its cause where it names the file, is that of a full disk.
 fn is_of_full_disk(error: &(dyn Error + 'static)) -> bool {
-    let mut cause = error.source();
+    let mut cause = Some(error);
     while let Some(error) = cause {
         if error.downcast_ref::<io::Error>().is_some_and(files::is_full) {
             return true;
@@ -182,20 +185,6 @@ fn is_of_full_disk(error: &(dyn Error + 'static)) -> bool {
         cause = error.source();
     }
     false
-}
-
-/// An error with its causes. A cause that the message contains already is left out.
-fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let words = error.to_string();
-        if !text.contains(&words) {
-            text.push_str(&format!("\n  because: {words}"));
-        }
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]
@@ -237,12 +226,18 @@ mod tests {
         let full = "run/metrics.jsonl: no storage space; make room there, or name a place on another disk";
         assert_eq!(told(io::ErrorKind::StorageFull), full);
         assert_eq!(told(io::ErrorKind::PermissionDenied), "run/metrics.jsonl: permission denied");
+        let room = format!("no storage space; {}", output::MAKE_ROOM);
+        let unnamed = CliError::run(io::Error::from(io::ErrorKind::StorageFull));
+        assert_eq!((unnamed.code(), unnamed.to_string()), (1, room.clone()));
+        let printed = |kind: io::ErrorKind| output::unprinted(&kind.into()).to_string();
+        assert_eq!(printed(io::ErrorKind::StorageFull), format!("standard output: {room}"));
+        assert_eq!(printed(io::ErrorKind::PermissionDenied), "standard output: permission denied");
     }
 
     #[test]
     fn a_cause_is_told_once() {
         let source = std::io::Error::other("disk on fire");
         let error = crate::metrics::SinkError::File { path: "metrics.jsonl".into(), source };
-        assert_eq!(chain(&error), "metrics.jsonl: disk on fire");
+        assert_eq!(with_causes(&error), "metrics.jsonl: disk on fire");
     }
 }

@@ -32,8 +32,13 @@ pub fn print_to_reader(text: &str) -> Result<bool, CliError> {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(CliError::run(error)),
+        Err(error) => Err(unprinted(&error)),
     }
+}
+
+/// Why standard output took no more.
+pub(super) fn unprinted(error: &io::Error) -> CliError {
+    full("standard output", error).unwrap_or_else(|| CliError::Run(format!("standard output: {error}").into()))
 }
 
 /// Prints words and tables for a reader: where the terminal is narrow, long lines go on in the next.

@@ -16,6 +16,16 @@ pub enum EvolveError {
     Prompt(#[from] PromptError),
     #[error(transparent)]
     Dir(#[from] RunDirError),
+    #[error(
+        "{}: {reason}; the search cannot go on from it: put it back as it was, or name another --output-dir, where one \
+         begins anew",
+        path.display()
+    )]
+    Damaged {
+        /// The checkpoint, or the file with the database.
+        path: PathBuf,
+        reason: String,
+    },
     #[error("--output-dir {}: is not empty and holds no search; choose an empty or new directory", path.display())]
     Foreign { path: PathBuf },
     #[error(

@@ -16,7 +16,7 @@ use crate::seed::{Purpose, Seed};
 use crate::train::checkpoint::OPTIMIZER;
 use crate::train::memory::{Allowance, MemoryPlan, Workload};
 use crate::train::reference::Reference;
-use crate::train::run_dir::{RunDirError, aside_of};
+use crate::train::run_dir::{self, RunDirError, aside_of};
 use crate::train::{Episode, TrainError, optimizer};
 
 use super::error::EvolveError;
@@ -100,6 +100,7 @@ impl Learner {
         let filled = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(dir).map_err(RunDirError::io(dir))?;
         policy.save(filled.path()).map_err(TrainError::from)?;
         self.optimizer.save(&filled.path().join(OPTIMIZER)).map_err(TrainError::from)?;
+        run_dir::write_sums(filled.path()).map_err(RunDirError::io(filled.path()))?;
         // One of a round that is made again, because its database was never written, is replaced.
         let target = checkpoint(dir, round);
         Ok(files::replace_dir(filled.path(), &target, &aside_of(&target)).map_err(RunDirError::io(&target))?)
@@ -108,6 +109,9 @@ impl Learner {
     /// Sets `policy` to what it was after a round.
     pub fn restore(&mut self, dir: &Path, policy: &mut Policy, round: usize) -> Result<(), EvolveError> {
         let saved = checkpoint(dir, round);
+        if let Some(reason) = run_dir::altered(&saved)? {
+            return Err(EvolveError::Damaged { path: saved, reason });
+        }
         policy.restore(&saved).map_err(TrainError::from)?;
         self.optimizer.restore(&saved.join(OPTIMIZER)).map_err(TrainError::from)?;
         Ok(())
@@ -163,6 +167,21 @@ mod tests {
             (name.clone(), numbers)
         });
         (of_round, learner.entropy, weights.collect())
+    }
+
+    #[test]
+    fn a_search_goes_on_only_from_weights_that_are_as_they_were_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut policy, config) = (tiny_policy(), Config::preset("builtin").unwrap());
+        let mut learner = Learner::new(&policy, &config, 16, None, None).unwrap();
+        learner.save(dir.path(), &policy, 1).unwrap();
+        learner.restore(dir.path(), &mut policy, 1).unwrap();
+        let optimizer = checkpoint(dir.path(), 1).join(OPTIMIZER);
+        let mut bytes = fs::read(&optimizer).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&optimizer, bytes).unwrap();
+        let refused = learner.restore(dir.path(), &mut policy, 1).unwrap_err().to_string();
+        assert!(refused.contains("checkpoint-1: optimizer.safetensors is not what was written; "), "{refused}");
     }
 
     #[test]

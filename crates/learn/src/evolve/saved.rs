@@ -62,7 +62,8 @@ pub(super) fn read(dir: &Path, settings: &Fingerprint) -> Result<Option<State>, 
         return Ok(None);
     }
     let text = fs::read_to_string(&path).map_err(RunDirError::io(&path))?;
-    let state: State = serde_json::from_str(&text).map_err(|error| RunDirError::io(&path)(error.into()))?;
+    let state: State = serde_json::from_str(&text)
+        .map_err(|error| EvolveError::Damaged { path: path.clone(), reason: error.to_string() })?;
     match settings.differing(&state.settings) {
         None => Ok(Some(state)),
         // One that was stopped in its first round has nothing to lose.
@@ -177,6 +178,20 @@ mod tests {
         assert_eq!(read.rescheduled(&grpo, 8), None, "as it was told");
         let mut earlier = State { last_round: None, ..state };
         assert_eq!(earlier.rescheduled(&grpo, 8), None, "an earlier version told no last round");
+    }
+
+    #[test]
+    fn a_database_that_was_cut_is_named_with_what_is_left_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let (settings, database) = (json!({}), Database::new(2));
+        write(dir.path(), &State { settings, database, division: None, entropy: None, last_round: None }).unwrap();
+        let path = dir.path().join(STATE);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &text[..text.len() / 2]).unwrap();
+        let settings = Fingerprint { named: serde_json::Map::new(), unnamed: String::new() };
+        let Err(refused) = read(dir.path(), &settings) else { panic!("it is half a database") };
+        let words = refused.to_string();
+        assert!(words.contains("evolve.json: EOF while parsing") && words.contains("another --output-dir"), "{words}");
     }
 
     #[test]

@@ -23,6 +23,13 @@ pub enum SftError {
         /// Keys that differ, with both values; none are known of a run that an earlier version began.
         differing: Vec<String>,
     },
+    #[error("{path}: {reason}; the run cannot go on from it: remove it, and the same command begins anew")]
+    Damaged {
+        /// The checkpoint.
+        path: PathBuf,
+        /// The file that is not what was written.
+        reason: String,
+    },
     #[error("vocabulary: {0}")]
     Vocabulary(#[from] tokenizers::Error),
     #[error("step {step}: the loss is {loss}; lower sft.learning_rate")]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
@@ -55,6 +56,15 @@ impl State {
     fn read(dir: &Path) -> Option<State> {
         serde_json::from_str(&fs::read_to_string(dir.join(STATE)).ok()?).ok()
     }
+
+    /// That of a checkpoint, whose files are as they were written.
+    fn of_checkpoint(path: &Path) -> Result<State, SftError> {
+        let damaged = |reason| SftError::Damaged { path: path.to_owned(), reason };
+        match run_dir::altered(path)? {
+            Some(reason) => Err(damaged(reason)),
+            None => State::read(path).ok_or_else(|| damaged(format!("{STATE} is not what was written"))),
+        }
+    }
 }
 
 /// What came of a supervised run.
@@ -76,24 +86,23 @@ impl Saved {
     pub(super) fn write(&self, dir: &Path) -> Result<(), RunDirError> {
         let whole = dir.join(format!("checkpoint-{}", self.state.step));
         let partial = whole.with_extension(PARTIAL);
+        // Digests are of all files that are there, so that none may be left of a process that was killed.
+        if partial.exists() {
+            files::remove_rest(&partial).map_err(RunDirError::io(&partial))?;
+        }
         fs::create_dir_all(&partial).map_err(RunDirError::io(&partial))?;
         write_tensors(&self.weights, &partial.join(WEIGHTS))?;
         write_tensors(&self.optimizer, &partial.join(OPTIMIZER))?;
         self.state.write(&partial)?;
+        run_dir::write_sums(&partial).map_err(RunDirError::io(&partial))?;
         files::publish_dir(&partial, &whole).map_err(RunDirError::io(&whole))?;
         remove_checkpoints(dir, Some(&whole))
     }
 
     /// Refuses what a run with other `settings` has left in `dir`, a checkpoint or a model: its files would be mixed with those of
-    /// another. Returns the summary of a run that is done.
+    /// another; and a checkpoint that is damaged. Returns the summary of a run that is done.
     pub(super) fn check(dir: &Path, settings: &Fingerprint) -> Result<Option<SftSummary>, SftError> {
-        // One that was stopped before its first checkpoint has nothing to lose.
-        let own = State::read(dir).filter(|state| state.step > 0);
-        for state in own.iter().chain(latest_checkpoint(dir).as_ref().map(|(_, state)| state)) {
-            if let Some(differing) = settings.differing(&state.settings) {
-                return Err(SftError::OtherRun { path: dir.to_owned(), differing });
-            }
-        }
+        let (own, _) = left(dir, settings)?;
         let is_written = MODELS.iter().any(|name| dir.join(name).exists());
         Ok(own.filter(|_| is_written).map(|state| {
             let [first_loss, held_out_loss] = state.losses.unwrap_or([f64::NAN; 2]);
@@ -101,14 +110,27 @@ impl Saved {
         }))
     }
 
-    /// The newest complete checkpoint below `dir`, of a run with the same `settings`.
+    /// The newest checkpoint below `dir`, of a run with the same `settings`.
     pub(super) fn read_latest(dir: &Path, settings: &Fingerprint) -> Result<Option<Saved>, SftError> {
-        Saved::check(dir, settings)?;
-        let Some((whole, state)) = latest_checkpoint(dir) else { return Ok(None) };
+        let Some((whole, state)) = left(dir, settings)?.1 else { return Ok(None) };
         let weights = read_tensors(&whole.join(WEIGHTS))?;
         let optimizer = read_tensors(&whole.join(OPTIMIZER))?;
         Ok(Some(Saved { state, weights, optimizer }))
     }
+}
+
+/// What a run with these `settings` has left in `dir`: its own state, unless it was stopped before its first checkpoint and has
+/// nothing to lose, and its newest checkpoint.
+fn left(dir: &Path, settings: &Fingerprint) -> Result<(Option<State>, Option<(PathBuf, State)>), SftError> {
+    let own = State::read(dir).filter(|state| state.step > 0);
+    let opened = |path: PathBuf| State::of_checkpoint(&path).map(|state| (path, state));
+    let newest = latest_checkpoint(dir).map(opened).transpose()?;
+    for state in own.iter().chain(newest.as_ref().map(|(_, state)| state)) {
+        if let Some(differing) = settings.differing(&state.settings) {
+            return Err(SftError::OtherRun { path: dir.to_owned(), differing });
+        }
+    }
+    Ok((own, newest))
 }
 
 /// Refuses a directory with something in it that no supervised run has written, as `train` does. Leaves nothing behind.
@@ -122,11 +144,15 @@ pub fn check_dir(dir: &Path) -> Result<(), SftError> {
     if run_dir::is_free(dir)? { Ok(()) } else { Err(SftError::Foreign { path: dir.to_owned() }) }
 }
 
-/// The newest complete checkpoint that a supervised run has written below `dir`.
-fn latest_checkpoint(dir: &Path) -> Option<(PathBuf, State)> {
+/// The newest checkpoint that a supervised run has written below `dir`, damaged or not.
+fn latest_checkpoint(dir: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let numbered = entries.filter_map(|path| Some((step_of(&path)?, State::read(&path)?, path)));
-    numbered.max_by_key(|(step, ..)| *step).map(|(_, state, path)| (path, state))
+    entries.filter(|path| is_checkpoint(path)).max_by_key(|path| step_of(path))
+}
+
+/// Whether a supervised run has written a checkpoint: no other directory of such a name has files that are called as its are.
+fn is_checkpoint(path: &Path) -> bool {
+    step_of(path).is_some() && [STATE, WEIGHTS].iter().any(|name| path.join(name).exists())
 }
 
 /// Removes the checkpoints below `dir` that a supervised run has written, also incomplete ones, except `kept`.
@@ -135,7 +161,7 @@ pub(super) fn remove_checkpoints(dir: &Path, kept: Option<&Path>) -> Result<(), 
         let path = entry.map_err(RunDirError::io(dir))?.path();
         let is_own = match path.extension() {
             Some(extension) => extension == PARTIAL && step_of(&path.with_extension("")).is_some(),
-            None => step_of(&path).is_some() && State::read(&path).is_some(),
+            None => is_checkpoint(&path),
         };
         if is_own && Some(path.as_path()) != kept {
             files::remove_rest(&path).map_err(RunDirError::io(&path))?;
@@ -171,7 +197,9 @@ fn write_tensors(tensors: &BTreeMap<String, Tensor>, path: &Path) -> Result<(), 
     files::write_tensors(tensors.iter(), Some(metadata), path).map_err(RunDirError::io(path))
 }
 
-fn read_tensors(path: &Path) -> Result<BTreeMap<String, Tensor>, SftError> {
+fn read_tensors(path: &Path) -> Result<BTreeMap<String, Tensor>, RunDirError> {
     let bytes = fs::read(path).map_err(RunDirError::io(path))?;
-    Ok(candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)?.into_iter().collect())
+    let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu);
+    let unread = |error: candle_core::Error| RunDirError::io(path)(io::Error::other(error.to_string()));
+    Ok(tensors.map_err(unread)?.into_iter().collect())
 }

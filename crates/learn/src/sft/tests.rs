@@ -177,6 +177,40 @@ fn a_run_removes_no_checkpoint_that_it_did_not_write() {
 }
 
 #[test]
+fn a_checkpoint_that_is_not_as_it_was_written_is_refused_with_its_file_and_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    // Of a process that was killed while it wrote digests.
+    std::fs::create_dir(dir.path().join("checkpoint-2.partial")).unwrap();
+    std::fs::write(dir.path().join("checkpoint-2.partial/BLAKE3SUMS"), "half a li").unwrap();
+    std::fs::write(dir.path().join("state.json"), r#"{"settings": {}, "step": 0, "tokens": 0}"#).unwrap();
+    stopped(dir.path());
+    let (options, checkpoint) = (options(dir.path(), 5 * 512), dir.path().join("checkpoint-2"));
+    let damages: [(&str, fn(Vec<u8>) -> Vec<u8>); 3] = [
+        ("weights.safetensors", |mut bytes| {
+            *bytes.last_mut().unwrap() ^= 1;
+            bytes
+        }),
+        ("optimizer.safetensors", |bytes| bytes[..5].to_vec()),
+        ("state.json", |_| Vec::new()),
+    ];
+    for (name, damage) in damages {
+        let path = checkpoint.join(name);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, damage(bytes.clone())).unwrap();
+        let refused =
+            [options.check_dir(Some(&small())).unwrap_err(), trained(&options, Some(small()), &mut go_on).unwrap_err()];
+        for words in refused.map(|error| error.to_string()) {
+            assert!(words.contains(&format!("checkpoint-2: {name} is not what was written; ")), "{words}");
+            assert!(words.ends_with("remove it, and the same command begins anew"), "{words}");
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+    assert_eq!(options.check_dir(Some(&small())).unwrap(), None, "it is whole again");
+    std::fs::remove_dir_all(checkpoint).unwrap();
+    assert_eq!(trained(&options, Some(small()), &mut go_on).unwrap().steps, 5);
+}
+
+#[test]
 fn a_run_that_was_killed_before_its_first_checkpoint_goes_on_in_its_directory() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), 512);
@@ -201,7 +235,8 @@ fn settings_that_differ_are_named_and_a_run_of_an_earlier_version_is_known() {
     assert!(said.contains("other settings: sft.total_tokens: 2560 -> 2048, train.seed: 5 -> 6; choose"), "{said}");
     let untried = SftOptions { config: SftConfig { eval_samples: 0, ..same.config.clone() }, ..same.clone() };
     assert_eq!(untried.check_dir(Some(&small())).unwrap(), None, "the same is trained");
-    // The same as one text, as it was written before.
+    // The same as one text, as it was written before, when there were no digests.
+    std::fs::remove_file(dir.path().join("checkpoint-2/BLAKE3SUMS")).unwrap();
     for path in [dir.path().join("state.json"), dir.path().join("checkpoint-2/state.json")] {
         let mut state: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
         state["settings"] = same.settings(Some(&small())).unnamed.into();

@@ -40,7 +40,7 @@ use crate::arena::{Arena, Rules};
 use crate::config::Config;
 use crate::evaluation::HeldOut;
 use crate::grpo::{self, Division, Optimizer};
-use crate::metrics::{Event, RunHeader, StepRecord};
+use crate::metrics::{Event, METRICS_FILE, RunHeader, StepRecord, missing_lines};
 use crate::parallel::Peers;
 use crate::policy::{Policy, device_name};
 use crate::prompt::{PromptSet, TurnFormat};
@@ -143,6 +143,10 @@ impl Run<'_> {
         let mut state = checkpoint::load(&newest, self.policy, &mut optimizer, self.config.train.seed)?;
         let had = std::mem::replace(&mut state.max_steps, self.config.train.max_steps);
         if let Some(words) = grpo::rescheduled(&self.config.grpo, "step", state.global_step, had, state.max_steps) {
+            observer(Event::Message(&words));
+        }
+        let metrics = dir.path().join(METRICS_FILE);
+        if let Some(words) = missing_lines(&metrics, state.global_step).filter(|_| self.peers.leads()) {
             observer(Event::Message(&words));
         }
         let (guard, held_out) = (self.guard(&state.log_history), self.held_out());

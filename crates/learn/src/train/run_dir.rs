@@ -17,9 +17,9 @@ use crate::config::Config;
 use crate::files::{self, PARTIAL};
 use crate::metrics::METRICS_FILE;
 
-pub(crate) use checkpoints::aside_of;
 pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps_done};
-use checkpoints::{checkpoints, has_no_sums, numbered, sync_metrics, write_sums};
+pub(crate) use checkpoints::{altered, aside_of, write_sums};
+use checkpoints::{checkpoints, has_no_sums, numbered, sync_metrics};
 pub use error::RunDirError;
 pub use recorded::{CONFIG, Fingerprint, recorded_text};
 use recorded::{WRITTEN, begun_with, config_text, config_text_over, differences, recorded};
@@ -187,6 +187,8 @@ impl RunDir {
         match fs::metadata(self.path.join(LOCK)) {
             Ok(found) if same(&held, &found) => Ok(()),
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(RunDirError::io(&self.path)(source)),
+            // A file that still has a name lies somewhere else.
+            _ if held.nlink() > 0 => Err(RunDirError::Moved { path: self.path.clone() }),
             _ => Err(RunDirError::Gone { path: self.path.clone() }),
         }
     }
@@ -328,6 +330,7 @@ fn of_step(path: &Path) -> Option<usize> {
 
 /// Makes the next free directory `kind-001`, `kind-002`, .. of `runs`.
 pub fn next_free(runs: &Path, kind: &str) -> Result<PathBuf, RunDirError> {
+    creatable(runs)?;
     let mut number = numbered(runs, &format!("{kind}-")).last().map_or(1, |(number, _)| number + 1);
     fs::create_dir_all(runs).map_err(RunDirError::io(runs))?;
     loop {
@@ -374,7 +377,8 @@ fn has_nothing_yet(path: &Path) -> Result<bool, RunDirError> {
 /// be created, and leaves nothing behind.
 pub fn is_free(path: &Path) -> Result<bool, RunDirError> {
     creatable(path)?;
-    if !path.try_exists().map_err(RunDirError::io(path))? {
+    // As of a name that is too long.
+    if !path.try_exists().map_err(|error| unwritable(path, path, error))? {
         return Ok(true);
     }
     if !path.is_dir() {

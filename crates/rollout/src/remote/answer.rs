@@ -87,7 +87,7 @@ pub(super) fn completion(answer: Value, model: &str, mut row: Row, policy: &Poli
         let (id, logprob) = (token.token_id, token.logprob);
         if id as usize >= vocabulary {
             let found = format!("token {place} has the id {id}, the model {vocabulary} of them");
-            return Err(AnswerFault { found, hint: "serve the model that is trained" });
+            return Err(AnswerFault::new(found, "serve the model that is trained"));
         }
         if !(logprob > IMPOSSIBLE && logprob <= ROUNDING) {
             return Err(AnswerFault::rubbish(format!("token {place} has the log-probability {logprob}")));
@@ -96,19 +96,38 @@ pub(super) fn completion(answer: Value, model: &str, mut row: Row, policy: &Poli
             row.push(id, logprob.min(0.0), policy.tokenizer());
         }
     }
-    let longest = row.longest;
-    if !row.ended || token_ids.len() > longest {
-        let (tokens, reason) = (token_ids.len(), finish_reason.as_deref().unwrap_or("none"));
-        let found = format!("{tokens} tokens that no stop ends (finish_reason {reason}), asked for {longest}");
-        return Err(AnswerFault { found, hint: "raise --max-model-len there" });
+    let (longest, tokens, s) = (row.longest, token_ids.len(), if token_ids.len() == 1 { "" } else { "s" });
+    if tokens > longest {
+        return Err(AnswerFault::rubbish(format!("{tokens} token{s}, asked for {longest}")));
+    }
+    if !row.ended {
+        let reason = finish_reason.as_deref().unwrap_or("none");
+        let found = format!("{tokens} token{s} that no stop ends (finish_reason {reason}), asked for {longest}");
+        return Err(AnswerFault::new(found, broken_off(reason)));
     }
     Ok(row.completion(policy.tokenizer()))
+}
+
+/// The hint for a completion without an end that a server has finished for this reason.
+fn broken_off(reason: &str) -> &'static str {
+    match reason {
+        "length" => "raise --max-model-len there",
+        _ => "the server broke it off; its log says more",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::Config;
+
+    #[test]
+    fn more_room_is_advised_where_a_server_has_run_out_of_it_and_not_where_it_broke_off() {
+        assert!(broken_off("length").contains("--max-model-len"));
+        for reason in ["error", "abort", "stop", "none"] {
+            assert_eq!(broken_off(reason), "the server broke it off; its log says more", "{reason}");
+        }
+    }
 
     #[test]
     fn the_likeliest_token_alone_is_asked_for_in_words_that_vllm_takes() {

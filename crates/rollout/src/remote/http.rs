@@ -24,12 +24,18 @@ const CERTIFICATE: &str = "a certificate of a public authority is taken, and non
 pub(super) struct AnswerFault {
     pub found: String,
     pub hint: &'static str,
+    /// The pause that the server asks for, or 0, if the fault may pass by itself.
+    pub passing: Option<Duration>,
 }
 
 impl AnswerFault {
+    pub fn new(found: impl Into<String>, hint: &'static str) -> AnswerFault {
+        AnswerFault { found: found.into(), hint, passing: None }
+    }
+
     /// An answer that vLLM would not return.
     pub fn rubbish(found: impl Into<String>) -> AnswerFault {
-        AnswerFault { found: found.into(), hint: "is that vLLM, 0.32 or newer?" }
+        AnswerFault::new(found, "is that vLLM, 0.32 or newer?")
     }
 }
 
@@ -82,7 +88,10 @@ fn text(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result
     let body = body.map_err(|error| missing(&error))?;
     match answer.status().as_u16() {
         200 => Ok(body),
-        status => Err(refused(status, &body)),
+        status => {
+            let pause = answer.headers().get("retry-after").and_then(|pause| pause.to_str().ok());
+            Err(AnswerFault { passing: passing(status, pause), ..refused(status, &body) })
+        }
     }
 }
 
@@ -92,7 +101,9 @@ fn missing(error: &ureq::Error) -> AnswerFault {
         ureq::Error::BodyExceedsLimit(_) | ureq::Error::Protocol(_) => AnswerFault::rubbish("").hint,
         other => unreached(&other.to_string()),
     };
-    AnswerFault { found: format!("no answer ({error})"), hint }
+    // What is started again, or whose proxy is, answers soon.
+    let passing = (hint == UNREACHED).then_some(Duration::ZERO);
+    AnswerFault { passing, ..AnswerFault::new(format!("no answer ({error})"), hint) }
 }
 
 fn unreached(words: &str) -> &'static str {
@@ -108,6 +119,13 @@ fn late(at: Timeout) -> &'static str {
     }
 }
 
+/// The pause before a request that had this status, with this `Retry-After`, is worth repeating, if it ever is.
+fn passing(status: u16, pause: Option<&str>) -> Option<Duration> {
+    // Where a date is told instead of seconds, pauses are those without one.
+    let seconds = pause.and_then(|pause| pause.trim().parse().ok()).unwrap_or(0);
+    matches!(status, 429 | 502..=504).then_some(Duration::from_secs(seconds))
+}
+
 /// The fault of an answer with another status, with the server's message.
 fn refused(status: u16, body: &str) -> AnswerFault {
     let said: Option<Value> = serde_json::from_str(body).ok();
@@ -120,13 +138,15 @@ fn refused(status: u16, body: &str) -> AnswerFault {
             "serve with --enable-lora, --enable-scale-out (from vLLM 0.32 on) and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True, \
              where it sees rollout.adapter_dir"
         }
+        429 => "it is busy; lower rollout.server_requests",
+        502..=504 => "it is busy, starting, or behind a proxy that does not reach it; its log says more",
         500.. => {
             "its log says more; out of memory: lower --max-num-seqs or rollout.server_requests; an adapter: raise \
              --max-lora-rank"
         }
         _ => "its log says more",
     };
-    AnswerFault { found: format!("answered {status}: {words}"), hint }
+    AnswerFault::new(format!("answered {status}: {words}"), hint)
 }
 
 #[cfg(test)]
@@ -147,5 +167,19 @@ mod tests {
     fn a_certificate_that_is_not_taken_is_told_from_a_server_that_is_not_there() {
         assert_eq!(unreached("io: invalid peer certificate: UnknownIssuer"), CERTIFICATE);
         assert_eq!(unreached("io: Connection refused"), UNREACHED);
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_told_from_what_does_not() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        for status in [429, 502, 503, 504] {
+            assert_eq!((passing(status, Some(" 7 ")), passing(status, None)), (seconds(7), seconds(0)), "{status}");
+            assert!(refused(status, "later").hint.starts_with("it is busy"), "{status}");
+        }
+        assert_eq!(passing(503, Some("Wed, 21 Oct 2026 07:28:00 GMT")), seconds(0));
+        for status in [400, 401, 404, 500, 501] {
+            assert_eq!(passing(status, Some("7")), None, "{status}");
+        }
+        assert!(refused(500, "").hint.contains("out of memory"));
     }
 }

@@ -8,6 +8,7 @@ mod adapter;
 mod answer;
 mod http;
 mod outage;
+mod patience;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,10 +32,8 @@ use super::{Completion, CompletionId, RolloutError, RolloutEvent, check_length};
 use adapter::{Adapter, AdapterDir};
 use http::{AnswerFault, Client};
 use outage::Outage;
+use patience::Patience;
 
-const ATTEMPTS: usize = 3;
-/// Time before the second attempt; twice as long before the third.
-const PAUSE: Duration = Duration::from_millis(500);
 /// Number of tokens of the completion by which a server's weights are compared with the trainer's.
 const PROBE_TOKENS: usize = 32;
 
@@ -167,7 +166,7 @@ impl Servers {
     /// completions.
     ///
     /// # Errors
-    /// [`RolloutError::Server`] if no server loads it in three attempts.
+    /// [`RolloutError::Server`] if no server loads it as often as it is asked.
     pub fn load_adapter(
         &self,
         policy: &Policy,
@@ -182,7 +181,7 @@ impl Servers {
     /// Returns the same as [`sample`](super::sample), sampled by the servers that have loaded the adapter.
     ///
     /// # Errors
-    /// [`RolloutError::Server`] if a completion fails in three attempts.
+    /// [`RolloutError::Server`] if a completion fails as often as it is requested.
     pub fn sample(
         &self,
         loaded: &LoadedAdapter,
@@ -197,7 +196,7 @@ impl Servers {
             while !failed.load(Ordering::Relaxed) {
                 let place = next.fetch_add(1, Ordering::Relaxed);
                 let Some(request) = all.get(place) else { break };
-                let completion = self.complete(request, loaded, &sender);
+                let completion = self.complete(request, loaded, &failed, &sender);
                 failed.fetch_or(completion.is_err(), Ordering::Relaxed);
                 // The receiver exists until all threads have ended.
                 let _ = sender.send(RequestMessage::Completion(place, completion));
@@ -222,31 +221,32 @@ impl Servers {
         std::mem::take(&mut *self.loading.lock())
     }
 
-    /// Requests one completion until a server returns it, at most [`ATTEMPTS`] times.
+    /// Requests one completion until a server returns it, or patience ends or another completion has `failed`.
     fn complete(
         &self,
         request: &Request<'_>,
         loaded: &LoadedAdapter,
+        failed: &AtomicBool,
         sender: &Sender<RequestMessage>,
     ) -> Result<Completion, RolloutError> {
         let LoadedAdapter { adapter, live } = loaded;
         let live: Vec<&Server> = self.servers.iter().filter(|server| live.contains(&server.url)).collect();
         // Completions start with different servers, also those of different processes.
-        let (first, mut attempt) = (request.id.number as usize, 0);
+        let (first, mut patience) = (request.id.number as usize, Patience::new(live.len()));
         loop {
-            let server = live[(first + attempt) % live.len()];
+            let server = live[(first + patience.attempts) % live.len()];
             let fault = match request.ask(&self.client, server, adapter) {
                 Ok(completion) => return Ok(completion),
-                Err(fault) => fault.of(&server.url),
+                Err(fault) => fault,
             };
-            attempt += 1;
-            if attempt == ATTEMPTS {
+            let (pause, fault) = (patience.after(&fault), fault.of(&server.url));
+            let Some(pause) = pause.filter(|_| !failed.load(Ordering::Relaxed)) else {
                 return Err(RolloutError::Server(fault));
-            }
+            };
             if let Some(text) = server.outage.lock().failed(&format!("completion {}", request.id.index), &fault) {
                 let _ = sender.send(RequestMessage::Trouble(text));
             }
-            thread::sleep(PAUSE * attempt as u32);
+            thread::sleep(pause);
         }
     }
 
@@ -256,11 +256,13 @@ impl Servers {
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<LoadedAdapter, RolloutError> {
         let adapter = self.dir.write(policy)?;
-        let mut attempt = 0;
+        let mut patience = Patience::new(self.servers.len());
         loop {
             let (mut live, mut last) = (Vec::new(), None);
             for server in &self.servers {
-                let loaded = self.load_on(server, &adapter).map_err(|fault| fault.of(&server.url));
+                let loaded = self.load_on(server, &adapter);
+                let pause = loaded.as_ref().err().and_then(|fault| patience.after(fault));
+                let loaded = loaded.map_err(|fault| fault.of(&server.url));
                 let told = match &loaded {
                     Ok(()) => server.outage.lock().is_back(&server.url),
                     Err(fault) => server.outage.lock().left_out(&adapter.name, fault),
@@ -268,13 +270,12 @@ impl Servers {
                 told.iter().for_each(|text| observer(RolloutEvent::Trouble(text)));
                 match loaded {
                     Ok(()) => live.push(server),
-                    Err(fault) => last = Some(fault),
+                    Err(fault) => last = Some((fault, pause)),
                 }
             }
-            attempt += 1;
             match last {
-                Some(fault) if live.is_empty() && attempt == ATTEMPTS => return Err(RolloutError::Server(fault)),
-                Some(_) if live.is_empty() => thread::sleep(PAUSE * attempt as u32),
+                Some((fault, None)) if live.is_empty() => return Err(RolloutError::Server(fault)),
+                Some((_, Some(pause))) if live.is_empty() => thread::sleep(pause),
                 _ => {
                     self.forget_older(&adapter, &live, observer);
                     let live = live.into_iter().map(|server| server.url.clone()).collect();
@@ -297,7 +298,7 @@ impl Servers {
                 told?;
                 listed?;
                 let found = format!("its models are without {}, which it said that it loaded", adapter.name);
-                return Err(AnswerFault { found, hint: "serve with one API server: --api-server-count 1" });
+                return Err(AnswerFault::new(found, "serve with one API server: --api-server-count 1"));
             }
         }
         let mut adapters = server.adapters.lock();
@@ -369,10 +370,10 @@ fn base_model(client: &Client, url: &str, tokens: usize) -> Result<(String, Opti
         return Err(AnswerFault::rubbish("no model in /v1/models"));
     };
     match base.and_then(|base| base["max_model_len"].as_u64()).map(|room| room as usize) {
-        Some(room) if room < tokens => Err(AnswerFault {
-            found: format!("room for {room} tokens, a prompt and rollout.max_completion_length take {tokens}"),
-            hint: "raise --max-model-len there, or lower --max-completion-length here",
-        }),
+        Some(room) if room < tokens => Err(AnswerFault::new(
+            format!("room for {room} tokens, a prompt and rollout.max_completion_length take {tokens}"),
+            "raise --max-model-len there, or lower --max-completion-length here",
+        )),
         room => Ok((name.to_owned(), room)),
     }
 }

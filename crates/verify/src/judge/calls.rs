@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::no_item;
 use super::{Item, Judge, JudgeError, Judgement, LinesError, object};
+use crate::causes::with_causes;
 use crate::environment::{self, Case, Environment};
 use crate::program::Entry;
 
@@ -143,7 +144,9 @@ fn given(judge: &Judge, items: &[Item]) -> Given {
     // A call without an answer would be waited for without end.
     match catch_unwind(AssertUnwindSafe(|| judge.judge(items))) {
         Ok(Ok(judgements)) => Given::Judgements { judgements },
-        Ok(Err(error)) => Given::Refusal { is_input: !matches!(error, JudgeError::Arena(_)), error: error.to_string() },
+        Ok(Err(error)) => {
+            Given::Refusal { is_input: !matches!(error, JudgeError::Arena(_)), error: with_causes(&error) }
+        }
         Err(_) => {
             Given::Refusal { error: "the judge panicked; this is a bug in grpo-2048".to_owned(), is_input: false }
         }

@@ -21,6 +21,15 @@ fn judge_alone(workers: usize) -> Judge {
         std::thread::sleep(Duration::from_millis(points / 1000));
         scored(points, 2, Ending::GameOver)
     };
+    judge_of(play, workers)
+}
+
+/// A judge whose sandbox is refused memory.
+pub(super) fn judge_without_memory() -> Judge {
+    judge_of(|_, _| panic!("mprotect of a sigaltstack failed: Cannot allocate memory"), 1)
+}
+
+fn judge_of(play: impl Fn(&Program, Seed) -> Outcome + Send + Sync + 'static, workers: usize) -> Judge {
     let arena = Arena::stand_in(play, Workers::new(workers)).unwrap();
     let reward = Config::preset("builtin").unwrap().reward;
     Judge::new(arena, &reward, vec![Seed::root(1), Seed::root(2)])
@@ -208,6 +217,18 @@ fn a_list_of_an_item_s_fields_is_no_item_of_a_call() {
     judge_calls(&judge(0), call.as_bytes(), "stdin", &mut output).unwrap();
     let output = String::from_utf8(output).unwrap();
     assert!(output.contains(r#"{"call":1,"error":"invalid type: sequence, expected an object"#), "{output}");
+}
+
+#[test]
+fn a_call_is_told_why_the_machine_failed() {
+    let mut output = Vec::new();
+    let item = serde_json::json!({ "id": "a", "completion": completion(1) });
+    let call = serde_json::json!({ "call": 1, "items": [item] }).to_string();
+    judge_calls(&judge_without_memory(), call.as_bytes(), "stdin", &mut output).unwrap();
+    let output = String::from_utf8(output).unwrap();
+    let told =
+        r"completion 0: the sandbox failed, and once more with nothing beside it\n  because: the system refused memory";
+    assert!(output.contains(told) && output.contains(r#""is_input":false"#), "{output}");
 }
 
 #[test]

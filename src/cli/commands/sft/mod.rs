@@ -188,9 +188,11 @@ impl SftArgs {
 fn refused(error: SftError) -> CliError {
     match error {
         SftError::Dir(problem) if problem.is_user() => CliError::user(problem),
-        SftError::Foreign { .. } | SftError::OtherRun { .. } | SftError::NothingFits { .. } | SftError::NoEnd => {
-            CliError::user(error)
-        }
+        SftError::Foreign { .. }
+        | SftError::OtherRun { .. }
+        | SftError::Damaged { .. }
+        | SftError::NothingFits { .. }
+        | SftError::NoEnd => CliError::user(error),
         other => CliError::run(other),
     }
 }

@@ -95,7 +95,7 @@ pub(super) fn sync_metrics(run: &Path) -> Result<(), RunDirError> {
 }
 
 /// Writes the digests of all files of `dir` beside them.
-pub(super) fn write_sums(dir: &Path) -> io::Result<()> {
+pub(crate) fn write_sums(dir: &Path) -> io::Result<()> {
     let names = names(dir)?;
     let lines = names.iter().map(|name| Ok(format!("{}  {name}\n", digest(&dir.join(name))?)));
     fs::write(dir.join(SUMS), lines.collect::<io::Result<String>>()?)
@@ -106,12 +106,22 @@ pub(super) fn write_sums(dir: &Path) -> io::Result<()> {
 /// # Errors
 /// [`RunDirError::Io`] where the system does not let a file be read: it may be whole.
 fn damage(dir: &Path) -> Result<Option<String>, RunDirError> {
-    let (state, sums) = (dir.join(STATE), dir.join(SUMS));
+    let state = dir.join(STATE);
     match fs::metadata(&state) {
         Ok(found) if found.is_file() => (),
         Err(error) if !is_damage(&error) => return Err(RunDirError::io(&state)(error)),
         _ => return Ok(Some(format!("{STATE} is missing"))),
     }
+    altered(dir)
+}
+
+/// How the files of `dir` differ from those whose digests were written there; none where they do not, or where there are no
+/// digests, as in what an earlier version wrote.
+///
+/// # Errors
+/// As [`damage`].
+pub(crate) fn altered(dir: &Path) -> Result<Option<String>, RunDirError> {
+    let sums = dir.join(SUMS);
     let text = match fs::read_to_string(&sums) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

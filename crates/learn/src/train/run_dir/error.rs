@@ -65,6 +65,11 @@ pub enum RunDirError {
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
     Gone { path: PathBuf },
     #[error(
+        "--output-dir {path}: was moved while the run was writing there; `--resume` at its new place goes on from the \
+         newest checkpoint"
+    )]
+    Moved { path: PathBuf },
+    #[error(
         "--output-dir {path}: its file system has no locks ({source}), which keep two processes from writing one run; choose a directory on another one, or mount it with locks (Lustre: -o flock)"
     )]
     NoLocks { path: PathBuf, source: io::Error },
@@ -72,6 +77,11 @@ pub enum RunDirError {
     Locked { path: PathBuf },
     #[error("{path}: the recorded configuration cannot be read: {source}")]
     Config { path: PathBuf, source: ConfigError },
+    #[error(
+        "{path}: has no [{section}], which every run records there; put the file back as it was, or start a new run, \
+         which --model or --adapter lets begin with a checkpoint of this one"
+    )]
+    Cut { path: PathBuf, section: &'static str },
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
 }
@@ -79,7 +89,7 @@ pub enum RunDirError {
 impl RunDirError {
     /// Whether the user's input is at fault, and not the machine.
     pub fn is_user(&self) -> bool {
-        !matches!(self, RunDirError::Io { .. } | RunDirError::Gone { .. })
+        !matches!(self, RunDirError::Io { .. } | RunDirError::Gone { .. } | RunDirError::Moved { .. })
     }
 
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {

@@ -20,6 +20,10 @@ pub const CONFIG: &str = "config.toml";
 /// What it begins with.
 pub(super) const WRITTEN: &str = "# Written by grpo-2048";
 
+/// The sections that every version has recorded. A file that was cut lacks the last of them.
+const SECTIONS: [&str; 12] = [
+    "run", "environment", "model", "rollout", "sandbox", "arena", "reward", "grpo", "train", "parallel", "guard", "sft",
+];
 /// Sections whose settings may change when a run continues, because no step depends on them.
 const FREE_SECTIONS: &[&str] = &["guard", "parallel", "sft"];
 /// Settings that may change when a run continues, because they do not change what a step computes. The exceptions are
@@ -101,11 +105,18 @@ pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
     }
 }
 
+/// The same, resolved. Refuses a file without one of its sections, whose settings would silently be the defaults.
 pub(super) fn recorded(run: &Path) -> Result<Config, RunDirError> {
     let text = recorded_text(run)?;
     let mut layers = Layers::default();
     let path = run.join(CONFIG);
-    layers.text(CONFIG, &text).and_then(|()| layers.resolve()).map_err(|source| RunDirError::Config { path, source })
+    let resolved = layers.text(CONFIG, &text).and_then(|()| layers.resolve());
+    let config = resolved.map_err(|source| RunDirError::Config { path: path.clone(), source })?;
+    let written = text.parse::<toml::Table>().unwrap_or_default();
+    match SECTIONS.into_iter().find(|section| !written.contains_key(*section)) {
+        Some(section) => Err(RunDirError::Cut { path, section }),
+        None => Ok(config),
+    }
 }
 
 /// The table `[run]` that a run recorded when it began.

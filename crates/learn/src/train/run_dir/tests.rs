@@ -91,11 +91,39 @@ fn a_run_that_ended_before_its_first_checkpoint_is_begun_anew() {
 }
 
 #[test]
+fn a_recorded_configuration_that_was_cut_is_refused_and_stays() {
+    let root = tempfile::tempdir().unwrap();
+    let (path, config) = with_checkpoints(root.path(), &[1]);
+    let written = fs::read_to_string(path.join(CONFIG)).unwrap();
+    for section in ["run", "grpo", "sft"] {
+        let (before, _) = written.split_once(&format!("[{section}]\n")).unwrap();
+        fs::write(path.join(CONFIG), before).unwrap();
+        let refused = RunDir::reopen(&path, &config).unwrap_err();
+        let words = refused.to_string();
+        assert!(refused.is_user() && words.contains(&format!("config.toml: has no [{section}], ")), "{words}");
+        assert_eq!(fs::read_to_string(path.join(CONFIG)).unwrap(), before);
+    }
+    fs::write(path.join(CONFIG), written).unwrap();
+    drop(RunDir::reopen(&path, &config).unwrap());
+}
+
+#[test]
 fn a_link_to_nowhere_is_no_place_for_a_run() {
     let root = tempfile::tempdir().unwrap();
     let link = root.path().join("link");
     std::os::unix::fs::symlink(root.path().join("nowhere"), &link).unwrap();
     assert!(matches!(RunDir::check(&config(&link)), Err(RunDirError::NoDirectory { .. })));
+}
+
+#[test]
+fn a_place_where_nothing_can_be_created_is_the_users_to_mend() {
+    let root = tempfile::tempdir().unwrap();
+    let long = RunDir::check(&config(&root.path().join("a".repeat(259)))).unwrap_err();
+    assert!(matches!(long, RunDirError::NotWritable { .. }) && long.is_user(), "{long}");
+    let file = root.path().join("runs");
+    fs::write(&file, "").unwrap();
+    let taken = next_free(&file, "demo").unwrap_err();
+    assert!(matches!(taken, RunDirError::NoDirectory { .. }) && taken.is_user(), "{taken}");
 }
 
 #[test]
@@ -343,4 +371,13 @@ fn a_directory_that_was_removed_is_not_made_anew() {
         assert!(gone(dir.write_whole_dir::<RunDirError>("checkpoint-1", |_| Ok(())).unwrap_err()));
         assert_eq!(dir.path().exists(), replaced);
     }
+}
+
+#[test]
+fn a_directory_that_was_moved_is_not_called_lost() {
+    let (root, dir) = created();
+    fs::rename(dir.path(), root.path().join("moved")).unwrap();
+    let error = dir.write_whole(HALL_OF_FAME, b"[]").unwrap_err();
+    assert!(matches!(error, RunDirError::Moved { .. }) && !error.is_user(), "{error}");
+    assert!(!dir.path().exists());
 }

@@ -202,11 +202,26 @@ fn digits_as_words(fault: &Fault, source: &str) -> Option<String> {
     (code == 0 || left.is_some_and(is_text)).then(|| format!("{message}\n"))
 }
 
+/// The name of CPython's exception with this message for a program that does not compile, of which the guest tells the message alone.
+fn syntax_error(message: &str) -> &'static str {
+    const INDENTATION: [&str; 4] = [
+        "unexpected indent",
+        "expected an indented block after ",
+        "unindent does not match any outer indentation level",
+        "too many levels of indentation",
+    ];
+    if message == "inconsistent use of tabs and spaces in indentation" {
+        return "TabError";
+    }
+    let is_indentation = INDENTATION.iter().any(|words| message.starts_with(words));
+    if is_indentation { "IndentationError" } else { "SyntaxError" }
+}
+
 /// The exit status and the error output that Python would give.
 fn exit(fault: &Fault) -> (i32, String) {
     let (code, words) = match fault {
         Fault::NotCompiled { line, message } => {
-            (1, format!("  File \"<program>\", line {line}\nSyntaxError: {message}"))
+            (1, format!("  File \"<program>\", line {line}\n{}: {message}", syntax_error(message)))
         }
         Fault::Raised { kind, message, .. } if kind == "SystemExit" => {
             // Of a status the system keeps eight bits.
@@ -222,4 +237,23 @@ fn exit(fault: &Fault) -> (i32, String) {
         Fault::Raised { .. } | Fault::BadValue { .. } | Fault::OutOfFuel { .. } => (1, fault.to_string()),
     };
     (code, if words.is_empty() { words } else { words + "\n" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_in_the_indent_has_the_name_that_cpython_gives_it() {
+        for (message, name) in [
+            ("unexpected indent", "IndentationError"),
+            ("expected an indented block after 'if' statement on line 1", "IndentationError"),
+            ("unindent does not match any outer indentation level", "IndentationError"),
+            ("inconsistent use of tabs and spaces in indentation", "TabError"),
+            ("invalid syntax", "SyntaxError"),
+        ] {
+            let fault = Fault::NotCompiled { line: 2, message: message.to_owned() };
+            assert_eq!(exit(&fault), (1, format!("  File \"<program>\", line 2\n{name}: {message}\n")));
+        }
+    }
 }

@@ -11,6 +11,7 @@ use super::response::Response;
 use super::run_code::{self, RunCode, ScriptRunner};
 use super::run_jupyter::{self, CellRunner, RunJupyter};
 use super::seats::Seats;
+use crate::causes::with_causes;
 use crate::http::Head;
 use crate::judge::{Item, Judge, JudgeError, object};
 
@@ -83,7 +84,7 @@ impl Service {
         match self.judge.judge(&items) {
             Ok(judgements) if is_list => Response::json(200, &judgements),
             Ok(judgements) => Response::json(200, &judgements[0]),
-            Err(error @ JudgeError::Arena(_)) => Response::error(500, &error.to_string()),
+            Err(error @ JudgeError::Arena(_)) => Response::error(500, &with_causes(&error)),
             Err(error) => Response::error(400, &error.to_string()),
         }
     }

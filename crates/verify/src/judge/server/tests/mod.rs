@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::event_loop::LOOK_MS;
 use super::*;
-use crate::judge::tests::{completion, judge};
+use crate::judge::tests::{completion, judge, judge_without_memory};
 use std::time::Duration;
 
 const BOUNDS: Bounds = Bounds {
@@ -212,6 +212,17 @@ fn a_list_has_so_many_items_at_most() {
     let refused = served.post("/judge", &list(513));
     let words = "a list of 513 items; expected at most 512: send several requests";
     assert_eq!(refused, (413, json!({ "error": words })));
+    served.end();
+}
+
+#[test]
+fn a_failure_of_the_machine_is_an_answer_with_its_cause() {
+    let callers = Callers::ThisMachine { name: "the-name-of-this-machine".into() };
+    let served = Served::with(judge_without_memory(), Box::new(|_| panic!("it is not asked")), BOUNDS, callers);
+    let item = json!({ "id": "a", "completion": completion(1) });
+    let (status, answer) = served.post("/judge", &item.to_string());
+    assert_eq!(status, 500);
+    assert!(answer["error"].as_str().unwrap().contains("because: the system refused memory"), "{answer}");
     served.end();
 }
 
