@@ -111,7 +111,9 @@ impl CacheFile {
     #[cfg(unix)]
     fn is_ours(&self, file: &fs::Metadata) -> bool {
         use std::os::unix::fs::MetadataExt;
-        let me = rustix::process::geteuid().as_raw();
+        // What this process makes may belong to another user than its own, as on NFS; where it can make nothing, the system tells.
+        let made = tempfile::tempfile_in(self.dir()).and_then(|file| file.metadata());
+        let me = made.map_or_else(|_| rustix::process::geteuid().as_raw(), |file| file.uid());
         let owner = fs::metadata(self.dir()).map(|dir| dir.uid());
         file.is_file()
             && file.mode() & 0o022 == 0

@@ -103,8 +103,7 @@ impl Saved {
     /// another; and a checkpoint that is damaged. Returns the summary of a run that is done.
     pub(super) fn check(dir: &Path, settings: &Fingerprint) -> Result<Option<SftSummary>, SftError> {
         let (own, _) = left(dir, settings)?;
-        let is_written = MODELS.iter().any(|name| dir.join(name).exists());
-        Ok(own.filter(|_| is_written).map(|state| {
+        Ok(own.filter(|_| has_model(dir)).map(|state| {
             let [first_loss, held_out_loss] = state.losses.unwrap_or([f64::NAN; 2]);
             SftSummary { steps: state.step, tokens: state.tokens, first_loss, held_out_loss, interrupted: false }
         }))
@@ -119,12 +118,19 @@ impl Saved {
     }
 }
 
+/// Whether the weights that a run ends with are there.
+fn has_model(dir: &Path) -> bool {
+    MODELS.iter().any(|name| dir.join(name).exists())
+}
+
 /// What a run with these `settings` has left in `dir`: its own state, unless it was stopped before its first checkpoint and has
 /// nothing to lose, and its newest checkpoint.
 fn left(dir: &Path, settings: &Fingerprint) -> Result<(Option<State>, Option<(PathBuf, State)>), SftError> {
     let own = State::read(dir).filter(|state| state.step > 0);
     let opened = |path: PathBuf| State::of_checkpoint(&path).map(|state| (path, state));
-    let newest = latest_checkpoint(dir).map(opened).transpose()?;
+    // A run that is done needs no checkpoint: one that is there was being removed.
+    let needed = latest_checkpoint(dir).filter(|_| own.is_none() || !has_model(dir));
+    let newest = needed.map(opened).transpose()?;
     for state in own.iter().chain(newest.as_ref().map(|(_, state)| state)) {
         if let Some(differing) = settings.differing(&state.settings) {
             return Err(SftError::OtherRun { path: dir.to_owned(), differing });
@@ -150,9 +156,11 @@ fn latest_checkpoint(dir: &Path) -> Option<PathBuf> {
     entries.filter(|path| is_checkpoint(path)).max_by_key(|path| step_of(path))
 }
 
-/// Whether a supervised run has written a checkpoint: no other directory of such a name has files that are called as its are.
+/// Whether a supervised run has written a checkpoint, of which a file may be lost: no other directory of such a name has two files
+/// that are called as its are.
 fn is_checkpoint(path: &Path) -> bool {
-    step_of(path).is_some() && [STATE, WEIGHTS].iter().any(|name| path.join(name).exists())
+    let found = [STATE, WEIGHTS, OPTIMIZER].into_iter().filter(|name| path.join(name).exists());
+    step_of(path).is_some() && found.count() > 1
 }
 
 /// Removes the checkpoints below `dir` that a supervised run has written, also incomplete ones, except `kept`.

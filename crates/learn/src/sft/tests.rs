@@ -169,11 +169,19 @@ fn a_run_removes_no_checkpoint_that_it_did_not_write() {
     for name in ["checkpoint-best", "checkpoint-40", "checkpoint-8.partial"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
     }
+    std::fs::write(dir.path().join("checkpoint-40/weights.safetensors"), "another's").unwrap();
     let finished = trained(&options(dir.path(), 5 * 512), Some(small()), &mut go_on).unwrap();
     assert_eq!(finished.steps, 5);
     let left = |name: &str| dir.path().join(name).exists();
     assert!(left("checkpoint-best") && left("checkpoint-40"));
     assert!(!left("checkpoint-2") && !left("checkpoint-5") && !left("checkpoint-8.partial"));
+    // As if killed while it removed its last checkpoint.
+    std::fs::create_dir(dir.path().join("checkpoint-5")).unwrap();
+    for name in ["weights.safetensors", "state.json"] {
+        std::fs::write(dir.path().join("checkpoint-5").join(name), "").unwrap();
+    }
+    let done = options(dir.path(), 5 * 512).check_dir(Some(&small())).unwrap();
+    assert_eq!(done.map(|done| done.steps), Some(5));
 }
 
 #[test]

@@ -94,8 +94,15 @@ impl RunDir {
             if has_nothing_yet(path)? {
                 return lock(path).map(drop);
             }
-            let differing = differences(&recorded(path)?, config, &["train.output_dir", "train.board_salt"]);
-            return Err(RunDirError::Occupied { path: found(), differing });
+            return Err(match recorded(path) {
+                Ok(recorded) => {
+                    let differing = differences(&recorded, config, &["train.output_dir", "train.board_salt"]);
+                    RunDirError::Occupied { path: found(), differing }
+                }
+                // Somebody's own file, or what is left of a run: there is nothing to go on with.
+                Err(RunDirError::Cut { .. }) => RunDirError::Foreign { path: found() },
+                Err(error) => error,
+            });
         }
         if is_free { Ok(()) } else { Err(RunDirError::Foreign { path: found() }) }
     }

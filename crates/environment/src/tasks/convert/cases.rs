@@ -19,8 +19,7 @@ pub(super) struct Cases<'a> {
     pub fn_name: Option<String>,
     /// The given beginning of the code, which shows whether the function is a method.
     pub starter: Option<&'a str>,
-    /// Whether they are read as APPS's grader reads them: of JSON's texts an answer may stand in a list of its own too, and keys
-    /// of dicts that read as integers are integers.
+    /// Whether they are read as APPS's grader reads them: keys of dicts that read as integers are integers.
     pub is_of_apps: bool,
     pub solutions: Vec<String>,
 }
@@ -121,8 +120,8 @@ impl Cases<'_> {
                 _ => return Err("arguments that are no list".into()),
             });
         }
-        // Some data sets put every answer into a list of its own.
-        let unwrap = (self.is_of_apps || self.inputs.iter().all(|input| matches!(input, Value::List(_))))
+        // Some data sets put every answer into a list of its own, but none of those that have texts of JSON.
+        let unwrap = self.inputs.iter().all(|input| matches!(input, Value::List(_)))
             && calls.iter().all(|(_, answer)| matches!(answer, Value::List(items) if items.len() == 1))
             && calls.iter().any(|(_, answer)| answer.depth() > lists);
         let tests = calls.into_iter().map(|(mut arguments, mut answer)| {

@@ -1,13 +1,11 @@
 //! The supported data sets, recognised by the fields of their rows.
 
-use ruff_text_size::Ranged;
-
 use super::asserts::{Callee, Truths};
 use super::cases::{Cases, name_in};
 use super::checker::Target;
 use super::draft::{Draft, Row, unfenced};
 use super::kod_code::draft as kod_code;
-use super::live_code_bench::{draft as live_code_bench, with_names};
+use super::live_code_bench::{draft as live_code_bench, forgiving, with_names};
 use super::solution::about_functions_of;
 use super::{asserts, checker, crux_eval, evalplus, functional};
 use crate::tasks::source;
@@ -99,7 +97,7 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
         entry_point: Some(name.to_owned()),
         opening: source::header_of(prompt, name),
         // Its grader puts a program behind the prompt, which may have a function that the one asked for calls.
-        prelude: source::before(prompt, name),
+        prelude: source::before(prompt, name).map(|before| forgiving(&before)),
         reference: Some(reference.clone()),
         shows_none: true,
         ..Draft::default()
@@ -157,7 +155,7 @@ fn mbpp(row: &Row) -> Result<Draft, String> {
     let draft = Draft {
         prompt: prompt.to_owned(),
         // They are run in the module of the program.
-        prelude: imports.clone().filter(|lines| !lines.trim().is_empty()),
+        prelude: imports.as_deref().filter(|lines| !lines.trim().is_empty()).map(forgiving),
         reference: Some(code.to_owned()),
         ..Draft::default()
     };

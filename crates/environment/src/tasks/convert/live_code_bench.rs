@@ -1,7 +1,11 @@
 //! LiveCodeBench's code generation: rows with a question, tests, and perhaps the beginning of a class.
 
+use ruff_python_ast::Stmt;
+use ruff_text_size::Ranged;
+
 use super::cases::{Cases, name_in};
 use super::draft::{Draft, Row};
+use crate::tasks::source;
 
 /// The modules that LiveCodeBench's grader gives to every program, in its order, with all their names: of one name, the last counts.
 const MODULES: &str =
@@ -33,6 +37,31 @@ pub(super) fn draft(row: &Row) -> Result<Draft, String> {
 /// The task with the names that graders which derive from that of APPS, as this one does, give to every program.
 pub(super) fn with_names(draft: Draft) -> Draft {
     Draft { prelude: Some(prelude()), ..draft }
+}
+
+/// A text that is to run before every program. What it imports beside the modules above, a library that a grader may have and the
+/// sandbox has not, is missed by programs that use it, instead of being a fault of the task.
+pub(super) fn forgiving(text: &str) -> String {
+    let is_known = |module: &str| {
+        let mut known = MODULES.split_whitespace().chain(NAMES_ALONE.split_whitespace()).chain(["__future__"]);
+        known.any(|known| module.split('.').next() == Some(known))
+    };
+    let may_fail = |statement: &Stmt| match statement {
+        Stmt::Import(import) => !import.names.iter().all(|alias| is_known(&alias.name)),
+        Stmt::ImportFrom(import) => !import.module.as_deref().is_some_and(is_known),
+        _ => false,
+    };
+    let forgiving = source::with_module(text, |module| {
+        let mut forgiving = text.to_owned();
+        for statement in module.body.iter().rev().filter(|statement| may_fail(statement)) {
+            let place = statement.range().to_std_range();
+            let import = format!("try:\n    {}\nexcept ImportError:\n    pass", &text[place.clone()]);
+            forgiving.replace_range(place, &import);
+        }
+        forgiving
+    });
+    // Two statements of one line have no room for this.
+    forgiving.ok().filter(|text| source::check(text).is_ok()).unwrap_or_else(|| text.to_owned())
 }
 
 /// What runs before every program (`import_string` in lcb_runner/evaluation/testing_util.py, commit 15808c7).

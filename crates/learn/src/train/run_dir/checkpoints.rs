@@ -112,11 +112,23 @@ fn damage(dir: &Path) -> Result<Option<String>, RunDirError> {
         Err(error) if !is_damage(&error) => return Err(RunDirError::io(&state)(error)),
         _ => return Ok(Some(format!("{STATE} is missing"))),
     }
-    altered(dir)
+    unlisted(dir).transpose().or_else(|| altered(dir).transpose()).transpose()
 }
 
-/// How the files of `dir` differ from those whose digests were written there; none where they do not, or where there are no
-/// digests, as in what an earlier version wrote.
+/// Which file of `dir` its digests do not name; none where there are no digests.
+fn unlisted(dir: &Path) -> Result<Option<String>, RunDirError> {
+    let text = fs::read_to_string(dir.join(SUMS)).ok();
+    let Some(listed) = text.as_deref().and_then(listed) else { return Ok(None) };
+    let found = match names(dir) {
+        Ok(found) => found,
+        Err(error) => return unread(dir, "its files", error),
+    };
+    let is_unlisted = |name: &&String| *name != SUMS && !listed.contains_key(name.as_str());
+    Ok(found.iter().find(is_unlisted).map(|name| format!("{SUMS} does not name {name}")))
+}
+
+/// How the files whose digests were written in `dir` differ from what they were; none where they do not, or where there are no
+/// digests, as in what an earlier version wrote. Other files may be there.
 ///
 /// # Errors
 /// As [`damage`].
@@ -127,15 +139,9 @@ pub(crate) fn altered(dir: &Path) -> Result<Option<String>, RunDirError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return unread(&sums, SUMS, error),
     };
-    let Some(listed) = listed(&text) else { return Ok(Some(format!("{SUMS} is damaged"))) };
-    let found = match names(dir) {
-        Ok(found) => found,
-        Err(error) => return unread(dir, "its files", error),
+    let Some(listed) = listed(&text).filter(|listed| !listed.is_empty()) else {
+        return Ok(Some(format!("{SUMS} is damaged")));
     };
-    let unlisted = |name: &&String| *name != SUMS && !listed.contains_key(name.as_str());
-    if let Some(name) = found.iter().find(unlisted) {
-        return Ok(Some(format!("{SUMS} does not name {name}")));
-    }
     for (name, expected) in listed {
         let path = dir.join(name);
         match digest(&path) {

@@ -20,7 +20,7 @@ pub const CONFIG: &str = "config.toml";
 /// What it begins with.
 pub(super) const WRITTEN: &str = "# Written by grpo-2048";
 
-/// The sections that every version has recorded. A file that was cut lacks the last of them.
+/// The sections that a run records. A file that was cut lacks the last of them.
 const SECTIONS: [&str; 12] = [
     "run", "environment", "model", "rollout", "sandbox", "arena", "reward", "grpo", "train", "parallel", "guard", "sft",
 ];

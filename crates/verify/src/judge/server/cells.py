@@ -12,6 +12,7 @@ import sys
 import textwrap
 import traceback
 import types
+import warnings
 
 # Characters of a text that are told.
 MOST = 65_536
@@ -134,8 +135,18 @@ def _pasted(lines):
     return kept
 
 
+def _is_python(source):
+    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
+        compile(source, "", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+        return True
+    return False
+
+
 def _cleaned(source):
-    """A cell without blank lines at its top, common indentation and prompts, which IPython takes off too."""
+    """A cell without blank lines at its top, common indentation and prompts, which IPython takes off too; but what is Python with
+    them keeps them, since they are in its texts."""
+    if _is_python(source):
+        return source
     lines = source.splitlines(True)
     code = list(itertools.dropwhile(str.isspace, lines)) or lines
     lines = textwrap.dedent("".join(code)).splitlines(True)

@@ -101,20 +101,6 @@ fn keys_that_read_as_integers_are_integers_in_tests_of_apps() {
 }
 
 #[test]
-fn answers_in_lists_of_their_own_are_taken_out_of_texts_too() {
-    let outputs = |outputs: serde_json::Value| {
-        let row = verl("Add.", json!({"fn_name": "f", "inputs": ["1\n2", "2\n3"], "outputs": outputs}));
-        tests(&task(row)).1
-    };
-    assert_eq!(outputs(json!(["[3]", "[5]"])), ["[1, 2] -> 3", "[2, 3] -> 5"]);
-    assert_eq!(outputs(json!(["[3]", "[5, 6]"])), ["[1, 2] -> [3]", "[2, 3] -> [5, 6]"]);
-    assert_eq!(outputs(json!(["3", "5"])), ["[1, 2] -> 3", "[2, 3] -> 5"]);
-    let nemo_gym = json!({"responses_create_params": {"input": "Add."},
-        "verifier_metadata": {"unit_tests": {"fn_name": "f", "inputs": ["1"], "outputs": ["[3]"]}}});
-    assert_eq!(tests(&task(nemo_gym)).1, ["[1] -> [3]"], "its grader compares what stands there");
-}
-
-#[test]
 fn what_a_row_runs_before_a_program_is_there_for_it() {
     let row = |before: &str| {
         json!({"task_id": "HumanEval/903", "entry_point": "f", "canonical_solution": "    return g(x)\n",
@@ -126,6 +112,13 @@ fn what_a_row_runs_before_a_program_is_there_for_it() {
     let mbpp = |imports: serde_json::Value| json!({"task_id": 1, "prompt": "t", "code": "def f(x): return math.floor(x)", "test_imports": imports, "test_list": ["assert f(1.5) == 1"]});
     assert_eq!(task(mbpp(json!(["import math", "import re"]))).prelude.as_deref(), Some("import math\nimport re"));
     assert_eq!(task(mbpp(json!([]))).prelude, None);
+    // A library that the sandbox lacks is missed by programs that use it alone.
+    let guarded = |import: &str| format!("try:\n    {import}\nexcept ImportError:\n    pass");
+    let written = task(mbpp(json!(["import math", "from solution import f", "import os.path"]))).prelude.unwrap();
+    let expected = ["import math", &guarded("from solution import f"), &guarded("import os.path")];
+    assert_eq!(written, expected.join("\n"));
+    let together = "import pandas; import numpy";
+    assert_eq!(task(row(&format!("{together}\n"))).prelude.as_deref(), Some(together));
 }
 
 #[test]
