@@ -102,8 +102,8 @@ impl Saved {
     /// Refuses what a run with other `settings` has left in `dir`, a checkpoint or a model: its files would be mixed with those of
     /// another; and a checkpoint that is damaged. Returns the summary of a run that is done.
     pub(super) fn check(dir: &Path, settings: &Fingerprint) -> Result<Option<SftSummary>, SftError> {
-        let (own, _) = left(dir, settings)?;
-        Ok(own.filter(|_| has_model(dir)).map(|state| {
+        let left = Left::read(dir, settings)?;
+        Ok(left.own.filter(|_| has_model(dir)).map(|state| {
             let [first_loss, held_out_loss] = state.losses.unwrap_or([f64::NAN; 2]);
             SftSummary { steps: state.step, tokens: state.tokens, first_loss, held_out_loss, interrupted: false }
         }))
@@ -111,7 +111,7 @@ impl Saved {
 
     /// The newest checkpoint below `dir`, of a run with the same `settings`.
     pub(super) fn read_latest(dir: &Path, settings: &Fingerprint) -> Result<Option<Saved>, SftError> {
-        let Some((whole, state)) = left(dir, settings)?.1 else { return Ok(None) };
+        let Some((whole, state)) = Left::read(dir, settings)?.newest else { return Ok(None) };
         let weights = read_tensors(&whole.join(WEIGHTS))?;
         let optimizer = read_tensors(&whole.join(OPTIMIZER))?;
         Ok(Some(Saved { state, weights, optimizer }))
@@ -123,20 +123,28 @@ fn has_model(dir: &Path) -> bool {
     MODELS.iter().any(|name| dir.join(name).exists())
 }
 
-/// What a run with these `settings` has left in `dir`: its own state, unless it was stopped before its first checkpoint and has
-/// nothing to lose, and its newest checkpoint.
-fn left(dir: &Path, settings: &Fingerprint) -> Result<(Option<State>, Option<(PathBuf, State)>), SftError> {
-    let own = State::read(dir).filter(|state| state.step > 0);
-    let opened = |path: PathBuf| State::of_checkpoint(&path).map(|state| (path, state));
-    // A run that is done needs no checkpoint: one that is there was being removed.
-    let needed = latest_checkpoint(dir).filter(|_| own.is_none() || !has_model(dir));
-    let newest = needed.map(opened).transpose()?;
-    for state in own.iter().chain(newest.as_ref().map(|(_, state)| state)) {
-        if let Some(differing) = settings.differing(&state.settings) {
-            return Err(SftError::OtherRun { path: dir.to_owned(), differing });
+/// What a run has left in its directory.
+struct Left {
+    /// Its own state, unless it was stopped before its first checkpoint and has nothing to lose.
+    own: Option<State>,
+    /// Its newest checkpoint. A run that is done needs none: one that is there was being removed.
+    newest: Option<(PathBuf, State)>,
+}
+
+impl Left {
+    /// Refuses what a run with other `settings` has left.
+    fn read(dir: &Path, settings: &Fingerprint) -> Result<Left, SftError> {
+        let own = State::read(dir).filter(|state| state.step > 0);
+        let opened = |path: PathBuf| State::of_checkpoint(&path).map(|state| (path, state));
+        let needed = latest_checkpoint(dir).filter(|_| own.is_none() || !has_model(dir));
+        let newest = needed.map(opened).transpose()?;
+        for state in own.iter().chain(newest.as_ref().map(|(_, state)| state)) {
+            if let Some(differing) = settings.differing(&state.settings) {
+                return Err(SftError::OtherRun { path: dir.to_owned(), differing });
+            }
         }
+        Ok(Left { own, newest })
     }
-    Ok((own, newest))
 }
 
 /// Refuses a directory with something in it that no supervised run has written, as `train` does. Leaves nothing behind.

@@ -193,7 +193,8 @@ fn a_checkpoint_that_is_not_as_it_was_written_is_refused_with_its_file_and_what_
     std::fs::write(dir.path().join("state.json"), r#"{"settings": {}, "step": 0, "tokens": 0}"#).unwrap();
     stopped(dir.path());
     let (options, checkpoint) = (options(dir.path(), 5 * 512), dir.path().join("checkpoint-2"));
-    let damages: [(&str, fn(Vec<u8>) -> Vec<u8>); 3] = [
+    type Damage = fn(Vec<u8>) -> Vec<u8>;
+    let damages: [(&str, Damage); 3] = [
         ("weights.safetensors", |mut bytes| {
             *bytes.last_mut().unwrap() ^= 1;
             bytes
