@@ -12,7 +12,6 @@ import sys
 import textwrap
 import traceback
 import types
-import warnings
 
 # Characters of a text that are told.
 MOST = 65_536
@@ -135,18 +134,8 @@ def _pasted(lines):
     return kept
 
 
-def _is_python(source):
-    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
-        compile(source, "", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-        return True
-    return False
-
-
 def _cleaned(source):
-    """A cell without blank lines at its top, common indentation and prompts, which IPython takes off too; but what is Python with
-    them keeps them, since they are in its texts."""
-    if _is_python(source):
-        return source
+    """A cell without blank lines at its top, common indentation and prompts, which IPython takes off too."""
     lines = source.splitlines(True)
     code = list(itertools.dropwhile(str.isspace, lines)) or lines
     lines = textwrap.dedent("".join(code)).splitlines(True)
@@ -329,9 +318,21 @@ async def _awaited(codes, space):
     return value
 
 
+def _tree(source, name):
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    return compile(source, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+
+
 def _run(source, name, space):
     """Runs a cell; gives the value of the expression that it ends in, or None."""
-    tree = compile(source, name, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    try:
+        tree = _tree(source, name)
+    except SyntaxError:
+        tree = None
+    # What is Python with prompts and indentation keeps them, since they are in its texts.
+    if tree is None:
+        source = _cleaned(source)
+        tree = _tree(source, name)
     parts = [(tree, "exec")]
     if tree.body and isinstance(tree.body[-1], ast.Expr) and not _is_quiet(source, tree.body[-1]):
         parts.append((ast.Expression(tree.body.pop().value), "eval"))
@@ -350,8 +351,6 @@ def _run(source, name, space):
 def run_cell(source, number):
     """Gives standard output, error output, what is displayed or None, and the exception: name, message, traceback."""
     name, space, shown, error = f"<cell {number}>", _notebook.__dict__, None, None
-    source = _cleaned(source)
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     with contextlib.redirect_stdout(_out), contextlib.redirect_stderr(_err):
         try:
             value = _run(source, name, space)
