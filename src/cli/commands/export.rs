@@ -36,7 +36,7 @@ const LAST: &[&str] = &["config.json", "adapter_config.json", CARD];
   grpo-2048 export --run latest --merge --output-dir player
   grpo-2048 export --run runs/train-001 --output-dir player-adapter
   grpo-2048 export --model Qwen/Qwen2.5-Coder-0.5B-Instruct --dtype bf16 \\
-      --adapter runs/train-001/checkpoint-200 --merge --output-dir player
+      --adapter runs/train-001/checkpoint-100 --merge --output-dir player
   grpo-2048 export --model smollm2.gguf --merge --output-dir smollm2
   grpo-2048 export --run latest --merge --output-dir player --push me/player
 

@@ -94,8 +94,8 @@ pub const TYPED: &[Typed] = &[
     short("grpo-2048 train --steps 2 --trace step.json", &[], &[SHORT, FEW_TOKENS]),
     run("grpo-2048 report runs/train-001"),
     short(
-        "grpo-2048 eval --model runs/train-001/checkpoint-200 --against builtin",
-        &[("checkpoint-200", "checkpoint-1")],
+        "grpo-2048 eval --model runs/train-001/checkpoint-100 --against builtin",
+        &[("checkpoint-100", "checkpoint-1")],
         &["--samples 2", FEW_TOKENS_SET],
     ),
     short("grpo-2048 eval --model runs/train-001 --boards published", &[], &["--samples 2", FEW_TOKENS_SET]),
