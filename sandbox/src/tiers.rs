@@ -143,7 +143,8 @@ const PRINTED_FUEL_RATIO: u64 = 230;
 /// Most fuel that the interpreter takes beside that: for collecting garbage, which any call may come to do and none is
 /// charged for, and for each byte of arguments and answers.
 const COLLECTION_FUEL: u64 = 30_000_000;
-const TEXT_BYTE_FUEL: u64 = 5_000;
+/// The dearest byte is a bracket: lists of one item, as deep as may cross, take up to 7,210 for each.
+const TEXT_BYTE_FUEL: u64 = 10_000;
 
 /// Most fuel that the interpreter takes to copy a byte of a text that grows and that something else has too.
 const COPIED_BYTE_FUEL: u64 = 2;

@@ -1,5 +1,7 @@
 //! Numbers of things in words, shares of them, and texts cut short.
 
+use std::fmt::{self, Display, Write};
+
 /// `1 game`, `2 games`: so many of what one is called `what`.
 pub fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
@@ -29,15 +31,54 @@ pub fn small(number: f64) -> Option<String> {
 
 /// The first `most` characters of a text, with `...` behind them where it has more.
 pub fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text.to_owned(),
+    cut_display(&text, most)
+}
+
+/// The same of what is displayed as a text, of which no more is written than is kept.
+pub fn cut_display(of: &dyn Display, most: usize) -> String {
+    let mut head = Head { text: String::new(), room: most };
+    if write!(head, "{of}").is_err() {
+        head.text += "...";
+    }
+    head.text
+}
+
+/// The beginning of what is written, which ends in an error where there is more.
+struct Head {
+    text: String,
+    /// Characters that may come yet.
+    room: usize,
+}
+
+impl Write for Head {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let end = part.char_indices().nth(self.room).map(|(at, _)| at);
+        let kept = &part[..end.unwrap_or(part.len())];
+        self.room -= kept.chars().count();
+        self.text += kept;
+        if end.is_some() { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{decimal, percent};
+    use std::fmt::{self, Display, Formatter};
+
+    use super::{cut, cut_display, decimal, percent};
+
+    #[test]
+    fn of_what_is_cut_no_more_is_written_than_is_kept() {
+        struct Endless;
+        impl Display for Endless {
+            fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+                loop {
+                    formatter.write_str("äb")?;
+                }
+            }
+        }
+        assert_eq!(cut_display(&Endless, 3), "äbä...");
+        assert_eq!(["", "ab", "abc", "abcd"].map(|text| cut(text, 3)), ["", "ab", "abc", "abc..."]);
+    }
 
     #[test]
     fn a_few_are_not_none_and_most_are_not_all() {

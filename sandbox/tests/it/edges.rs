@@ -343,9 +343,11 @@ fn many_arguments_of_print_at_the_edge_of_a_budget_end_as_in_the_interpreter() {
 /// What takes CPython the most fuel for what is charged, in a call that does nothing else.
 #[test]
 fn the_dearest_values_take_no_more_fuel_than_compiled_code_foresees() {
-    for (values, done) in
-        [("[2 ** 60 + i for i in range(20000)]", "a == b"), ("[1.9626691815623126e-308] * 5000", "print(a)")]
-    {
+    for (values, done) in [
+        ("[2 ** 60 + i for i in range(20000)]", "a == b"),
+        ("[1.9626691815623126e-308] * 5000", "print(a)"),
+        (format!("[{}0{}] * 2000", "[".repeat(37), "]".repeat(37)).as_str(), "return a"),
+    ] {
         let source = format!(
             "a = {values}\nb = {values}\ndef f(n):\n    for i in range(n):\n        {done}\n    return len(a) + len(b)\n"
         );

@@ -1,7 +1,7 @@
 //! Decides when two texts are the same program: if their syntax trees agree, whatever their layout, comments and local
 //! names.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
@@ -10,8 +10,8 @@ use ruff_python_ast::name::Name;
 use ruff_python_ast::visitor::transformer::{self, Transformer};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{
-    Alias, ExceptHandler, Expr, ExprContext, Identifier, Keyword, ModModule, Parameter, Pattern, Stmt, StmtFunctionDef,
-    TypeParams,
+    Alias, ExceptHandler, Expr, ExprContext, Identifier, Keyword, ModModule, Parameter, Pattern, Stmt, StmtClassDef,
+    StmtFunctionDef, TypeParams,
 };
 
 /// Digest of the syntax tree. Layout, comments, docstrings, quotes, redundant parentheses and the names of variables,
@@ -54,6 +54,8 @@ struct Bound {
     numbers: RefCell<BTreeMap<Name, usize>>,
     /// Names that are also bound where [`Renaming`] does not reach, and therefore stay.
     fixed: RefCell<BTreeSet<Name>>,
+    /// The number of classes around the place where the walk is.
+    classes: Cell<usize>,
 }
 
 impl Bound {
@@ -61,10 +63,29 @@ impl Bound {
         let mut numbers = self.numbers.borrow_mut();
         let next = numbers.len();
         numbers.entry(name.clone()).or_insert(next);
+        if self.classes.get() > 0 {
+            self.fixed.borrow_mut().insert(name.clone());
+        }
     }
 
     fn fix<'a>(&self, names: impl IntoIterator<Item = &'a Identifier>) {
         self.fixed.borrow_mut().extend(names.into_iter().map(|name| name.id.clone()));
+    }
+
+    /// Names bound in a class are attributes of it, which are used by name. Its body is walked once: with a second walk the time
+    /// would double with each class around it.
+    fn class(&self, class: &mut StmtClassDef) {
+        self.fix([&class.name]);
+        class.decorator_list.iter_mut().for_each(|one| self.visit_decorator(one));
+        if let Some(types) = &mut class.type_params {
+            self.visit_type_params(types);
+        }
+        if let Some(arguments) = &mut class.arguments {
+            self.visit_arguments(arguments);
+        }
+        self.classes.set(self.classes.get() + 1);
+        self.visit_body(&mut class.body);
+        self.classes.set(self.classes.get() - 1);
     }
 
     fn into_renaming(self) -> Renaming {
@@ -83,13 +104,7 @@ impl Transformer for Bound {
                 self.bind(&function.name.id);
                 drop_docstring(function);
             }
-            Stmt::ClassDef(class) => {
-                self.fix([&class.name]);
-                // Names bound in a class are attributes of it, which are used by name.
-                let inside = Bound::default();
-                inside.visit_body(&mut class.body.clone());
-                self.fixed.borrow_mut().extend(inside.numbers.into_inner().into_keys());
-            }
+            Stmt::ClassDef(class) => return self.class(class),
             Stmt::Global(global) => self.fix(&global.names),
             Stmt::Nonlocal(nonlocal) => self.fix(&nonlocal.names),
             _ => {}

@@ -108,7 +108,8 @@ fn is_bound_by(statement: &Stmt, name: &str) -> bool {
     }
 }
 
-/// Whether a line at top level may define the name in one of these ways, or by its `keyword`.
+/// Whether a line at top level may define the name in one of these ways, or by its `keyword`. It tells where to search a text that
+/// does not parse, and knows no definition that another line begins.
 pub(super) fn may_define(line: &str, keyword: &str, name: &str) -> bool {
     let defines =
         |rest: &str| rest.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', ' ', '[', ':']));

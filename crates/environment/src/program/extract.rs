@@ -7,6 +7,8 @@
 //! a piece that uses what an earlier one defines and reads no input, where a whole program is asked for and an earlier piece
 //! reads it (`print(solve(3))`). A fence within a line counts only in a piece that is no program with it.
 
+use std::cell::Cell;
+
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Stmt};
 use ruff_python_parser::Parsed;
@@ -21,6 +23,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Most parses of one piece. Prose is skipped by paragraphs, not by characters.
 const ATTEMPTS_MAX: usize = 32;
+/// Most bytes that are parsed again in all pieces of a text together, after each was once: what the longest piece may take.
+const AGAIN_BYTES_MAX: usize = ATTEMPTS_MAX * SOURCE_BYTES_MAX;
 
 /// A program in a text.
 pub(super) struct Found {
@@ -57,14 +61,13 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
         let uses = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
         found.after(&uses)
     };
+    let again = Cell::new(AGAIN_BYTES_MAX);
     for (place, piece) in pieces.iter().enumerate().rev() {
         let inner = fences::inline(piece);
         // The piece as it is, then what is between fences within its lines, the last of that first.
         for piece in std::iter::once(piece).chain(inner.iter().rev()) {
-            let search = Search { stretch: without_continuation(piece), entry };
-            if search.entries(search.stretch).next().is_none() {
-                continue;
-            }
+            let stretch = without_continuation(piece);
+            let search = Search { stretch, entry, attempts: Cell::new(1), again: &again };
             match search.source() {
                 Ok(found) if entry.is_only_shown_by(&found.module.body) => {
                     example.get_or_insert((found, place));
@@ -94,7 +97,7 @@ fn whole(text: &str, entry: &Entry) -> Option<Found> {
     if first_error(&parsed).is_some() {
         return None;
     }
-    Search { stretch: text, entry }.without_prose(text, parsed)
+    without_prose(entry, text, parsed)
 }
 
 fn nothing(entry: &Entry) -> Rejection {
@@ -112,6 +115,10 @@ fn outer_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
 struct Search<'a> {
     stretch: &'a str,
     entry: &'a Entry,
+    /// Parses of it, of which the first is never refused.
+    attempts: Cell<usize>,
+    /// Bytes that may still be parsed again, in this piece and in others.
+    again: &'a Cell<usize>,
 }
 
 impl Search<'_> {
@@ -131,68 +138,74 @@ impl Search<'_> {
 
     /// The program in the piece.
     ///
-    /// Lines before and after the code that do not parse are skipped, one top-level line at a time.
+    /// Lines before and after the code that do not parse are skipped, one top-level line at a time, where a line of the piece may
+    /// define the entry.
     fn source(&self) -> Result<Found, Rejection> {
         let stretch = self.stretch;
-        let last_entry = self.entries(stretch).next_back().unwrap_or(0);
+        let last_entry = self.entries(stretch).next_back().ok_or_else(|| nothing(self.entry));
         let mut start = outer_lines(stretch).next().unwrap_or(0);
-        let (mut attempts, mut earlier) = (0, None);
+        let bytes = stretch.len() - start;
+        if bytes > SOURCE_BYTES_MAX {
+            return last_entry.and(Err(Rejection::TooLong { bytes }));
+        }
+        let (mut parsed, mut earlier) = (parse(&stretch[start..]), None);
         loop {
             let code = &stretch[start..];
-            if code.len() > SOURCE_BYTES_MAX {
-                return Err(Rejection::TooLong { bytes: code.len() });
-            }
-            attempts += 1;
-            let parsed = parse(code);
             let Some((at, message)) = first_error(&parsed) else {
-                return self.without_prose(code, parsed).ok_or_else(|| nothing(self.entry));
+                return without_prose(self.entry, code, parsed).ok_or_else(|| nothing(self.entry));
             };
-            earlier = self.valid_prefix(code, at, &mut attempts).or(earlier);
+            let last_entry = last_entry.clone()?;
+            earlier = self.valid_prefix(code, at).or(earlier);
             let next = outer_lines(stretch).find(|&line| line > start + at.min(last_entry.saturating_sub(start)));
-            match next.filter(|&next| next <= last_entry && attempts < ATTEMPTS_MAX) {
-                Some(next) => start = next,
+            let next = next.filter(|&next| next <= last_entry);
+            match next.and_then(|next| Some((next, self.parse_again(&stretch[next..])?))) {
+                Some(next) => (start, parsed) = next,
                 None => return earlier.ok_or_else(|| not_compiled(code, at, message)),
             }
         }
     }
 
+    /// Parses a part of the piece, if it and the text may be parsed again.
+    fn parse_again(&self, code: &str) -> Option<Parsed<ModModule>> {
+        let bytes = self.again.get().checked_sub(code.len()).filter(|_| self.attempts.get() < ATTEMPTS_MAX)?;
+        self.again.set(bytes);
+        self.attempts.set(self.attempts.get() + 1);
+        Some(parse(code))
+    }
+
     /// The longest run of whole top-level lines before the error at `at` that parses and defines the entry.
-    fn valid_prefix(&self, code: &str, at: usize, attempts: &mut usize) -> Option<Found> {
+    fn valid_prefix(&self, code: &str, at: usize) -> Option<Found> {
         let first_entry = self.entries(code).next()?;
         for end in outer_lines(code).rev().filter(|&line| line <= at).take_while(|&line| line > first_entry) {
-            *attempts += 1;
-            if *attempts > ATTEMPTS_MAX {
-                return None;
-            }
-            let parsed = parse(&code[..end]);
+            let parsed = self.parse_again(&code[..end])?;
             if parsed.errors().is_empty() {
-                return self.without_prose(&code[..end], parsed);
+                return without_prose(self.entry, &code[..end], parsed);
             }
         }
         None
     }
+}
 
-    /// The code without words at its beginning and end that parse as Python but are prose (`Explanation`); `None` if
-    /// it does not define the entry.
-    fn without_prose(&self, code: &str, parsed: Parsed<ModModule>) -> Option<Found> {
-        let mut module = parsed.into_syntax();
-        let statements = &module.body;
-        let defined = statements.iter().rposition(|statement| self.entry.is_defined_by(statement))?;
-        let (first, last) = match self.entry {
-            Entry::Literal { .. } => (defined, defined),
-            _ => (
-                statements.iter().position(|statement| !is_bare(statement))?,
-                statements.iter().rposition(|statement| !is_bare(statement))?,
-            ),
-        };
-        let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
-        let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
-        module.body.truncate(last + 1);
-        module.body.drain(..first);
-        // Where code begins inside a text, the parser skips a mark that Python would not, and lines without words after it.
-        let kept = without_continuation(&code[start..end]).trim_start_matches([BYTE_ORDER_MARK, '\r', '\n']);
-        Some(Found { source: format!("{kept}\n"), module })
-    }
+/// The code without words at its beginning and end that parse as Python but are prose (`Explanation`); `None` if
+/// it does not define the entry.
+fn without_prose(entry: &Entry, code: &str, parsed: Parsed<ModModule>) -> Option<Found> {
+    let mut module = parsed.into_syntax();
+    let statements = &module.body;
+    let defined = statements.iter().rposition(|statement| entry.is_defined_by(statement))?;
+    let (first, last) = match entry {
+        Entry::Literal { .. } => (defined, defined),
+        _ => (
+            statements.iter().position(|statement| !is_bare(statement))?,
+            statements.iter().rposition(|statement| !is_bare(statement))?,
+        ),
+    };
+    let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
+    let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
+    module.body.truncate(last + 1);
+    module.body.drain(..first);
+    // Where code begins inside a text, the parser skips a mark that Python would not, and lines without words after it.
+    let kept = without_continuation(&code[start..end]).trim_start_matches([BYTE_ORDER_MARK, '\r', '\n']);
+    Some(Found { source: format!("{kept}\n"), module })
 }
 
 fn not_compiled(code: &str, at: usize, message: String) -> Rejection {

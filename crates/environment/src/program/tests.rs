@@ -130,6 +130,23 @@ fn a_function_may_be_bound_by_an_assignment_or_an_import() {
 }
 
 #[test]
+fn of_a_piece_that_is_python_the_definitions_count_and_not_how_their_lines_begin() {
+    for own in [
+        "from operator import (\n  strategy,\n)\n",
+        "x = strategy = lambda board: 'W'\n",
+        "(strategy) = lambda board: 'W'\n",
+        "x = 1; strategy = len\n",
+        "def \\\nstrategy(board): return 'W'\n",
+        "def \u{ff53}trategy(board): return 'W'\n",
+    ] {
+        assert_eq!(source(own), own);
+        assert_eq!(source(&format!("Here:\n```python\n{own}```\nThat is all.")), own);
+    }
+    let import = "from solution import (\n  strategy,\n)\n";
+    assert_eq!(source(&format!("```\n{CONSTANT}```\nUse:\n```\n{import}```\n")), CONSTANT);
+}
+
+#[test]
 fn helpers_imports_constants_and_decorators_stay() {
     let code = "import random\nfrom math import log2\n\nW = [[0, 1], [2, 3]]\n\nclass Node:\n    pass\n\n\
                 def gain(board):\n    return 0\n\n@staticmethod\ndef strategy(board):\n    return pick(board)\n\n\
@@ -356,6 +373,75 @@ fn hostile_texts_are_answered_and_not_died_of() {
         let small = std::thread::Builder::new().stack_size(2 << 20);
         small.spawn(move || drop(parsed(&text))).unwrap().join().unwrap();
     }
+}
+
+/// The first lines of statements that may stand in one another; `$` is the indentation of the next.
+const COMPOUND: &[&str] = &[
+    "class A:",
+    "@d\n$class A[T](B, k=C):",
+    "@d\n$def f[T](a=1, *b: T, c: T = 1, **d) -> T:",
+    "async def f():",
+    "if 1:",
+    "if 1: pass\n$elif 1:",
+    "if 1: pass\n$else:",
+    "for i in b:",
+    "for i in b: pass\n$else:",
+    "while 1:",
+    "while 1: pass\n$else:",
+    "try: pass\n$except E as e:",
+    "try: pass\n$except* E:",
+    "try: pass\n$except E: pass\n$else:",
+    "try: pass\n$finally:",
+    "with a as b:",
+    "with (a as b, c):",
+    "match 1:\n$ case 1 if 1:",
+];
+/// Expressions and patterns that may stand in one another, at `$`.
+const NESTING: &[&str] = &[
+    "(1, $)", "[$]", "{$}", "{1: $}", "{$: 1}", "lambda: $", "lambda a=$: 1", "[$ for a in b]", "[a for a in $]",
+    "[a for a in b if $]", "[a for a in b for c in $]", "{$ for a in b}", "{1: $ for a in b}", "($ for a in b)",
+    "(a for a in $)", "not $", "($ if 1 else 1)", "(1 if $ else 1)", "1 if 1 else $", "-$", "(1 + $)", "($ + 1)",
+    "(1 < $ < 1)", "(1 and $)", "f($)", "f(a=$)", "f(*$)", "f(**$)", "b[$]", "b[1:$]", "($)[0]", "($).a", "($)()",
+    "(a := $)", "(yield $)", "await ($)", "f'{$}'", "f'{1:{$}}'", "t'{$}'",
+];
+const PATTERNS: &[&str] = &["[1, $]", "(1 | $)", "{1: $}", "C($)", "C(a=$)", "($ as a)"];
+
+/// A walk that goes through a node twice at each level does not end here.
+#[test]
+fn what_nests_deep_is_walked_once() {
+    const LEVELS: usize = 90;
+    let indented = |text: &str, level: usize| {
+        let indent = "  ".repeat(level);
+        format!("{indent}{}\n", text.replace('$', &indent))
+    };
+    let blocks = COMPOUND.iter().map(|head| (*head, "")).chain([("try:", "except E: pass"), ("try:", "finally: pass")]);
+    let blocks = blocks.map(|(head, tail)| {
+        let heads: String = (0..LEVELS).map(|level| indented(head, level)).collect();
+        let tails: String = (0..LEVELS).rev().map(|level| indented(tail, level)).collect();
+        format!("{heads}{}{tails}", indented("x = 1", LEVELS))
+    });
+    let deep = |one: &&str| {
+        let (open, close) = one.split_once('$').unwrap();
+        open.repeat(LEVELS) + "1" + &close.repeat(LEVELS)
+    };
+    let expressions = NESTING.iter().map(|one| format!("x = {}\n", deep(one)));
+    let patterns = PATTERNS.iter().map(|one| format!("match x:\n case {}:\n  x = 1\n", deep(one)));
+    for code in blocks.chain(expressions).chain(patterns) {
+        assert!(parsed(&format!("{code}{CONSTANT}")).is_ok(), "{code}");
+        let used = format!("```\n{code}```\n```\ndef strategy(board):\n    return [x, A, f]\n```");
+        assert!(source(&used).starts_with(code.trim_end()), "{code}");
+        bases(&code);
+    }
+}
+
+#[test]
+fn a_text_of_many_pieces_that_do_not_parse_is_searched_for_so_long_and_each_is_read_once() {
+    let fenced = |code: &str| format!("```\n{code}```\n");
+    let late = fenced(&format!("strategy = retur n a\n{CONSTANT}# {}\n", "x".repeat(62_000)));
+    assert!(parsed(&late).is_ok());
+    let hostile = fenced(&format!("{}# {}\n", "strategy = retur n a\n".repeat(33), "x".repeat(60_000)));
+    assert!(parsed(&(late + &hostile + &hostile)).is_err());
+    assert_eq!(source(&(fenced(CONSTANT) + &hostile + &hostile)), CONSTANT);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Exceptions that a test may expect, by the names of their types: no more of an exception leaves the sandbox.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::program;
 
@@ -80,7 +80,7 @@ const NO_ANSWER: [&str; 8] = [
 ];
 /// Those of them that are not under `Exception`.
 const NO_EXCEPTION: [&str; 4] = ["BaseException", "SystemExit", "KeyboardInterrupt", "GeneratorExit"];
-/// Most types above one that are looked at: a program may have many classes.
+/// Most types above one that are looked at, right above it and in all: a program may have many classes, and a class many bases.
 const LINE_MAX: usize = 100;
 
 /// Whether a test may expect an exception of this name.
@@ -109,6 +109,7 @@ impl ExceptionTypes {
     /// That of a program, of which the source is all that was loaded.
     pub fn of(source: &str) -> ExceptionTypes {
         let mut bases = program::bases(source);
+        bases.values_mut().for_each(|of| of.truncate(LINE_MAX));
         // Several modules have an `Error`; the one for base64 is a ValueError, and the others are under Exception alone.
         if ["base64", "binascii"].iter().any(|module| source.contains(module)) {
             bases.entry("Error".into()).or_insert_with(|| vec!["ValueError".into()]);
@@ -118,21 +119,18 @@ impl ExceptionTypes {
 
     /// The name of a type, then those above it, the nearest first.
     pub fn line(&self, kind: &str) -> Vec<String> {
-        let mut line = vec![kind.to_owned()];
+        let (mut line, mut seen) = (vec![kind], BTreeSet::from([kind]));
         let mut at = 0;
         while at < line.len() && line.len() < LINE_MAX {
-            let above: Vec<String> = match self.bases.get(&line[at]) {
-                Some(bases) => bases.clone(),
-                None => above(&line[at]).map(str::to_owned).collect(),
+            let above: Vec<&str> = match self.bases.get(line[at]) {
+                Some(bases) => bases.iter().map(String::as_str).collect(),
+                None => above(line[at]).collect(),
             };
-            for name in above {
-                if !line.contains(&name) {
-                    line.push(name);
-                }
-            }
+            let room = LINE_MAX - line.len();
+            line.extend(above.into_iter().filter(|one| seen.insert(*one)).take(room));
             at += 1;
         }
-        line
+        line.into_iter().map(str::to_owned).collect()
     }
 
     /// Whether an exception of the type `raised` is one of the type `expected`.
@@ -224,6 +222,10 @@ mod tests {
         assert!(ExceptionTypes::of("import base64\n").is_a("Error", "ValueError"));
         let many: String = (0..2000).map(|n| format!("class C{n}(C{}): pass\n", n + 1)).collect();
         assert!(!ExceptionTypes::of(&many).is_a("C0", "C1999"));
+        let wide = (0..2000).map(|n| format!("A{n}")).collect::<Vec<_>>().join(", ");
+        let wide = ExceptionTypes::of(&format!("class E({wide}): pass\nclass A0(ValueError): pass\n"));
+        assert_eq!(wide.line("E").len(), LINE_MAX);
+        assert!(wide.is_a("E", "A9") && !wide.is_a("E", "A1999"));
         let deep = format!("x = {}1\n", "-".repeat(60_000));
         assert!(std::thread::spawn(move || ExceptionTypes::of(&deep).is_a("E", "Exception")).join().unwrap());
     }

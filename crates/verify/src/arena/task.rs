@@ -15,7 +15,7 @@ use super::solver::{Answered, Solver};
 use super::{FUEL_PER_SECOND, Rules};
 use crate::environment::tasks::{Answer, Kind, Task, Tasks};
 use crate::environment::{Case, Ending, Equality, FailedTest, Outcome, TestsTrace, Trace, Value};
-use crate::plural::cut;
+use crate::plural::{cut, cut_display};
 use crate::program::Program;
 
 /// Characters of a value that a reason shows.
@@ -88,22 +88,20 @@ impl Tally {
             other => other,
         };
         self.answered += u32::from(answered.is_ok());
-        let (end, reason) = match &answered {
+        match &answered {
             Ok(answer) if task.passes(test, answer) => {
                 self.passed += 1;
                 self.passed_hidden += u32::from(task.hidden().contains(&test));
-                return;
             }
-            Ok(answer) => (Ending::WrongAnswer, wrong(task, test, answer)),
-            Err(fault) => {
+            Ok(answer) => self.fail(Ending::WrongAnswer, || wrong(task, test, answer)),
+            Err(fault) => self.fail(ending(fault), || {
                 let wanted = match expected {
                     Some(answer @ Answer::Raised(_)) => format!(", expected {}", shown(answer)),
                     _ => String::new(),
                 };
-                (ending(fault), format!("{}: {}{wanted}", asked(task, test), failure(task, fault)))
-            }
-        };
-        self.fail(end, reason);
+                format!("{}: {}{wanted}", asked(task, test), failure(task, fault))
+            }),
+        }
     }
 
     /// Takes in what the checker of the task says: one more test, which no prompt shows.
@@ -112,13 +110,14 @@ impl Tally {
         self.answered += u32::from(answered);
         match failed {
             None => (self.passed, self.passed_hidden) = (self.passed + 1, self.passed_hidden + 1),
-            Some((ending, reason)) => self.fail(ending, format!("checker: {reason}")),
+            Some((ending, reason)) => self.fail(ending, || format!("checker: {reason}")),
         }
     }
 
-    fn fail(&mut self, ending: Ending, reason: String) {
+    /// Takes in a failure, of which only the first has its reason written: an answer may be long.
+    fn fail(&mut self, ending: Ending, reason: impl FnOnce() -> String) {
         let test = self.tests;
-        self.failed.get_or_insert((to_be_done(ending), FailedTest { test, reason }));
+        self.failed.get_or_insert_with(|| (to_be_done(ending), FailedTest { test, reason: reason() }));
     }
 
     fn play(self, task: &Task, case: Case, solver: &Solver<'_>) -> Play {
@@ -174,7 +173,7 @@ fn lines_of(shown: &str) -> usize {
 /// Two lines that differ, one of which may be missing; of those that differ only behind what is shown of them, what follows.
 fn shown_lines(printed: Option<&str>, right: Option<&str>) -> (String, String) {
     let shown = |line: Option<&str>| match line {
-        Some(line) => cut(&format!("{:?}", line.trim()), SHOWN),
+        Some(line) => cut_display(&format_args!("{:?}", line.trim()), SHOWN),
         None => "nothing".to_owned(),
     };
     let lines = (shown(printed), shown(right));
@@ -213,15 +212,15 @@ fn asked(task: &Task, test: usize) -> String {
             let arguments: Vec<String> = arguments.iter().map(Value::to_string).collect();
             cut(&format!("{}({})", function.entry_point, arguments.join(", ")), SHOWN)
         }
-        _ => format!("input {}", cut(&format!("{:?}", input.trim_end()), SHOWN)),
+        _ => format!("input {}", cut_display(&format_args!("{:?}", input.trim_end()), SHOWN)),
     }
 }
 
 fn shown(answer: &Answer) -> String {
     match answer {
-        Answer::Value(value) => cut(&value.to_string(), SHOWN),
+        Answer::Value(value) => cut_display(value, SHOWN),
         Answer::Raised(kind) => format!("a {kind}"),
-        Answer::Printed(text) => cut(&format!("{:?}", text.trim_end()), SHOWN),
+        Answer::Printed(text) => cut_display(&format_args!("{:?}", text.trim_end()), SHOWN),
     }
 }
 
@@ -232,5 +231,18 @@ impl Rules {
         let game_fuel = (seconds * FUEL_PER_SECOND as f64) as u64;
         let share = self.limits.call_fuel as f64 / self.limits.game_fuel.max(1) as f64;
         Limits { game_fuel, call_fuel: (game_fuel as f64 * share) as u64, ..self.limits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_failure_has_its_reason_written() {
+        let mut tally = Tally { tests: 1, ..Tally::default() };
+        tally.fail(Ending::WrongAnswer, || "f(1) gave 2".into());
+        tally.fail(Ending::WrongAnswer, || unreachable!("the reason of a later one"));
+        assert_eq!(tally.failed.unwrap().1.reason, "f(1) gave 2");
     }
 }
