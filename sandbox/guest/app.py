@@ -131,7 +131,9 @@ def _run_script(stdin):
     try:
         exec(_code, _names)
     except SystemExit as error:
-        if error.code is not None and error.code != 0:
+        # A system keeps eight bits of a number that fits 64; anything else is a failure.
+        code = error.code
+        if code is not None and not (isinstance(code, int) and code % 256 == 0 and -(2**63) <= code < 2**63):
             raise
     atexit._run_exitfuncs()
     if len(logging._handlerList) > _HANDLERS:

@@ -1,6 +1,6 @@
 """Standard input and output of a program: a text that it reads, and a buffer that takes what it prints.
 
-There are no other files. Descriptors 0, 1 and 2 are what a program expects of them where it asks for them by number.
+There are no other files but the null device. Descriptors 0, 1 and 2 are what a program expects of them where it asks for them by number.
 """
 
 import builtins
@@ -32,6 +32,21 @@ class _Nowhere(io.BufferedIOBase):
 
     def write(self, data):
         return len(data)
+
+
+class _Null(_Nowhere):
+    """The null device, which is empty as well."""
+
+    def __init__(self):
+        super().__init__(3)
+
+    def readable(self):
+        return True
+
+    def read(self, size=-1, /):
+        return b""
+
+    read1 = read
 
 
 class Output(_Nowhere):
@@ -66,7 +81,7 @@ def connect(stdin, output):
 
 def flush(stream):
     """What the interpreter does when a program ends."""
-    if not getattr(stream, "closed", False):
+    if stream is not None and not getattr(stream, "closed", False):
         stream.flush()
 
 
@@ -80,7 +95,12 @@ def _read_line(prompt="", /):
 
 
 def _open(file, mode="r", *_, **__):
+    if isinstance(file, os.PathLike):
+        file = os.fspath(file)
     stream = {0: sys.__stdin__, 1: sys.__stdout__, 2: sys.__stderr__, "/dev/stdin": sys.__stdin__}.get(file)
+    if file == os.devnull:
+        # A text stream that is dropped closes its buffer, so bytes have one of their own.
+        return _Null() if "b" in mode else _text(_Null(), mode)
     if stream is not None:
         return stream.buffer if "b" in mode else stream
     if set(mode) & set("wax+"):

@@ -29,6 +29,9 @@ for _module in (os, posix):
     _module.close = staticmethod(_close)
     # There is nothing to be read, written or run.
     _module.access = staticmethod(lambda path, mode, **_: False)
+    # What is set in `os.environ` stays there: no process inherits it.
+    _module.putenv = staticmethod(lambda _name, _value, /: None)
+    _module.unsetenv = staticmethod(lambda _name, /: None)
     # None is a terminal.
     _module.device_encoding = staticmethod(lambda _descriptor, /: None)
 signal.raise_signal = _refused("signal.raise_signal")

@@ -33,7 +33,8 @@ def _join_in_vain(thread, timeout=None):
     if thread.is_alive() and thread is not threading.current_thread():
         clock.wait_in_vain(timeout)
     else:
-        _join(thread, timeout)
+        # It has ended, or this is an error: nothing is waited for, and there is nothing that could wait for a time.
+        _join(thread)
 
 
 threading._start_joinable_thread = _run

@@ -1,4 +1,4 @@
-# expect: prints ""
+# expect: raised SystemExit
 class Status:
     def __eq__(self, other):
         return True

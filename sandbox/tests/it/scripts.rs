@@ -176,6 +176,40 @@ fn a_million_numbers_are_read_and_a_hundred_thousand_printed() {
 }
 
 #[test]
+fn the_null_device_takes_everything_and_is_empty() {
+    let silent = "import contextlib, os\nfrom pathlib import Path\nwith open(os.devnull, 'w') as null, contextlib.redirect_stdout(null):\n    \
+                  print('silent')\nprint(open('/dev/null', 'wb').write(b'abc'), open(Path('/dev/null'), 'a').write('ab'))\n\
+                  print([open('/dev/null').read(), open('/dev/null', 'rb').read(), list(open('/dev/null', 'r+'))])\n\
+                  print(open(Path('/dev/stdin')).read())\n";
+    assert_eq!(printed(silent, "in"), "3 2\n['', b'', []]\nin\n");
+}
+
+#[test]
+fn what_is_set_in_the_environment_stays_in_the_program() {
+    let source = "import os\nos.environ['OMP_NUM_THREADS'] = '1'\nos.environ.setdefault('A', 'b')\nos.environ.update(C='d')\n\
+                  del os.environ['A']\nprint(os.getenv('OMP_NUM_THREADS'), dict(os.environ) == {'OMP_NUM_THREADS': '1', 'C': 'd'})\n\
+                  from unittest import mock\nwith mock.patch.dict(os.environ, {'C': 'e'}):\n    print(os.environ['C'])\n\
+                  print(os.environ['C'])\nos.environ['n'] = 1\n";
+    let fault = printed(source, "");
+    assert_eq!(fault, "TypeError: str expected, not int (line 11)");
+    let without = source.rsplit_once("os.environ['n']").unwrap().0;
+    assert_eq!(printed(without, ""), "1 True\ne\nd\n");
+}
+
+/// As a shell sees it: eight bits of a number, and 1 for anything else.
+#[test]
+fn a_script_that_exits_with_zero_has_succeeded() {
+    let ends = |status: &str| printed(&format!("print('on')\nimport sys\nsys.exit({status})"), "");
+    for succeeded in ["", "0", "None", "False", "256", "-512"] {
+        assert_eq!(ends(succeeded), "on\n", "{succeeded}");
+    }
+    for failed in ["1", "-1", "257", "True", "0.0", "''", "'0'", "[0]"] {
+        assert!(ends(failed).starts_with("SystemExit"), "{failed}: {}", ends(failed));
+    }
+    assert_eq!(printed("print('on', flush=True)\nimport sys\nsys.stdout = None", ""), "on\n");
+}
+
+#[test]
 fn a_module_has_no_input_and_its_output_is_dropped() {
     let source = "import sys\nprint('dropped')\n\ndef f(way):\n    print('dropped' * 100000)\n    \
                   return sys.stdin.read() if way else input()\n";

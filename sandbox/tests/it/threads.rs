@@ -46,6 +46,16 @@ fn a_thread_is_started_once_and_joined_after_that() {
 }
 
 #[test]
+fn a_thread_that_has_ended_is_joined_at_once_whatever_the_limit() {
+    let source = "ts = [Thread(target=print, args=(n,)) for n in range(5)]\nfor t, limit in zip(ts, [5, 0, -1, None, 0.5]):\n    \
+                  t.start()\n    t.join(limit)\n    t.join(timeout=limit)\nprint(any(t.is_alive() for t in ts))\n\
+                  for call in Thread().join, current_thread().join:\n    try:\n        call(1)\n    except RuntimeError as error:\n        \
+                  print(error)\n";
+    let expected = "0\n1\n2\n3\n4\nFalse\ncannot join thread before it is started\ncannot join current thread\n";
+    assert_eq!(printed(source), expected);
+}
+
+#[test]
 fn a_thread_that_would_wait_for_ever_is_left_waiting() {
     let workers = "import queue, time\ndef work():\n    while True:\n        done.append(q.get() ** 2)\n        q.task_done()\n\
                    q, done = queue.Queue(), []\nfor n in range(3):\n    q.put(n)\n\
