@@ -86,6 +86,8 @@ fn what_a_family_does_not_compute_is_refused_by_the_name_of_its_key() {
         ("gemma3", "layer_types", kinds([sliding, "full_attention", "full_attention"]), "full_attention in layer 2"),
         ("gemma3", "layer_types", kinds([sliding, sliding, sliding]), "nothing"),
         ("mistral", "sliding_window", json!(0), "sliding_window = 0"),
+        ("mistral", "layer_types", kinds([sliding, "full_attention", sliding]), "layer_types = sliding_attention"),
+        ("mistral", "layer_types", kinds(["chunked_attention"; 3]), "layer_types = chunked_attention"),
         ("qwen3_moe", "num_experts_per_tok", json!(6), "num_experts_per_tok = 6; expected 1 to num_experts = 5"),
         ("qwen3_moe", "decoder_sparse_step", json!(0), "decoder_sparse_step = 0"),
         ("qwen3_moe", "decoder_sparse_step", json!(2), "nothing"),
@@ -116,6 +118,11 @@ fn a_silent_file_means_what_transformers_takes_it_to_mean() {
     };
     // Defaults of MistralConfig, Gemma2Config and Gemma3TextConfig.
     assert_eq!(of("mistral", &["sliding_window"]).window(0), Some(4096));
+    // MinistralConfig, which transformers takes in place of MistralConfig where a file has kinds of layers.
+    let ministral = |kind| read_after("mistral", |file| file["layer_types"] = json!([kind, kind])).unwrap();
+    assert_eq!(ministral("sliding_attention"), of("mistral", &[]));
+    assert!(of("mistral", &[]).window(0).is_some());
+    assert_eq!(ministral("full_attention").window(0), None);
     assert_eq!(of("phi3", &["sliding_window"]).window(0), None);
     let keys = ["query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping", "sliding_window"];
     let gemma2 = of("gemma2", &[&keys[..], &["head_dim", "layer_types", "tie_word_embeddings"]].concat());

@@ -143,7 +143,6 @@ impl Raw {
         }
         let rotated = self.rotated().filter(|part| *part != 1.0 && model_type != ModelType::Phi3);
         let gemma = model_type.is_gemma();
-        let other_layer = self.layer_types.iter().flatten().find(|kind| *kind != "full_attention" && !gemma);
         let (act, known) = match gemma {
             true => (&self.hidden_activation, GELU),
             false => (&self.hidden_act, "silu"),
@@ -164,7 +163,7 @@ impl Raw {
         let wrong = [
             ("mlp_bias", self.mlp_bias.filter(|on| *on).map(|on| on.to_string()), "false"),
             ("use_sliding_window", self.use_sliding_window.filter(|on| *on).map(|on| on.to_string()), "false"),
-            ("layer_types", other_layer.cloned(), "full_attention in every layer"),
+            ("layer_types", self.other_layer(model_type).cloned(), "full_attention in every layer"),
             ("partial_rotary_factor", rotated.map(|part| part.to_string()), "1"),
             ("quantization_config", method, "none; load the model before it was quantised, or its .gguf file"),
             (if gemma { "hidden_activation" } else { "hidden_act" }, act.clone().filter(|act| act != known), known),
@@ -180,6 +179,14 @@ impl Raw {
             }
         }
         Ok(())
+    }
+
+    /// A kind of layer that the family does not have. transformers takes a Mistral whose file has kinds for a Ministral, whose window
+    /// holds in layers of its kind alone: here it holds in all of them or in none.
+    fn other_layer(&self, model_type: ModelType) -> Option<&String> {
+        let kinds = self.layer_types.as_deref().unwrap_or_default();
+        let windowed = model_type == ModelType::Mistral && kinds.iter().all(|kind| kind == "sliding_attention");
+        kinds.iter().find(|kind| *kind != "full_attention" && !windowed && !model_type.is_gemma())
     }
 
     /// Refuses the rotation of Gemma 3 in a form that transformers passes over. The newer name has an object for each kind of
@@ -281,6 +288,9 @@ impl Raw {
         };
         let window = |tokens: usize, full_every: usize| Some(SlidingWindow { tokens, full_every, rope_theta });
         match (model_type, self.sliding_window) {
+            (ModelType::Mistral, _) if self.layer_types.iter().flatten().any(|kind| kind == "full_attention") => {
+                Ok(None)
+            }
             (ModelType::Mistral | ModelType::Phi3, tokens) => Ok(tokens.and_then(|tokens| window(tokens, 0))),
             (ModelType::Gemma2 | ModelType::Gemma3, Some(tokens)) => Ok(window(tokens, self.full_every(model_type)?)),
             (ModelType::Gemma2 | ModelType::Gemma3, None) => Err(refuse("sliding_window", "null", "a number above 0")),
