@@ -130,15 +130,19 @@ fn a_run_of_tasks_that_is_asked_for_players_of_2048_is_told_of() {
         let adapter = &["eval", "--model", "nowhere.gguf", "--adapter", "run/checkpoint-1"][..];
         refused(dir.path(), &[adapter, more].concat())
     };
+    // It is asked for what it learnt from, unless somebody says otherwise.
     let words = asked(&[]);
+    assert!(
+        words.contains(" for my tasks.jsonl, as its config.toml says") && !words.contains("players of 2048"),
+        "{words}"
+    );
     let told = "run was trained on my tasks.jsonl, and is asked for players of 2048 here; --env 'my tasks.jsonl' asks";
-    assert!(words.contains(told), "{words}");
     // A file with all settings has 2048 by default.
     fs::write(dir.path().join("all.toml"), "[environment]\nenv = \"2048\"\n").unwrap();
     assert!(asked(&["--config", "all.toml"]).contains(told));
     for said in [["--env", "2048"], ["--env", "my tasks.jsonl"], ["--set", "environment.env=2048"]] {
         let words = asked(&said);
-        assert!(!words.contains("was trained on"), "{words}");
+        assert!(!words.contains("was trained on") && !words.contains("it learnt from"), "{words}");
     }
 }
 

@@ -139,6 +139,8 @@ fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
         (&["play", "strategy.py", "strategi.py"], "`strategy.py`"),
         (&["report", "runs/train-01"], "`runs/train-001`"),
         (&["train", "--resume", "run/train-001"], "`runs/train-001`"),
+        (&["train", "--resume", "train-001"], "`runs/train-001`"),
+        (&["train", "--resume", "train-01"], "`runs/train-001`"),
     ];
     for (arguments, expected) in cases {
         let words = refused(dir.path(), arguments);

@@ -128,11 +128,14 @@ fn an_evaluator_finds_what_openevolve_has_around_it() {
     return {{'combined_score': program.answer() + (len(text) == os.path.getsize(program_path))}}\n"
     ));
     assert_eq!(score("source", &by_source), 42.0);
-    let with_artifacts = "from openevolve.evaluation_result import EvaluationResult
+    let with_artifacts = "from dataclasses import replace
+from openevolve.evaluation_result import EvaluationResult
 def evaluate(program_path):
     result = EvaluationResult({'combined_score': 3}, {'text': 'b\u{e9}', 'bytes': b'12'})
     assert result.has_artifacts() and not EvaluationResult({}).has_artifacts()
     assert result.get_artifact_keys() == ['text', 'bytes'] and result.get_artifact_size('none') == 0
+    assert result == EvaluationResult(result.metrics, result.artifacts) != EvaluationResult({'combined_score': 3})
+    assert replace(EvaluationResult({'combined_score': 3}), artifacts=result.artifacts) == result
     return {'combined_score': result.get_total_artifact_size()}
 ";
     assert_eq!(score("artifacts", with_artifacts), 5.0);

@@ -23,7 +23,7 @@ use crate::chat_model::{CHATML, write_model};
 use crate::inside::SANDBOX;
 use crate::program::{failed, printed, refused};
 use crate::runs::shared;
-use crate::served::{Served, honest};
+use crate::served::{Served, honest, serve};
 
 const SETTINGS: Settings = Settings { rounds: 3, islands: 2, inspirations: 2, migration: 2, update: false, boards: 1 };
 
@@ -35,6 +35,8 @@ struct Way {
     stop_after: Option<usize>,
     servers: Vec<String>,
     update: bool,
+    /// It runs without being checked before, which would refuse what is in the directory.
+    unchecked: bool,
 }
 
 /// Searches in `dir` with the built-in model, whose programs work though it reads none.
@@ -46,7 +48,7 @@ fn searched(dir: &Path, way: Way) -> Ended {
     tried(dir, way).unwrap()
 }
 
-fn tried(dir: &Path, Way { workers, stop_after, servers, update }: Way) -> Result<Ended, EvolveError> {
+fn tried(dir: &Path, Way { workers, stop_after, servers, update, unchecked }: Way) -> Result<Ended, EvolveError> {
     let mut config = Config::preset("builtin").unwrap();
     (config.rollout.servers, config.model.lora_r) = (servers, 4);
     // A rate at which three rounds show in what is written.
@@ -71,7 +73,7 @@ fn tried(dir: &Path, Way { workers, stop_after, servers, update }: Way) -> Resul
         requests,
         stop: &stop,
     };
-    if update {
+    if !unchecked {
         search.check(dir)?;
     }
     search.run(dir, &mut |_| (), &mut |round| stop.store(stop_after == Some(round.number), Ordering::SeqCst))
@@ -150,7 +152,8 @@ fn a_search_that_was_killed_before_its_first_file_begins_again() {
     assert!(!left[0].exists() && !left[1].exists() && dir.path().join("evolve.json").exists());
 }
 
-/// The server writes the same for the same request, as vLLM does if it is started to.
+/// The server writes the same for the same request, as vLLM does if it is started to. The model that it serves writes, without
+/// the adapter that changes nothing.
 #[test]
 fn a_search_on_servers_repeats_if_these_do() {
     let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -158,40 +161,49 @@ fn a_search_on_servers_repeats_if_these_do() {
     let way = |workers| Way { workers, servers: vec![served.url.clone()], ..Way::default() };
     let expected = found(searched(first.path(), way(1)));
     assert_eq!(found(searched(second.path(), way(8))), expected);
-    assert!(!served.loaded().is_empty());
+    assert!(served.loaded().is_empty() && !first.path().join("adapters").exists());
 }
 
 #[test]
-fn a_search_that_learns_refuses_servers_of_another_model_before_it_writes() {
+fn a_search_refuses_servers_of_another_model_before_it_writes() {
     let root = tempfile::tempdir().unwrap();
     let [own, foreign] = ["own", "foreign"].map(|name| root.path().join(name));
-    let way =
-        |served: &Served| Way { workers: 2, stop_after: Some(1), servers: vec![served.url.clone()], update: true };
+    let way = |served: &Served, update| Way {
+        workers: 2,
+        stop_after: Some(1),
+        servers: vec![served.url.clone()],
+        update,
+        ..Way::default()
+    };
     let other = Served::start(|_, mut answer| {
         for token in answer["choices"][0]["logprobs"]["content"].as_array_mut().unwrap() {
             token["logprob"] = json!(token["logprob"].as_f64().unwrap() - 1.0);
         }
         (200, answer.to_string())
     });
-    let error = tried(&foreign, way(&other)).unwrap_err().to_string();
-    assert!(error.contains("differ from those of builtin by 1.0") && !foreign.exists(), "{error}");
-    assert_eq!(tried(&own, way(&Served::start(honest))).unwrap(), Ended::Stopped);
+    for update in [true, false] {
+        let error = tried(&foreign, way(&other, update)).unwrap_err().to_string();
+        assert!(error.contains("differ from those of builtin by 1.0") && !foreign.exists(), "{error}");
+    }
+    assert_eq!(tried(&own, way(&Served::start(honest), true)).unwrap(), Ended::Stopped);
 }
 
 /// The model here has a context of 2,048 tokens, the server one of 512.
 #[test]
-fn a_server_needs_room_for_the_request_and_one_that_fails_is_told_of_with_the_way_on() {
+fn a_server_needs_room_for_the_request_and_one_that_fails_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
     write_model(&dir.path().join("m"), Some(CHATML));
     let task =
         r#"{"id": "add", "prompt": "Add.", "entry_point": "add", "tests": [{"args": "(1, 2)", "expected": "3"}]}"#;
     fs::write(dir.path().join("task.jsonl"), task).unwrap();
-    let served = Served::forgetful();
-    let arguments = ["evolve", "--model", "m", "--env", "task.jsonl", "--set", "model.lora_r=4", "--rollouts"];
-    let arguments = [&arguments[..], &[served.url.as_str()]].concat();
-    let said = failed(dir.path(), &[&arguments[..], &SHORT].concat());
-    let expected = "which it said that it loaded; serve with one API server: --api-server-count 1; the same command goes on from the last whole round\n";
-    assert!(said.ends_with(expected), "{said}");
+    let models = r#"{"data": [{"id": "m", "max_model_len": 512}]}"#;
+    let url = serve(move |path, _| match path {
+        "/v1/models" => (200, models.into()),
+        _ => (500, "out of memory".into()),
+    });
+    let arguments = ["evolve", "--model", "m", "--env", "task.jsonl", "--set", "model.lora_r=4", "--rollouts", &url];
+    let said = refused(dir.path(), &[&arguments[..], &SHORT].concat());
+    assert!(said.contains(&format!("--rollouts {url}: answered 500: out of memory; its log says more")), "{said}");
     let said = refused(dir.path(), &[&arguments[..], &["--max-completion-length", "510"]].concat());
     assert!(said.contains("room for 512 tokens") && said.contains("or lower --max-completion-length here"), "{said}");
 }
@@ -205,7 +217,7 @@ fn a_search_leaves_the_adapters_of_one_that_goes_on_in_its_directory() {
     let held = fs::File::create(dir.path().join(".lock")).unwrap();
     held.lock().unwrap();
     let served = Served::start(honest);
-    let way = Way { workers: 1, servers: vec![served.url.clone()], ..Way::default() };
+    let way = Way { workers: 1, servers: vec![served.url.clone()], unchecked: true, ..Way::default() };
     let error = tried(dir.path(), way).unwrap_err();
     assert!(matches!(error, EvolveError::Dir(_)) && adapter.is_dir(), "{error}");
 }
@@ -233,11 +245,14 @@ fn programs_descend_from_those_of_earlier_rounds_and_openevolve_reads_them() {
     let program = read(format!("programs/{id}.json"));
     assert_eq!(program["code"].as_str().unwrap(), best.source);
     assert_eq!(fs::read_to_string(dir.join("best.py")).unwrap(), best.source);
-    // It draws the programs of the islands, and no others: all of them, so that each has its parent.
+    // It draws the programs of the islands, and no others: all of them, so that each has its parent. One that has settled on
+    // another island has a copy there.
     let named = metadata["islands"].as_array().unwrap().iter().flat_map(|island| island.as_array().unwrap());
-    let drawn: BTreeSet<&str> = named.map(|name| name.as_str().unwrap()).collect();
-    assert_eq!(drawn.len(), candidates.len());
-    drawn.iter().for_each(|name| drop(read(format!("programs/{name}.json"))));
+    let named: Vec<&str> = named.map(|name| name.as_str().unwrap()).collect();
+    let drawn: BTreeSet<&str> = named.iter().copied().collect();
+    assert_eq!(drawn.len(), named.len());
+    let programs = drawn.iter().map(|name| read(format!("programs/{name}.json")));
+    assert_eq!(programs.filter(|program| program["metadata"]["migrant"] == false).count(), candidates.len());
 }
 
 #[test]
@@ -284,6 +299,13 @@ fn a_language_model_is_asked_round_after_round_and_another_search_is_refused() {
     let said = failed(dir.path(), &[&arguments[..], &of_task].concat());
     let hint = "hint: see what it writes: grpo-2048 eval --model m --env held_out.jsonl --raw-prompt\n";
     assert!(said.contains("error: no program of 2 rounds earned anything\n") && said.ends_with(hint), "{said}");
+    // Each round says what came of its completions, and the end what came of the last, with what to try.
+    assert!(said.contains("round 1/2  0 new  best nothing works yet; of those written 0% pass, "), "{said}");
+    assert!(said.contains("anything\nin the last round, of 2 completions 0% pass, "), "{said}");
+    assert!(said.contains("\nfor example: ") && said.contains("\ntry more completions (--num-generations"), "{said}");
+    let of_one = ["--env", "held_out.jsonl", "--task", "add", "--output-dir", "o", "--raw-prompt"];
+    let said = failed(dir.path(), &[&arguments[..], &of_one].concat());
+    assert!(said.contains("see what it writes for every task there: grpo-2048 eval --model m"), "{said}");
     // Random weights write nothing that works, which is an outcome and no fault of the user's.
     let said = failed(dir.path(), &arguments);
     assert!(said.contains("no program of 2 rounds earned anything"), "{said}");
@@ -332,6 +354,10 @@ def evaluate(program_path):
     fs::write(dir.path().join("initial_program.py"), "def answer():\n    return -1\n").unwrap();
     let said = failed(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "n"]].concat());
     assert!(said.contains("which earns nothing: its score is -0.25, and its reward 0\n"), "{said}");
+    // One that scores 0 is there to be improved.
+    fs::write(dir.path().join("initial_program.py"), "def answer():\n    return 0\n").unwrap();
+    let said = printed(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "z"]].concat());
+    assert!(said.starts_with("best: the program to begin with: score 0.0000, reward 0.0000, "), "{said}");
     // A small score is told with its digits.
     fs::write(dir.path().join("initial_program.py"), "def answer():\n    return 0.00005\n").unwrap();
     let said = printed(dir.path(), &[&arguments[..], &SHORT, &["--output-dir", "s"]].concat());

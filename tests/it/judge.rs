@@ -185,6 +185,17 @@ fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
 }
 
 #[test]
+fn whoever_names_no_environment_is_told_which_one_judges() {
+    let directory = tasks();
+    let told = |arguments: &[&str]| {
+        let output = answers(directory.path(), &[("add", "def add(a, b):\n    return a + b")], arguments);
+        assert_eq!(parsed(&output).len(), 1);
+        String::from_utf8(output.stderr).unwrap().contains("judging players of 2048; --env names tasks")
+    };
+    assert!(told(&[]) && !told(&["--env", "2048"]) && !told(&["--set", "environment.env=tasks.jsonl"]));
+}
+
+#[test]
 fn a_named_pipe_is_refused_where_a_file_is_expected() {
     let directory = tasks();
     fs::create_dir(directory.path().join("described")).unwrap();

@@ -1,13 +1,15 @@
 //! Tests with models of others: warmed up, trained, exported, and refused if something is missing.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::chat_model::{CHATML, write_model};
 use crate::program::{done, refused};
-use crate::runs::lines;
+use crate::runs::{self, lines};
 
 /// Settings for one step of two completions without anything else that takes time.
 const SHORT: &[&str] = &[
@@ -64,6 +66,25 @@ fn a_model_reads_references_of_tasks_and_how_programs_are_repaired() {
         words.contains("2584.py: expected \"2048\" or tasks") && words.contains("grpo-2048 train --env"),
         "{words}"
     );
+}
+
+#[test]
+fn a_signal_while_programs_are_tried_before_a_warm_up_ends_it_at_once_with_nothing_written() {
+    let place = tempfile::tempdir().unwrap();
+    write_model(&place.path().join("base"), Some(CHATML));
+    let words = ["sft", "--model", "base", "--lora-r", "4", "--output-dir", "warm", "--set", "sft.eval_samples=512"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    command.current_dir(place.path()).args(words).env("NO_COLOR", "1").env_remove("RUST_LOG");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("writing and trying 512 programs")));
+    runs::signal("-TERM", child.id());
+    let said: Vec<String> = lines.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said:?}");
+    assert!(said.contains(&"interrupted before the first step: nothing has been written".to_owned()), "{said:?}");
+    let mut left =
+        fs::read_dir(place.path().join("warm")).into_iter().flatten().map(|entry| entry.unwrap().file_name());
+    assert!(left.all(|name| name == ".lock"));
 }
 
 #[test]

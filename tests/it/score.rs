@@ -93,6 +93,13 @@ fn answers_that_look_alike_are_told_apart() {
     assert!(reasons[2].ends_with("...; they differ further on"), "{}", reasons[2]);
 }
 
+/// Why `program` fails in `task` of the tasks in `dir`.
+fn failure(dir: &Path, task: &str, program: &str) -> String {
+    fs::write(dir.join("own.py"), program).unwrap();
+    let line = score(dir, &["own.py", "--env", "tasks.jsonl", "--task", task, "--json"]).remove(0);
+    line["failed"]["reason"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn of_a_long_output_the_line_that_is_wrong_is_told_and_of_a_long_line_where_it_is() {
     let dir = tempfile::tempdir().unwrap();
@@ -110,11 +117,7 @@ fn of_a_long_output_the_line_that_is_wrong_is_told_and_of_a_long_line_where_it_i
         row("escapes", &format!("{}b", "\u{1b}".repeat(20))),
     ];
     fs::write(dir.path().join("tasks.jsonl"), rows.join("\n")).unwrap();
-    let reason = |task: &str, program: &str| {
-        fs::write(dir.path().join("own.py"), program).unwrap();
-        let line = score(dir.path(), &["own.py", "--env", "tasks.jsonl", "--task", task, "--json"]).remove(0);
-        line["failed"]["reason"].as_str().unwrap().to_owned()
-    };
+    let reason = |task: &str, program: &str| failure(dir.path(), task, program);
     let changed = "for n in range(1, 100):\n    print(n if n != 57 else 0)\n";
     for task in ["lines", "spaces"] {
         assert_eq!(reason(task, changed), r#"input "7" gave "0" in line 57, expected "57""#);
@@ -142,11 +145,7 @@ fn of_a_long_output_the_line_that_is_wrong_is_told_and_of_a_long_line_where_it_i
 fn a_program_that_takes_too_long_is_told_so_whether_it_is_called_or_run() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("tasks.jsonl"), TASKS).unwrap();
-    let reason = |task: &str, program: &str| {
-        fs::write(dir.path().join("own.py"), program).unwrap();
-        let line = score(dir.path(), &["own.py", "--env", "tasks.jsonl", "--task", task, "--json"]).remove(0);
-        line["failed"]["reason"].as_str().unwrap().to_owned()
-    };
+    let reason = |task: &str, program: &str| failure(dir.path(), task, program);
     assert_eq!(
         reason("sum", "def add(a, b):\n    while True:\n        pass\n"),
         "add(1, 2): took too long: one call used more than a call may"

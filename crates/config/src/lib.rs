@@ -322,12 +322,19 @@ fn refused(error: &serde_path_to_error::Error<toml::de::Error>, merged: &Table) 
     ConfigError::Value { key, found: found.map(Value::to_string).unwrap_or_default(), expected }
 }
 
+/// Keys that runs of 0.1.0 have recorded and that are gone, with what does without them.
+const GONE: [(&str, &str); 1] = [("sandbox.backstop_seconds", "fuel alone bounds a call")];
+
 /// The error about an unknown key, with a hint to its section or to the nearest known key.
 fn unknown(known: &Table, origin: &str, dotted: &str, key: &str) -> ConfigError {
-    let hint = match (places(key).as_slice(), nearest(key, known.keys().map(String::as_str))) {
-        (places @ [_, ..], _) => format!("; say {}", places.join(" or ")),
-        (_, Some(section)) if section == key => format!("; it is a section: say {section}.KEY=VALUE"),
-        (_, Some(nearest)) => format!("; did you mean `{nearest}`?"),
+    let gone = GONE.iter().find(|(gone, _)| *gone == dotted);
+    let hint = match (gone, places(key).as_slice(), nearest(key, known.keys().map(String::as_str))) {
+        (Some((_, why)), ..) => {
+            format!("; it is a key of 0.1.0 and gone, {why}: leave it out (no run of 0.1.0 can be resumed)")
+        }
+        (_, places @ [_, ..], _) => format!("; say {}", places.join(" or ")),
+        (.., Some(section)) if section == key => format!("; it is a section: say {section}.KEY=VALUE"),
+        (.., Some(nearest)) => format!("; did you mean `{nearest}`?"),
         _ => format!("; known here: {}", known.keys().cloned().collect::<Vec<_>>().join(", ")),
     };
     ConfigError::UnknownKey { origin: origin.into(), key: dotted.into(), hint }

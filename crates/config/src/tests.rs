@@ -101,6 +101,17 @@ fn a_misspelt_choice_names_key_choices_and_the_nearest() {
 }
 
 #[test]
+fn a_key_that_is_gone_is_answered_with_what_to_do_with_its_line() {
+    let error = refusal(&["sandbox.backstop_seconds=10"]).unwrap();
+    assert!(
+        error.ends_with(
+            "; it is a key of 0.1.0 and gone, fuel alone bounds a call: leave it out (no run of 0.1.0 can be resumed)"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
 fn settings_that_nothing_can_be_done_with_are_refused_with_what_is_allowed() {
     let cispo = ["grpo.loss_type=cispo", "grpo.epsilon_high=5"];
     let accepted: [&[&str]; 10] = [

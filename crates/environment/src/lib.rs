@@ -36,7 +36,6 @@ use std::path::{Path, PathBuf};
 
 use self::tasks::{DIRECTORY_FILE, Directory, DirectoryError, RulesFile, Tasks, TasksError};
 use crate::program::Entry;
-use crate::seed::Seed;
 
 /// The problem that programs are written for.
 #[derive(Debug, Clone)]
@@ -155,14 +154,6 @@ impl Environment {
             (Environment::Evaluator(evaluator), _) => evaluator.entry(),
             (Environment::Game2048, _) => game2048::entry(),
             (Environment::Tasks(_), Case::Seed(_)) => wrong_case(),
-        }
-    }
-
-    /// The cases of a program: the requested task, or one game for each of these seeds.
-    pub fn cases(&self, task: Option<u32>, seeds: &[Seed]) -> Vec<Case> {
-        match task {
-            Some(task) => vec![Case::Task(task)],
-            None => seeds.iter().map(|&seed| Case::Seed(seed)).collect(),
         }
     }
 

@@ -14,6 +14,16 @@ pub enum Case {
     Task(u32),
 }
 
+impl Case {
+    /// The cases of a program: the requested task, or one game for each of these seeds.
+    pub fn all(task: Option<u32>, seeds: &[Seed]) -> Vec<Case> {
+        match task {
+            Some(task) => vec![Case::Task(task)],
+            None => seeds.iter().map(|&seed| Case::Seed(seed)).collect(),
+        }
+    }
+}
+
 impl From<Seed> for Case {
     fn from(seed: Seed) -> Case {
         Case::Seed(seed)

@@ -43,17 +43,17 @@ pub struct Transcript {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestsTrace {
     pub tests: u32,
-    /// Those that the program passed.
+    /// Tests that the program passed.
     pub passed: u32,
-    /// Those that it answered at all.
+    /// Tests that it answered at all.
     pub answered: u32,
-    /// Those that the best constant answer passes.
+    /// Tests that the best constant answer passes.
     pub constant: u32,
     /// Whether the task is a honeypot, of which only a program that cheats passes a test.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub honeypot: bool,
     /// The first test that it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedTest>,
 }
 

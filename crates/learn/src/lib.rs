@@ -21,7 +21,7 @@ pub use grpo_verify::{
     stats,
 };
 
-/// That of sampling, for tests of learning from what is sampled.
+/// The tiny policy of the rollout tests, shared with the tests here.
 #[cfg(test)]
 #[path = "../../rollout/src/fixture.rs"]
 mod fixture;

@@ -193,63 +193,63 @@ pub struct EvaluationRecord {
     #[serde(rename = "eval_samples")]
     pub samples: usize,
     /// Temperature at which they were sampled. Records of earlier versions do not have it.
-    #[serde(rename = "eval_temperature", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_temperature", skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Games per completion. This and the next fields are for games only.
-    #[serde(rename = "eval_games", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_games", skip_serializing_if = "Option::is_none")]
     pub games: Option<usize>,
     /// Mean reward.
     #[serde(rename = "eval_reward")]
     pub reward: f64,
     /// Mean over completions of the mean score of their games. A completion without a program counts as 0, and a game that
     /// a fault of the program ended with the score that it had.
-    #[serde(rename = "eval_game/mean_score", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_game/mean_score", skip_serializing_if = "Option::is_none")]
     pub mean_score: Option<f64>,
     /// Lower end of its 95 % interval. Records of earlier versions do not have this and the next fields.
-    #[serde(rename = "eval_game/mean_score_low", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_game/mean_score_low", skip_serializing_if = "Option::is_none")]
     pub mean_score_low: Option<f64>,
     /// Upper end of this interval.
-    #[serde(rename = "eval_game/mean_score_high", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_game/mean_score_high", skip_serializing_if = "Option::is_none")]
     pub mean_score_high: Option<f64>,
     /// Median over completions of the mean score of their games.
-    #[serde(rename = "eval_game/median_score", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_game/median_score", skip_serializing_if = "Option::is_none")]
     pub median_score: Option<f64>,
     /// Number of distinct programs divided by the number of completions, 0 to 1. Layout and names do not count.
-    #[serde(rename = "eval_game/frac_unique", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_game/frac_unique", skip_serializing_if = "Option::is_none")]
     pub frac_unique: Option<f64>,
     /// Mean negative log-probability of the sampled tokens, in nats per token. For all environments.
-    #[serde(rename = "eval_entropy", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_entropy", skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
     /// Largest tile of any game. For 2048 only.
-    #[serde(rename = "eval_game/max_tile", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_game/max_tile", skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
     /// Share of completions that play, 0 to 1.
-    #[serde(rename = "eval_game/frac_played", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_game/frac_played", skip_serializing_if = "Option::is_none")]
     pub frac_played: Option<f64>,
     /// Number of tasks. This and the next fields are for tasks only.
-    #[serde(rename = "eval_tasks/count", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_tasks/count", skip_serializing_if = "Option::is_none")]
     pub tasks: Option<usize>,
     /// Number of these that are held out from training: 0 where a file holds none out, so that those of training are asked.
     /// Records of earlier versions do not have it.
-    #[serde(rename = "eval_tasks/held_out", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_tasks/held_out", skip_serializing_if = "Option::is_none")]
     pub held_out: Option<usize>,
     /// Mean over tasks of the share of completions that pass all tests: pass@1.
-    #[serde(rename = "eval_tasks/frac_passed", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_tasks/frac_passed", skip_serializing_if = "Option::is_none")]
     pub frac_passed: Option<f64>,
     /// Lower end of its 95 % interval, over tasks.
-    #[serde(rename = "eval_tasks/frac_passed_low", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_tasks/frac_passed_low", skip_serializing_if = "Option::is_none")]
     pub frac_passed_low: Option<f64>,
     /// Upper end of this interval.
-    #[serde(rename = "eval_tasks/frac_passed_high", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_tasks/frac_passed_high", skip_serializing_if = "Option::is_none")]
     pub frac_passed_high: Option<f64>,
     /// Mean over tasks of the share of tests that completions pass.
-    #[serde(rename = "eval_tasks/frac_tests", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_tasks/frac_tests", skip_serializing_if = "Option::is_none")]
     pub frac_tests: Option<f64>,
     /// Lower end of its 95 % interval, over tasks.
-    #[serde(rename = "eval_tasks/frac_tests_low", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_tasks/frac_tests_low", skip_serializing_if = "Option::is_none")]
     pub frac_tests_low: Option<f64>,
     /// Upper end of this interval.
-    #[serde(rename = "eval_tasks/frac_tests_high", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eval_tasks/frac_tests_high", skip_serializing_if = "Option::is_none")]
     pub frac_tests_high: Option<f64>,
     /// Duration, in seconds.
     #[serde(rename = "eval_runtime")]
@@ -266,12 +266,12 @@ const BY_TURN: &str = "eval_turns/passed/";
 
 impl EvaluationRecord {
     /// Sets the mean score of a style.
-    pub fn style(&mut self, style: &str, mean_score: f64) {
+    pub fn set_style(&mut self, style: &str, mean_score: f64) {
         self.families.insert(format!("{STYLE}{style}"), mean_score);
     }
 
     /// Sets pass@1 of the programs up to each turn.
-    pub fn passed_by_turn(&mut self, shares: impl IntoIterator<Item = f64>) {
+    pub fn set_passed_by_turn(&mut self, shares: impl IntoIterator<Item = f64>) {
         let by_turn = shares.into_iter().zip(1..);
         self.families.extend(by_turn.map(|(share, turn)| (format!("{BY_TURN}{turn}"), share)));
     }
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn an_evaluation_is_one_flat_object_and_reads_one_of_earlier_versions() {
         let mut record = EvaluationRecord { step: 3, median_score: Some(7.5), ..EvaluationRecord::default() };
-        record.style("snake", 12.5);
+        record.set_style("snake", 12.5);
         let line = serde_json::to_string(&record).unwrap();
         assert!(
             line.contains("\"eval_style/snake\":12.5") && line.contains("\"eval_game/median_score\":7.5"),

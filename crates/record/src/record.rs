@@ -44,24 +44,24 @@ pub struct StepRecord {
     /// Share of groups that are tied.
     pub frac_reward_zero_std: f64,
     /// Mean policy lag of the completions, in steps; only with `steps_ahead`.
-    #[serde(rename = "sampling/policy_lag", skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "sampling/policy_lag", skip_serializing_if = "Option::is_none")]
     pub policy_lag: Option<f64>,
     /// Mean over completions of the mean score of their games. A completion without a program counts as 0, and a game that
     /// a fault of the program ended with the score that it had. For games only.
-    #[serde(rename = "game/mean_score", skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "game/mean_score", skip_serializing_if = "Option::is_none")]
     pub mean_score: Option<f64>,
     /// Largest tile of any game. For 2048 only.
-    #[serde(rename = "game/max_tile", skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "game/max_tile", skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
     /// Share of completions that play: all their games go on to their end, or until the budget is used up.
     /// `verdict/succeeded` counts them. For games only.
-    #[serde(rename = "game/frac_played", skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "game/frac_played", skip_serializing_if = "Option::is_none")]
     pub frac_played: Option<f64>,
     /// Mean over completions of the share of tests that each passes. For tasks only.
-    #[serde(rename = "tasks/frac_tests", skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "tasks/frac_tests", skip_serializing_if = "Option::is_none")]
     pub frac_tests: Option<f64>,
     /// Share of completions that pass all tests. For tasks only.
-    #[serde(rename = "tasks/frac_passed", skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "tasks/frac_passed", skip_serializing_if = "Option::is_none")]
     pub frac_passed: Option<f64>,
     /// Number of distinct programs, compared by their syntax trees, without layout and comments.
     #[serde(rename = "programs/unique")]
@@ -89,7 +89,7 @@ pub struct StepRecord {
     #[serde(flatten)]
     pub elites: EliteRecord,
     /// Correlation of the rewards with the shuffled rewards, -1 to 1; only in a control run.
-    #[serde(rename = "control/reward_correlation", skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "control/reward_correlation", skip_serializing_if = "Option::is_none")]
     pub control_correlation: Option<f64>,
     /// Level of the guard: 0 no symptom, 1 a warning, 2 the run cannot learn any more. `guard/{symptom}` has the level
     /// of each symptom.
@@ -117,7 +117,7 @@ pub struct StepRecord {
     #[serde(rename = "time/generate")]
     pub time_generate: f64,
     /// Part of it for loading adapters on servers, in seconds; only with servers.
-    #[serde(rename = "time/adapter", skip_serializing_if = "Option::is_none", default)]
+    #[serde(rename = "time/adapter", skip_serializing_if = "Option::is_none")]
     pub time_adapter: Option<f64>,
     /// Time that was waited for rewards after sampling had ended, in seconds.
     #[serde(rename = "time/reward_wait")]
@@ -152,7 +152,7 @@ pub struct TurnFigures {
 impl StepRecord {
     /// Sets the results of programs under the names of their environment: the mean of their scores (with tasks, of
     /// their shares of tests), the share that succeeds, and the largest tile.
-    pub fn came_to(&mut self, labels: Labels, score: f64, succeeded: f64, max_tile: u32) {
+    pub fn set_results(&mut self, labels: Labels, score: f64, succeeded: f64, max_tile: u32) {
         match labels {
             Labels::Board | Labels::Game => (self.mean_score, self.frac_played) = (Some(score), Some(succeeded)),
             // Adding 0 turns the -0 of an empty sum into 0.
@@ -172,14 +172,14 @@ impl StepRecord {
     }
 
     /// Sets `rewards/{name}/mean` and `rewards/{name}/std` from the values of one part of the reward.
-    pub fn reward_part(&mut self, name: &str, values: &[f32]) {
+    pub fn set_reward_part(&mut self, name: &str, values: &[f32]) {
         let values = values.iter().copied().map(shortest);
         self.families.insert(format!("rewards/{name}/mean"), stats::mean(values.clone()));
         self.families.insert(format!("rewards/{name}/std"), stats::deviation(values));
     }
 
     /// Sets `reward` and `reward_std` (over the batch, with n - 1 degrees of freedom as in TRL).
-    pub fn rewards(&mut self, values: &[f32]) {
+    pub fn set_rewards(&mut self, values: &[f32]) {
         let values = values.iter().copied().map(shortest);
         (self.reward, self.reward_std) = (stats::mean(values.clone()), stats::deviation(values));
     }
@@ -187,7 +187,7 @@ impl StepRecord {
     /// Sets the seconds that each process waited for the others in this step. `parallel/wait` is their mean,
     /// `parallel/slowest` the rank that the others waited for most, which waited least itself. With up to 64 processes,
     /// `parallel/wait/{rank}` has the seconds of each.
-    pub fn waited(&mut self, by_rank: &[f64]) {
+    pub fn set_waits(&mut self, by_rank: &[f64]) {
         let least = (0..by_rank.len()).min_by(|a, b| by_rank[*a].total_cmp(&by_rank[*b])).unwrap_or(0);
         self.families.insert("parallel/slowest".into(), least as f64);
         self.families.insert("parallel/wait".into(), stats::mean(by_rank.iter().copied()));
@@ -197,7 +197,7 @@ impl StepRecord {
     }
 
     /// Sets `turns/` and `repair/`.
-    pub fn turns(&mut self, figures: TurnFigures) {
+    pub fn set_turns(&mut self, figures: TurnFigures) {
         let TurnFigures { mean, fixed, broken, succeeded } = figures;
         self.families.insert("turns/mean".into(), mean);
         let repairs = [("repair/fixed", fixed), ("repair/broken", broken)];
@@ -208,7 +208,7 @@ impl StepRecord {
 
     /// Sets `honeypot/`: completions that answered honeypots, those that passed a hidden test, and these by task. Nothing
     /// where none answered.
-    pub fn honeypots(&mut self, asked: usize, passed: &[&str]) {
+    pub fn set_honeypots(&mut self, asked: usize, passed: &[&str]) {
         if asked > 0 {
             self.families.insert("honeypot/asked".into(), asked as f64);
             self.families.insert("honeypot/passed".into(), passed.len() as f64);
@@ -224,7 +224,7 @@ impl StepRecord {
     }
 
     /// Sets `curriculum/`: numbers of prompts.
-    pub fn curriculum(&mut self, counts: Vec<(&str, usize)>) {
+    pub fn set_curriculum(&mut self, counts: Vec<(&str, usize)>) {
         self.families.extend(counts.into_iter().map(|(name, count)| (format!("curriculum/{name}"), count as f64)));
     }
 
@@ -245,7 +245,7 @@ impl StepRecord {
     }
 
     /// Sets `guard/{symptom}`: 1 is a warning, 2 ends the run.
-    pub fn symptom(&mut self, name: &str, level: u8) {
+    pub fn set_symptom(&mut self, name: &str, level: u8) {
         self.families.insert(format!("guard/{name}"), f64::from(level));
     }
 
@@ -273,8 +273,8 @@ mod tests {
     fn a_line_is_flat_in_a_fixed_order_and_reads_back() {
         let update = UpdateRecord { loss: Some(0.25), learning_rate: 3e-4, ..UpdateRecord::default() };
         let mut record = StepRecord { step: 3, update, ..StepRecord::default() };
-        record.rewards(&[0.0, 1.0]);
-        record.reward_part("game", &[0.0, 1.0]);
+        record.set_rewards(&[0.0, 1.0]);
+        record.set_reward_part("game", &[0.0, 1.0]);
         record.count_verdict("succeeded", 2);
         record.count_ending("game_over");
         let line = serde_json::to_string(&record).unwrap();
@@ -296,7 +296,7 @@ mod tests {
     fn games_and_tasks_have_names_of_their_own_and_both_are_read() {
         let written = |labels| {
             let mut record = StepRecord::default();
-            record.came_to(labels, 0.5, 0.25, 64);
+            record.set_results(labels, 0.5, 0.25, 64);
             let line = serde_json::to_string(&record).unwrap();
             let read: StepRecord = serde_json::from_str(&line).unwrap();
             assert_eq!((read.score(), read.succeeded()), (0.5, 0.25));
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn rewards_are_printed_with_the_digits_they_have() {
         let mut record = StepRecord::default();
-        record.rewards(&[0.1, 0.1]);
+        record.set_rewards(&[0.1, 0.1]);
         assert_eq!((record.reward, record.reward_std), (0.1, 0.0));
         assert_eq!([-0.35_f32, 1e-8, 3.0, f32::MAX].map(shortest), [-0.35, 1e-8, 3.0, 3.402_823_5e38]);
         assert!(shortest(f32::NAN).is_nan() && shortest(f32::INFINITY) == f64::INFINITY);
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn the_deviation_is_that_of_a_sample() {
         let mut record = StepRecord::default();
-        record.rewards(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
+        record.set_rewards(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         assert_eq!(record.reward, 5.0);
         assert!((record.reward_std - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12);
     }

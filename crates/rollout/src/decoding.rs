@@ -12,7 +12,8 @@ use crate::policy::{Cache, Policy, Snapshot, Tokenizer};
 use crate::prompt::Prompt;
 
 use super::identity::rows;
-use super::{Assignment, Completion, CompletionId, FinishReason, GroupRequest, RolloutError, RolloutEvent, Sampler};
+use super::sampler::Sampler;
+use super::{Assignment, Completion, CompletionId, FinishReason, GroupRequest, RolloutError, RolloutEvent};
 
 /// Where rows cannot be fed alone, those that have ended are removed once they are this share of the batch. Not earlier,
 /// because removing rows copies the cache.

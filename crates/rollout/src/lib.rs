@@ -18,7 +18,6 @@ mod parts;
 pub mod prompt;
 mod remote;
 mod sampler;
-mod trajectory;
 
 use grpo_base::{files, seed};
 use grpo_config as config;
@@ -31,15 +30,13 @@ use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::seed::Seed;
 
-pub use completion::{Completion, FinishReason, RolloutEvent};
+pub use completion::{Completion, FinishReason, RolloutEvent, Trajectory, TurnTokens};
 pub use device::slow_on_gpu;
 pub use error::{RolloutError, ServerFault};
 pub use identity::{Assignment, CompletionId, GroupRequest};
 pub use length::check_length;
 pub use parts::{Caches, converse};
 pub use remote::{LoadedAdapter, Servers};
-pub use sampler::Sampler;
-pub use trajectory::{Trajectory, TurnTokens};
 
 /// Samples the completions that are requested, in the order of the requests. All requests ask for equally many.
 ///

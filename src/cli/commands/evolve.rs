@@ -10,7 +10,7 @@ use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, ModelConfig, PromptDraw};
 use crate::environment::{Environment, Labels, Request, game2048};
-use crate::evaluation::Estimate;
+use crate::evaluation::{Estimate, VerdictCounts};
 use crate::evolve::{self, Candidate, Discovery, Ended, EvolveError, Round, Search, Settings};
 use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
@@ -19,6 +19,7 @@ use crate::prompt::PromptKind;
 use crate::rollout::{RolloutError, Servers};
 use crate::shell;
 use crate::train::TrainError;
+use crate::train::advice::{self, Command};
 
 /// The settings of a search whose model learns, under all that the user says.
 const UPDATED: Base<'_> = Base { name: "evolve --update", settings: "[grpo]\nscale_rewards = \"entropic\"\n" };
@@ -134,7 +135,7 @@ impl EvolveArgs {
         let read = if self.update { READ } else { &READ[..READ.len() - 1] };
         self.source.tell_idle("evolve", read, console);
         runs::tell_own_dir("evolve", &self.output_dir, &config, console);
-        self.fits(&config)?;
+        fits(&config)?;
         model::check_files("--model", &config)?;
         evolve::check_dir(&self.output_dir).map_err(|error| refused(error, &config))?;
         let arena = arena::open(&config, console)?;
@@ -159,11 +160,12 @@ impl EvolveArgs {
         let (policy, servers, arena, config, stop) = (&mut policy, servers.as_mut(), &arena, &config, &*stop);
         let (peers, settings) = (Peers::alone(), self.settings());
         let mut search = Search { policy, servers, arena, config, peers, settings, allowance, kind, requests, stop };
-        let ended = self.search(&mut search, console)?;
+        let (ended, last) = self.search(&mut search, console)?;
+        let labels = search.arena.environment().labels();
         match ended {
             Ended::Stopped => Err(CliError::Interrupted),
-            Ended::Done(None) => Err(CliError::Run(nothing_found(self.rounds as usize, config).into())),
-            Ended::Done(Some(found)) => self.tell(&found, search.arena.environment().labels()),
+            Ended::Done(None) => Err(CliError::Run(self.nothing_found(&last, labels, config).into())),
+            Ended::Done(Some(found)) => self.tell(&found, labels),
         }
     }
 
@@ -176,32 +178,6 @@ impl EvolveArgs {
             update: self.update,
             boards: self.games as usize,
         }
-    }
-
-    /// Refuses settings of training that a search passes by.
-    fn fits(&self, config: &Config) -> Result<(), CliError> {
-        let (rollout, reward) = (&config.rollout, &config.reward);
-        // Presets leave the default, which is that of training; a search does what 0 says.
-        let default = Config::preset("llm")?.rollout.resample_tied;
-        let (message, hint) = match rollout.turns {
-            turns if turns > 1 => {
-                (format!("rollout.turns: found {turns}, expected 1"), "each round shows what came of the rounds before")
-            }
-            _ if rollout.resample_tied > default => (
-                format!("rollout.resample_tied: found {}, expected 0 or {default}", rollout.resample_tied),
-                "a search samples no group again; raise --groups, --num-generations or --rounds",
-            ),
-            _ if rollout.draw != PromptDraw::All => (
-                "rollout.draw: found \"pools\", expected \"all\"".to_owned(),
-                "a search is for one game or task, whose prompts have no pools",
-            ),
-            _ if reward.shuffled => (
-                "reward.shuffled: found true, expected false".to_owned(),
-                "a search ranks programs by what they earn; `train` makes control runs",
-            ),
-            _ => return Ok(()),
-        };
-        Err(CliError::user_hint(message, hint))
     }
 
     /// The requests of the game, or of the task.
@@ -227,9 +203,12 @@ impl EvolveArgs {
         }
     }
 
-    fn search(&self, search: &mut Search<'_>, console: &Console) -> Result<Ended, CliError> {
-        let count = search.config.rollout.groups * search.config.rollout.num_generations;
-        let tried = search.arena.environment().labels().tried();
+    /// How the search ended, and what came of the completions of its last round; of none if all rounds were made before.
+    fn search(&self, search: &mut Search<'_>, console: &Console) -> Result<(Ended, VerdictCounts), CliError> {
+        let rollout = &search.config.rollout;
+        let (count, longest) = (rollout.groups * rollout.num_generations, rollout.max_completion_length);
+        let labels = search.arena.environment().labels();
+        let tried = labels.tried();
         let bar = console.count(count, "programs");
         let (mut written, mut done) = (0, 0);
         let mut observer = |event: Event<'_>| {
@@ -241,18 +220,44 @@ impl EvolveArgs {
             }
             bar.show(done, &format!("{tried}, {written} written"));
         };
-        let rounds = self.rounds;
+        let (rounds, mut last) = (self.rounds, VerdictCounts::default());
         let mut told = |round: &Round| {
+            last.clone_from(&round.verdicts);
             let best = round.best.as_ref().map_or_else(|| "nothing works yet".into(), result);
             let entropy = round.entropy.map_or_else(String::new, |entropy| format!("  entropy {entropy:.3}"));
-            console.print(&format!("round {}/{rounds}  {} new{entropy}  best {best}", round.number, round.new));
+            let why = if round.new == 0 { why_none(&round.verdicts, labels, longest) } else { String::new() };
+            console.print(&format!("round {}/{rounds}  {} new{entropy}  best {best}{why}", round.number, round.new));
         };
         let config = search.config;
         search.check(&self.output_dir).map_err(|error| refused(error, config))?;
         if console.progress() == Progress::Plain {
             console.print(&format!("{} of {} each", counted(rounds as usize, "round"), counted(count, "program")));
         }
-        search.run(&self.output_dir, &mut observer, &mut told).map_err(|error| refused(error, config))
+        let ended = search.run(&self.output_dir, &mut observer, &mut told).map_err(|error| refused(error, config))?;
+        Ok((ended, last))
+    }
+
+    /// Says that nothing was found, which is an outcome and no fault, what came of the `last` round, and the command that shows
+    /// what the model writes.
+    fn nothing_found(&self, last: &VerdictCounts, labels: Labels, config: &Config) -> String {
+        let ModelConfig { model, revision, adapter, raw_prompt, .. } = &config.model;
+        let env = Some(&config.environment.env).filter(|env| *env != game2048::NAME);
+        let revision = Some(revision).filter(|revision| *revision != "main");
+        let adapter = Some(adapter).filter(|adapter| !adapter.is_empty());
+        let given = [("--revision", revision), ("--adapter", adapter), ("--env", env)];
+        let given = given.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", shell::quoted(value?))));
+        let raw = if *raw_prompt { " --raw-prompt" } else { "" };
+        let command = format!("grpo-2048 eval --model {}{}{raw}", shell::quoted(model), given.collect::<String>());
+        // What an evaluation does otherwise than the search.
+        let here = if config.rollout.servers.is_empty() { "" } else { " without the servers" };
+        let all = if self.task.is_some() { " for every task there" } else { "" };
+        let mut lines = vec![format!("no program of {} earned anything", counted(self.rounds as usize, "round"))];
+        if last.total() > 0 {
+            let told = advice::lines(last, config, labels, Command::Evolve);
+            lines.push(format!("in the last round, {}", told.join("\n")));
+        }
+        lines.push(format!("hint: see what it writes{all}{here}: {command}"));
+        lines.join("\n")
     }
 
     fn tell(&self, found: &Discovery, labels: Labels) -> Result<(), CliError> {
@@ -269,6 +274,32 @@ impl EvolveArgs {
         let lines = format!("best: {}\n{}", result(&found.best), reported.unwrap_or_default());
         output::tell(&format!("{lines}{}\n", path.display()))
     }
+}
+
+/// Refuses settings of training that a search passes by.
+fn fits(config: &Config) -> Result<(), CliError> {
+    let (rollout, reward) = (&config.rollout, &config.reward);
+    // Presets leave the default, which is that of training; a search does what 0 says.
+    let default = Config::preset("llm")?.rollout.resample_tied;
+    let (message, hint) = match rollout.turns {
+        turns if turns > 1 => {
+            (format!("rollout.turns: found {turns}, expected 1"), "each round shows what came of the rounds before")
+        }
+        _ if rollout.resample_tied > default => (
+            format!("rollout.resample_tied: found {}, expected 0 or {default}", rollout.resample_tied),
+            "a search samples no group again; raise --groups, --num-generations or --rounds",
+        ),
+        _ if rollout.draw != PromptDraw::All => (
+            "rollout.draw: found \"pools\", expected \"all\"".to_owned(),
+            "a search is for one game or task, whose prompts have no pools",
+        ),
+        _ if reward.shuffled => (
+            "reward.shuffled: found true, expected false".to_owned(),
+            "a search ranks programs by what they earn; `train` makes control runs",
+        ),
+        _ => return Ok(()),
+    };
+    Err(CliError::user_hint(message, hint))
 }
 
 /// The user can mend the output directory, the prompts, the environment, servers, lengths and memory; every other error fails
@@ -289,17 +320,10 @@ fn refused(error: EvolveError, config: &Config) -> CliError {
     }
 }
 
-/// Says that nothing was found, which is an outcome and no fault, and the command that shows what the model writes.
-fn nothing_found(rounds: usize, config: &Config) -> String {
-    let ModelConfig { model, revision, adapter, raw_prompt, .. } = &config.model;
-    let env = Some(&config.environment.env).filter(|env| *env != game2048::NAME);
-    let revision = Some(revision).filter(|revision| *revision != "main");
-    let adapter = Some(adapter).filter(|adapter| !adapter.is_empty());
-    let given = [("--revision", revision), ("--adapter", adapter), ("--env", env)];
-    let given = given.into_iter().filter_map(|(flag, value)| Some(format!(" {flag} {}", shell::quoted(value?))));
-    let raw = if *raw_prompt { " --raw-prompt" } else { "" };
-    let command = format!("grpo-2048 eval --model {}{}{raw}", shell::quoted(model), given.collect::<String>());
-    format!("no program of {} earned anything\nhint: see what it writes: {command}", counted(rounds, "round"))
+/// Why a round added nothing: what came of its completions, with an example.
+fn why_none(verdicts: &VerdictCounts, labels: Labels, longest: usize) -> String {
+    let example = verdicts.example().map(|reason| format!(" (for example: {reason})")).unwrap_or_default();
+    format!("; of those written {}{example}", verdicts.in_words(labels, longest))
 }
 
 /// What a program came to in the search.

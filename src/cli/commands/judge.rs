@@ -93,6 +93,9 @@ impl JudgeArgs {
         let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
         self.source.tell_idle("judge", &READ, console);
         fits(&config.reward)?;
+        if self.serve.is_none() && self.source.layers(&self.flags)?.origin("environment.env").is_none() {
+            console.print("judging players of 2048; --env names tasks or another game");
+        }
         if let Some(address) = &self.serve {
             return self.serve(address, config, console);
         }

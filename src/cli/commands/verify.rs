@@ -254,7 +254,7 @@ impl Verification<'_> {
                 CliError::user_hint(message, OF_THE_RUN)
             })
         });
-        Ok(environment.cases(task.transpose()?, boards))
+        Ok(Case::all(task.transpose()?, boards))
     }
 
     /// What the prompt began of the programs of all turns: the log does not say whether it did, but the digest of the

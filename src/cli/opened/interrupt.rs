@@ -11,7 +11,7 @@ use crate::cli::said::{CliError, INTERRUPTED, output};
 use crate::metrics::Console;
 
 /// Message of a run at the first Ctrl-C.
-pub const AFTER_THIS_STEP: &str = "stopping after this step, with a checkpoint; Ctrl-C again ends at once";
+const AFTER_THIS_STEP: &str = "stopping after this step, with a checkpoint; Ctrl-C again ends at once";
 /// Message of a run of several processes at the first Ctrl-C before its first step.
 const BEFORE_FIRST_STEP: &str =
     "stopping before the first step, when all processes are as far; Ctrl-C again ends at once";

@@ -43,7 +43,8 @@ pub fn each(path: &Path, take: impl FnMut(Result<Value, String>)) -> Result<(), 
     if start.starts_with(b"PAR1") {
         return parquet_file::each(path, take);
     }
-    match start.iter().find(|byte| !byte.is_ascii_whitespace() && !BYTE_ORDER_MARK.contains(byte)) {
+    let first = start.iter().find(|byte| !byte.is_ascii_whitespace() && !BYTE_ORDER_MARK.contains(byte));
+    match first {
         Some(b'[') => list(path, reader, take),
         Some(b'{') => lines(path, reader, take),
         _ => {
@@ -52,10 +53,9 @@ pub fn each(path: &Path, take: impl FnMut(Result<Value, String>)) -> Result<(), 
                 Some("csv" | "tsv") => CSV_HINT,
                 _ => "in Python: datasets.load_dataset(...)[\"train\"].to_json(\"rows.jsonl\")",
             };
-            Err(CliError::user_hint(
-                format!("{}: neither JSON lines, nor a JSON list, nor parquet", path.display()),
-                hint,
-            ))
+            let found = if first.is_none() { "is empty, " } else { "" };
+            let expected = "neither JSON lines, nor a JSON list, nor parquet";
+            Err(CliError::user_hint(format!("{}: {found}{expected}", path.display()), hint))
         }
     }
 }
@@ -242,8 +242,9 @@ mod tests {
             ("[{\"a\": 1}, {\"a\" 1}]", "rows: not JSON: row 2, column 6"),
             ("[{\"a\": 1},]", "rows: not JSON: row 2, column 1"),
             ("[1] [2]", "rows: not JSON: row 1, column 2"),
-            ("", "neither JSON lines, nor a JSON list, nor parquet"),
-            ("a,b\n1,2", "neither JSON lines, nor a JSON list, nor parquet"),
+            ("", "rows: is empty, neither JSON lines, nor a JSON list, nor parquet"),
+            ("\u{feff} \n", "rows: is empty, neither"),
+            ("a,b\n1,2", "rows: neither JSON lines, nor a JSON list, nor parquet"),
             ("PAR1", "Parquet file too small"),
         ] {
             let error = read(text).unwrap_err();

@@ -51,7 +51,13 @@ pub fn require_directory(flag: &str, dir: &Path) -> Result<(), CliError> {
         (false, true) => "is no directory",
         (false, false) => "no such directory",
     };
-    Err(CliError::user_path(format!("{flag} {}: {found}", dir.display()), dir))
+    // Who lists the runs there sees their names without it.
+    let of_runs = Path::new(run_dir::RUNS).join(dir);
+    let hint = match of_runs.is_dir() {
+        true => Some(near::did_you_mean(&of_runs.display().to_string())),
+        false => near::path_hint(dir).or_else(|| near::path_hint(&of_runs)),
+    };
+    Err(CliError::User { message: format!("{flag} {}: {found}", dir.display()), hint })
 }
 
 /// The configuration that the run in `dir` recorded, as TOML.
@@ -109,13 +115,18 @@ impl Sampling {
         Ok(Some(Sampling { run: run.to_owned(), env, rollout, reward }))
     }
 
-    /// The same as a layer of TOML.
+    /// The same as a layer of TOML, with what the run learnt from.
     pub fn settings(&self) -> String {
         let rollout = Table::try_from(&self.rollout).expect("settings are TOML");
         let reward = Table::try_from(&self.reward).expect("settings are TOML");
         let sampling = SAMPLING.map(|key| (key.to_owned(), rollout[key].clone()));
         let answering = ANSWERING.map(|key| (key.to_owned(), reward[key].clone()));
-        let sections = [("rollout", Table::from_iter(sampling)), ("reward", Table::from_iter(answering))];
+        let learnt_from = Table::from_iter([("env".to_owned(), self.env.clone().into())]);
+        let sections = [
+            ("environment", learnt_from),
+            ("rollout", Table::from_iter(sampling)),
+            ("reward", Table::from_iter(answering)),
+        ];
         Table::from_iter(sections.map(|(name, section)| (name.to_owned(), section.into()))).to_string()
     }
 }
@@ -328,13 +339,14 @@ mod tests {
     #[test]
     fn a_checkpoint_is_sampled_at_the_temperature_and_in_the_turns_of_the_evaluations_of_its_run() {
         let dir = tempfile::tempdir().unwrap();
-        let recorded = "[rollout]\nturns = 3\ntemperature = 0.9\n[train]\neval_temperature = 0.5\n\
+        let recorded = "[environment]\nenv = \"tasks.jsonl\"\n[rollout]\nturns = 3\ntemperature = 0.9\n[train]\neval_temperature = 0.5\n\
             [reward]\nturns = \"best\"\nturns_gamma = 0.9\nexponent = 0.7\n";
         fs::write(dir.path().join("config.toml"), recorded).unwrap();
         let sampling = Sampling::of(&dir.path().join("checkpoint-4")).unwrap().unwrap();
         let mut layers = Layers::default();
         layers.text("run", &sampling.settings()).unwrap();
-        let Config { rollout, reward, .. } = layers.resolve().unwrap();
+        let Config { environment, rollout, reward, .. } = layers.resolve().unwrap();
+        assert_eq!(environment.env, "tasks.jsonl");
         assert_eq!((rollout.turns, rollout.temperature), (3, 0.5));
         assert_eq!((reward.turns, reward.turns_gamma), (TurnsReward::Best, 0.9), "the same turn is the answer");
         assert_ne!(reward.exponent, 0.7, "rewards are those of the command");

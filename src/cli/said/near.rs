@@ -21,7 +21,7 @@ pub fn model_hint(model: &str) -> Option<String> {
     }
 }
 
-fn did_you_mean(near: &str) -> String {
+pub fn did_you_mean(near: &str) -> String {
     format!("did you mean `{near}`?")
 }
 

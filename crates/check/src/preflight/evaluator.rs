@@ -1,7 +1,7 @@
 //! The check of an evaluator: the program to begin with earns more than none, the same each time, within its budget.
 
 use super::finding::{Check, CheckFinding};
-use super::report::{Report, Standing, percent};
+use super::report::{Report, Standing, fine_percent};
 use super::trial::{AGAIN, BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
@@ -86,7 +86,7 @@ fn budget(config: &Config, first: &JudgedTrial) -> CheckFinding {
     let seconds = limits.game_fuel as f64 / FUEL_PER_SECOND as f64;
     let most = first.evaluation.games.iter().map(|game| game.fuel).max().unwrap_or(0);
     let share = most as f64 / limits.game_fuel.max(1) as f64;
-    let text = format!("an evaluation of initial_program.py uses {} of its budget of {seconds} s", percent(share));
+    let text = format!("an evaluation of initial_program.py uses {} of its budget of {seconds} s", fine_percent(share));
     match share > BUDGET_EXPECTED {
         true => CheckFinding::warning(Check::Budget, text)
             .mend("a larger train.game_seconds (evolve: sandbox.game_seconds)"),

@@ -73,7 +73,7 @@ impl Report {
 }
 
 /// A share as a percentage, with more digits below 1 %.
-pub(super) fn percent(share: f64) -> String {
+pub(super) fn fine_percent(share: f64) -> String {
     match 100.0 * share {
         percent if percent >= 9.95 => format!("{percent:.0}%"),
         percent if percent >= 0.095 => format!("{percent:.1}%"),

@@ -2,6 +2,7 @@
 `PROGRAM_TEXT`, and the path leads to the second one."""
 
 import builtins
+import dataclasses
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -84,11 +85,12 @@ def never_rings(*_):
     return 0
 
 
+@dataclasses.dataclass
 class EvaluationResult:
-    """What OpenEvolve's class of this name holds."""
+    """What OpenEvolve's class of this name holds, which evaluators compare, and replace fields of."""
 
-    def __init__(self, metrics=None, artifacts=None):
-        self.metrics, self.artifacts = metrics or {}, artifacts or {}
+    metrics: dict
+    artifacts: dict = dataclasses.field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, metrics):

@@ -4,7 +4,6 @@
 //! and texts of prompts. A game goes on past the 2048 tile for as long as a move is legal.
 
 mod board;
-mod game;
 pub mod ladder;
 mod play;
 pub mod prompts;
@@ -15,8 +14,7 @@ mod tests;
 use super::labels::Worth;
 
 pub use board::{Board, Move};
-pub use game::Game;
-pub use play::{GameLimits, ReplayError, play, replay, scored, unplayed};
+pub use play::{Game, GameLimits, ReplayError, play, replay, scored, unplayed};
 pub use strategy::{Baseline, BaselinePlayer, Choice, Strategy, entry};
 
 pub const NAME: &str = "2048";

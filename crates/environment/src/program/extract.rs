@@ -69,7 +69,8 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
             let stretch = without_continuation(piece);
             let search = Search { stretch, entry, attempts: Cell::new(1), again: &again };
             match search.source() {
-                Ok(found) if entry.is_only_shown_by(&found.module.body) => {
+                // So does one that no line of it says to define: `count = total = 0`.
+                Ok(found) if search.entries(stretch).next().is_none() || entry.is_only_shown_by(&found.module.body) => {
                     example.get_or_insert((found, place));
                 }
                 Ok(found) if used.is_some() && !helpers::reads_input(&found.module) => {}

@@ -142,8 +142,11 @@ fn of_a_piece_that_is_python_the_definitions_count_and_not_how_their_lines_begin
         assert_eq!(source(own), own);
         assert_eq!(source(&format!("Here:\n```python\n{own}```\nThat is all.")), own);
     }
-    let import = "from solution import (\n  strategy,\n)\n";
-    assert_eq!(source(&format!("```\n{CONSTANT}```\nUse:\n```\n{import}```\n")), CONSTANT);
+    for example in
+        ["from solution import (\n  strategy,\n)\n", "moves = strategy = 0\n", "import s; strategy = s.strategy\n"]
+    {
+        assert_eq!(source(&format!("```\n{CONSTANT}```\nUse:\n```\n{example}```\n")), CONSTANT, "{example}");
+    }
 }
 
 #[test]

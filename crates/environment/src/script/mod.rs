@@ -27,6 +27,8 @@ const MOVES: u32 = 10_000;
 const MOVES_MAX: u32 = 100_000;
 /// Default score of a simple program, as a share of the scale: that of 2048, 2500 / 40000.
 pub(super) const ANCHOR_SHARE: f64 = 1.0 / 16.0;
+/// Names that a file may leave out.
+const OPTIONAL: [&str; 5] = ["ANCHOR", "EXAMPLE", "MOVES", "NAME", "REFERENCES"];
 /// Characters of the longest name.
 const NAME_MAX: usize = 40;
 
@@ -47,6 +49,7 @@ struct Contents {
     references: Vec<Reference>,
     example: Option<Example>,
     usual_actions: OnceLock<BTreeSet<String>>,
+    misspelt: Vec<(String, &'static str)>,
 }
 
 /// A player of known strength, for the check before a run.
@@ -89,6 +92,7 @@ impl ScriptGame {
             example: example(&module, &entry)?,
             source: source.clone(),
             usual_actions: OnceLock::new(),
+            misspelt: module.misspelt(&OPTIONAL),
         };
         module.require_function("reset", &[])?;
         module.require_function("step", &["action"])?;
@@ -151,6 +155,11 @@ impl ScriptGame {
         &self.0.usual_actions
     }
 
+    /// Names that the file assigns and nothing reads, each with that of a declaration which it lacks and which may be meant.
+    pub fn misspelt(&self) -> &[(String, &'static str)] {
+        &self.0.misspelt
+    }
+
     pub fn source(&self) -> &str {
         &self.0.source
     }
@@ -166,7 +175,8 @@ fn entry(module: &Module) -> Result<Entry, ScriptError> {
     let expected = "expected the signature of the function that a program defines, with one parameter: the observation; \
                     such as ENTRY = \"strategy(board)\"";
     let Some(constant) = module.constant("ENTRY")? else {
-        return Err(module.missing(&format!("no ENTRY; {expected}")));
+        let evaluator = "an evaluator has `def evaluate(program_path):` in its place";
+        return Err(module.missing(&format!("no ENTRY; {expected}; {evaluator}")));
     };
     let entry = Entry::function(constant.text()?);
     let one = entry.filter(|entry| matches!(entry, Entry::Function { parameters, .. } if parameters.len() == 1));

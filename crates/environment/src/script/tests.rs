@@ -73,6 +73,17 @@ def strategy(n):
 }
 
 #[test]
+fn a_name_that_nothing_reads_and_that_is_nearly_one_of_a_game_is_misspelt() {
+    let of = |lines: &str| open(&format!("{GAME}{lines}")).unwrap().misspelt().to_vec();
+    let found = of("MOVE = 10\nANCHR, REFERENCEZ = 3, {}\nGAMES = LIMIT = 5\n");
+    let expected = [("ANCHR", "ANCHOR"), ("MOVE", "MOVES"), ("REFERENCEZ", "REFERENCES")];
+    assert_eq!(found, expected.map(|(name, meant)| (name.to_owned(), meant)));
+    for right in ["MOVE = 10\nMOVES = 10 * 2\n", "MOVE = 10\ndef far(): return MOVE\n", "MOVES = 5\n"] {
+        assert_eq!(of(right), [], "{right}");
+    }
+}
+
+#[test]
 fn the_last_assignment_counts_as_it_does_in_python() {
     assert_eq!(open(&format!("{GAME}SCALE = 20\n")).unwrap().scale(), 20.0);
 }
@@ -87,6 +98,7 @@ fn a_mistake_is_named_with_its_line_and_what_is_expected() {
         (refusal("import random\n'''Rules.'''"), "line 1: no docstring"),
         (refusal("'''  '''\nENTRY, SCALE = 'f(x)', 1\n"), "line 1: no docstring"),
         (without(", SCALE = \"strategy(n)\", 10"), "no ENTRY; expected the signature"),
+        (without(", SCALE = \"strategy(n)\", 10"), "an evaluator has `def evaluate(program_path):` in its place"),
         (replaced("ENTRY, SCALE = \"strategy(n)\", 10", "ENTRY = 'f(n)'"), "no SCALE; expected the score"),
         (without("def reset():\n    return 0"), "no function `reset`; expected `def reset():` at top level"),
         (without("def step(action):\n    return action, 1, False"), "no function `step`; expected `def step(action):`"),

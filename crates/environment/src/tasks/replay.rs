@@ -1,7 +1,7 @@
 //! Writes the generator of a checker as a plain function, because the compiled tier takes no generators.
 //!
 //! The function is given the answers so far and does all again from its start: at the first `yield` without an answer it
-//! returns that call, in a list, and at its end the verdict. In a fresh instance each time it does what the generator
+//! returns that call, in a list, and the verdict in a tuple. In a fresh instance each time it does what the generator
 //! does, since a checker sees nothing but answers.
 
 use std::ops::Range;
@@ -85,7 +85,7 @@ impl Visitor<'_> for Rewriting<'_> {
             Stmt::Return(end) => {
                 if let Some(value) = &end.value {
                     self.visit_expr(value);
-                    let verdict = format!("not not ({})", &self.source[value.range()]);
+                    let verdict = format!("(({}),)", &self.source[value.range()]);
                     self.edits.push((value.range().to_std_range(), verdict));
                 }
             }
@@ -132,16 +132,16 @@ def check(_answers):
     for word in WORDS:
         if not _answers: return [('encode', word)]
         code = _answers.pop(0)
-        if len(code) > 3: return not not (False)
+        if len(code) > 3: return ((False),)
         if not _answers: return [((
             'decode', code))]
         back = _answers.pop(0)
         if back != word:
-            return not not (word, back)
+            return ((word, back),)
     if not _answers: return [(('close',))]
     _answers.pop(0)
-    return (not not (not
-            code))
+    return (((not
+            code),))
 ";
         assert_eq!(replayed(source).as_deref(), Some(expected));
     }

@@ -2,8 +2,7 @@
 //!
 //! Source: TTT-Discover (2026), with `grpo.scale_rewards = "entropic"`; the settings of `grpo` say what an update is.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::config::Config;
 use crate::files::{self, PARTIAL};
@@ -16,13 +15,10 @@ use crate::seed::{Purpose, Seed};
 use crate::train::checkpoint::OPTIMIZER;
 use crate::train::memory::{Allowance, MemoryPlan, Workload};
 use crate::train::reference::Reference;
-use crate::train::run_dir::{self, RunDirError, aside_of};
+use crate::train::run_dir::{self, CHECKPOINT, RunDirError};
 use crate::train::{Episode, TrainError, optimizer};
 
 use super::error::EvolveError;
-
-/// What the name of a directory with a policy begins with, before the number of its round.
-const CHECKPOINT: &str = "checkpoint-";
 
 /// What updates between rounds work with, beside the policy.
 pub(super) struct Learner {
@@ -97,18 +93,18 @@ impl Learner {
 
     /// Writes what `policy` has become after a round, completely or not at all.
     pub fn save(&self, dir: &Path, policy: &Policy, round: usize) -> Result<(), EvolveError> {
-        let filled = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(dir).map_err(RunDirError::io(dir))?;
-        policy.save(filled.path()).map_err(TrainError::from)?;
-        self.optimizer.save(&filled.path().join(OPTIMIZER)).map_err(TrainError::from)?;
-        run_dir::write_sums(filled.path()).map_err(RunDirError::io(filled.path()))?;
         // One of a round that is made again, because its database was never written, is replaced.
-        let target = checkpoint(dir, round);
-        Ok(files::replace_dir(filled.path(), &target, &aside_of(&target)).map_err(RunDirError::io(&target))?)
+        run_dir::write_whole_dir(dir, &checkpoint(round), |filled| {
+            policy.save(filled).map_err(TrainError::from)?;
+            self.optimizer.save(&filled.join(OPTIMIZER)).map_err(TrainError::from)?;
+            Ok::<_, EvolveError>(())
+        })?;
+        Ok(())
     }
 
     /// Sets `policy` to what it was after a round.
     pub fn restore(&mut self, dir: &Path, policy: &mut Policy, round: usize) -> Result<(), EvolveError> {
-        let saved = checkpoint(dir, round);
+        let saved = dir.join(checkpoint(round));
         if let Some(reason) = run_dir::altered(&saved)? {
             return Err(EvolveError::Damaged { path: saved, reason });
         }
@@ -118,20 +114,18 @@ impl Learner {
     }
 }
 
-/// The directory of the policy after a round.
-fn checkpoint(dir: &Path, round: usize) -> PathBuf {
-    dir.join(format!("{CHECKPOINT}{round}"))
+/// The name of the directory of the policy after a round.
+fn checkpoint(round: usize) -> String {
+    format!("{CHECKPOINT}{round}")
 }
 
 /// Removes the policies of other rounds, once that of `round` and its database are written, and what a killed process left
 /// incomplete.
 pub(super) fn forget(dir: &Path, round: usize) -> Result<(), RunDirError> {
-    let newest = checkpoint(dir, round);
-    for entry in fs::read_dir(dir).map_err(RunDirError::io(dir))? {
-        let path = entry.map_err(RunDirError::io(dir))?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let of_round = name.strip_prefix(CHECKPOINT).is_some_and(|round| round.parse::<usize>().is_ok());
-        if path.is_dir() && path != newest && (of_round || name.starts_with(PARTIAL)) {
+    let newest = dir.join(checkpoint(round));
+    for path in run_dir::paths(dir)? {
+        let is_partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PARTIAL));
+        if path.is_dir() && path != newest && (run_dir::step_of(&path).is_some() || is_partial) {
             files::remove_rest(&path).map_err(RunDirError::io(&path))?;
         }
     }
@@ -141,6 +135,7 @@ pub(super) fn forget(dir: &Path, round: usize) -> Result<(), RunDirError> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::fs;
 
     use super::*;
     use crate::config::GrpoConfig;
@@ -176,7 +171,7 @@ mod tests {
         let mut learner = Learner::new(&policy, &config, 16, None, None).unwrap();
         learner.save(dir.path(), &policy, 1).unwrap();
         learner.restore(dir.path(), &mut policy, 1).unwrap();
-        let optimizer = checkpoint(dir.path(), 1).join(OPTIMIZER);
+        let optimizer = dir.path().join(checkpoint(1)).join(OPTIMIZER);
         let mut bytes = fs::read(&optimizer).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         fs::write(&optimizer, bytes).unwrap();

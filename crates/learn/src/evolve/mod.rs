@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::arena::{Arena, Evaluation, Start};
 use crate::config::Config;
 use crate::environment::{Briefing, Environment, Request};
-use crate::evaluation::{self, HeldOut, REPORT, Sample, Single};
+use crate::evaluation::{self, HeldOut, REPORT, Sample, Single, VerdictCounts};
 use crate::metrics::Event;
 use crate::parallel::Peers;
 use crate::policy::Policy;
@@ -30,7 +30,7 @@ use crate::rollout::{GroupRequest, Servers};
 use crate::seed::{Purpose, Seed};
 use crate::train::memory::Allowance;
 use crate::train::scoring::{Draw, Stage, boards};
-use crate::train::{TrainError, run_dir, serving};
+use crate::train::{TrainError, record, run_dir, serving};
 
 use database::JudgedProgram;
 pub use database::{Candidate, Database, Lineage};
@@ -69,6 +69,7 @@ pub struct Round {
     pub number: usize,
     /// Programs that it added.
     pub new: usize,
+    pub verdicts: VerdictCounts,
     /// Entropy of the policy in the round, in nats per token, if it learnt from it.
     pub entropy: Option<f64>,
     /// The best program so far, if there is one.
@@ -107,6 +108,8 @@ impl Search<'_> {
         if let Some(servers) = &mut self.servers {
             // It removes what is left there, which without the lock could be that of a search that is going on.
             servers.keep_adapters_in(dir);
+            // A new adapter that is never updated changes nothing.
+            servers.without_adapter = !self.settings.update && self.config.model.adapter.is_empty();
         }
         let known = saved::read(dir, &settings)?;
         let is_new = known.is_none();
@@ -138,21 +141,21 @@ impl Search<'_> {
         }
         let ended = self.settle(&state.database)?;
         if let Ended::Done(Some(found)) = &ended {
-            saved::write_best(dir, &state.database, &found.best)?;
+            saved::write_best(dir, &state.database, &found.best, self.arena.environment())?;
         }
         Ok(ended)
     }
 
     /// Refuses what [`run`](Search::run) would, before there is anything to lose: a directory of something else, or prompts that
-    /// the model cannot read; and servers of another model, if the policy learns from what they write. Leaves nothing behind.
+    /// the model cannot read; and servers of another model. Leaves nothing behind.
     pub fn check(&self, dir: &Path) -> Result<(), EvolveError> {
         check_dir(dir)?;
         saved::read(dir, &self.fingerprint())?;
         let asked = asked(self.policy, self.kind, self.arena.environment(), &self.requests)?;
-        match (self.servers.as_deref(), asked.held_out().first()) {
-            (Some(servers), Some(prompt)) if self.settings.update => {
-                Ok(serving::compare(servers, self.policy, prompt, self.config)?)
-            }
+        // Where an adapter is served, servers refuse one that does not fit their model.
+        let is_compared = self.settings.update || self.config.model.adapter.is_empty();
+        match (self.servers.as_deref().filter(|_| is_compared), asked.held_out().first()) {
+            (Some(servers), Some(prompt)) => Ok(serving::compare(servers, self.policy, prompt, self.config)?),
             _ => Ok(()),
         }
     }
@@ -165,7 +168,7 @@ impl Search<'_> {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// The program that lies beside an evaluator, judged like all others; none if it does not work, which is said.
+    /// The program beside an evaluator, judged like all others; none if it fails or scores below 0, which is said.
     fn initial(&self, observer: &mut dyn FnMut(Event<'_>)) -> Result<Option<JudgedProgram>, EvolveError> {
         let Environment::Evaluator(evaluator) = self.arena.environment() else { return Ok(None) };
         let Some(source) = evaluator.initial() else { return Ok(None) };
@@ -174,7 +177,8 @@ impl Search<'_> {
         let played = self.arena.evaluate_all([(program.clone(), &boards[..])], &mut |_, _| ());
         let evaluation = &played.map_err(TrainError::from)?[0];
         let reward = Rule::new(&self.config.reward, self.arena.environment()).score(evaluation);
-        let found = judged(&program, evaluation, &reward);
+        let counts = |one: &JudgedProgram| one.reward > 0.0 || (evaluation.plays() && one.score >= 0.0);
+        let found = judged(&program, evaluation, &reward).filter(counts);
         if found.is_none() {
             let scores = || format!("its score is {}, and its reward {}", evaluation.mean_score(), reward.value);
             let why = evaluation.start.reason().unwrap_or_else(scores);
@@ -242,6 +246,7 @@ impl Search<'_> {
         let draw = Draw { boards: &boards, step: number };
         let rule = Rule::new(&self.config.reward, self.arena.environment());
         let (episodes, _) = self.stage(&rule).episodes(&requests, draw, observer)?;
+        let verdicts = record::verdicts(episodes.items());
         let written =
             Written { prompts: &prompts, episodes: &episodes, round: number, rounds: self.settings.rounds, seed };
         let entropy = match learner {
@@ -253,7 +258,7 @@ impl Search<'_> {
         asked.iter().for_each(|lineage| database.note_asked(lineage));
         for (place, episode) in episodes.into_items().into_iter().enumerate() {
             let turn = episode.answer();
-            match judged(&turn.program, &turn.evaluation, &episode.reward) {
+            match judged(&turn.program, &turn.evaluation, &episode.reward).filter(|one| one.reward > 0.0) {
                 Some(judged) => database.take_in(judged, &lineages[place / size], number),
                 None => database.failed += 1,
             }
@@ -263,7 +268,7 @@ impl Search<'_> {
             database.migrate();
         }
         let new = database.candidates().len() - before;
-        Ok(Round { number, new, entropy, best: database.ranked().first().map(|best| (*best).clone()) })
+        Ok(Round { number, new, verdicts, entropy, best: database.ranked().first().map(|best| (*best).clone()) })
     }
 
     fn stage<'a>(&'a self, rule: &'a Rule) -> Stage<'a> {
@@ -284,27 +289,28 @@ impl Search<'_> {
         let room = self.longest_prompt();
         let labels = self.arena.environment().labels();
         let system = self.arena.environment().briefing().system;
-        let mut fitting = Vec::with_capacity(lineages.len());
-        for (group, lineage) in lineages.iter().enumerate() {
+        let of_group = |(group, lineage): (usize, &Lineage)| -> Result<(Prompt, Lineage), EvolveError> {
             let asked = &self.requests[(database.rounds * lineages.len() + group) % self.requests.len()];
-            let alone = Lineage { island: lineage.island, ..Lineage::default() };
-            let shown = (0..=lineage.inspirations.len()).rev().map(|most| (lineage, most)).chain([(&alone, 0)]);
-            let mut last = None;
-            for (lineage, most) in shown {
-                let request = shown::request(asked, database, lineage, most, labels);
-                let briefing = Briefing { system: system.clone(), requests: vec![request] };
-                let set = PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?;
-                // The one prompt, whether its task is held out of training or not.
-                let prompt = set.held_out()[0].clone();
-                let fits = prompt.ids.len() <= room;
-                last = Some((prompt, lineage.clone()));
-                if fits {
-                    break;
+            let prompt =
+                |lineage: &Lineage, most| self.prompt(&system, shown::request(asked, database, lineage, most, labels));
+            for most in (0..=lineage.inspirations.len()).rev() {
+                let prompt = prompt(lineage, most)?;
+                if prompt.ids.len() <= room {
+                    return Ok((prompt, lineage.clone()));
                 }
             }
-            fitting.extend(last);
-        }
-        Ok(fitting.into_iter().unzip())
+            let alone = Lineage { island: lineage.island, ..Lineage::default() };
+            Ok((prompt(&alone, 0)?, alone))
+        };
+        let prompts: Result<Vec<_>, _> = lineages.iter().enumerate().map(of_group).collect();
+        Ok(prompts?.into_iter().unzip())
+    }
+
+    fn prompt(&self, system: &str, request: Request) -> Result<Prompt, EvolveError> {
+        let briefing = Briefing { system: system.to_owned(), requests: vec![request] };
+        let set = PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?;
+        // The one prompt, whether its task is held out of training or not.
+        Ok(set.held_out()[0].clone())
     }
 
     /// The best program: of a game by held-out boards, on others of which its score is estimated. That takes a while: a
@@ -379,13 +385,12 @@ pub fn longest_asked(
     Ok(asked.held_out().iter().map(|prompt| prompt.ids.len()).max().unwrap_or(0))
 }
 
-/// A program that works, as the database takes it in; none if it failed or earned nothing.
+/// A program that came to something, as the database takes it in; none if it failed at once.
 fn judged(program: &Result<Program, Rejection>, evaluation: &Evaluation, reward: &Reward) -> Option<JudgedProgram> {
     let program = program.as_ref().ok()?;
     let reward = f64::from(reward.value);
-    let works = matches!(evaluation.start, Start::Played) && reward > 0.0;
     let fuel = evaluation.games.iter().map(|game| game.fuel).sum::<u64>() / evaluation.games.len().max(1) as u64;
-    works.then(|| JudgedProgram {
+    matches!(evaluation.start, Start::Played).then(|| JudgedProgram {
         digest: program.digest_text(),
         source: program.source().to_owned(),
         reward,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::database::{Candidate, Cell, Database};
 use super::error::EvolveError;
 use crate::config::GrpoConfig;
+use crate::environment::Environment;
 use crate::files;
 use crate::grpo::{self, Division, EntropyController};
 use crate::train::run_dir::{self, BEST, Fingerprint, RunDirError};
@@ -24,14 +25,14 @@ pub(super) struct State {
     pub settings: Value,
     pub database: Database,
     /// How updates are divided into parts, if there are updates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub division: Option<Division>,
     /// The controller of the entropy bonus, if there are updates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub entropy: Option<EntropyController>,
     /// The round that was to be the last, by which a schedule of the learning rate falls, if there are updates; none is known of
     /// a search that an earlier version began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_round: Option<usize>,
 }
 
@@ -85,34 +86,43 @@ pub(super) fn write(dir: &Path, state: &State) -> Result<(), RunDirError> {
 }
 
 /// Writes the program that was chosen at the end, and the database as OpenEvolve has it.
-pub(super) fn write_best(dir: &Path, database: &Database, best: &Candidate) -> Result<(), RunDirError> {
+pub(super) fn write_best(
+    dir: &Path,
+    database: &Database,
+    best: &Candidate,
+    judge: &Environment,
+) -> Result<(), RunDirError> {
     write_text(&dir.join(BEST), &best.source)?;
     let all = dir.join(OPEN_EVOLVE);
     if all.exists() {
-        // It is that of fewer rounds, or of an earlier version.
+        // A database of fewer rounds, or of an earlier version, is there: replace it.
         fs::remove_dir_all(&all).map_err(RunDirError::io(&all))?;
     }
     let checkpoint = all.join(format!("checkpoint_{}", database.rounds));
     let programs = checkpoint.join("programs");
     fs::create_dir_all(&programs).map_err(RunDirError::io(&programs))?;
-    for candidate in database.candidates() {
-        write_json(&programs.join(format!("{}.json", name(candidate.id))), &program(candidate))?;
-    }
     let islands = database.islands();
-    let names = |members: &[&Candidate]| members.iter().map(|member| name(member.id)).collect::<Vec<_>>();
-    let map = |members: &Vec<&Candidate>| -> Value {
-        let cells = members.iter().map(|member| (Cell::of(member), member.id));
-        cells.map(|(cell, id)| (format!("{}-{}", cell.length, cell.fuel), json!(name(id)))).collect()
-    };
     // An island of OpenEvolve has all its programs, and a map of the best: only what is on one is drawn, with its parents.
-    let inhabitants = (0..islands.len()).map(|island| names(&database.inhabitants(island)));
+    let mut inhabitants = vec![Vec::new(); islands.len()];
+    for (island, names) in inhabitants.iter_mut().enumerate() {
+        for candidate in database.inhabitants(island) {
+            let name = name_on(island, candidate);
+            write_json(&programs.join(format!("{name}.json")), &program(candidate, island, judge))?;
+            names.push(name);
+        }
+    }
+    let map = |(island, members): (usize, &Vec<&Candidate>)| -> Value {
+        let cells = members.iter().map(|member| (Cell::of(member), name_on(island, member)));
+        cells.map(|(cell, name)| (format!("{}-{}", cell.length, cell.fuel), json!(name))).collect()
+    };
+    let first = |(island, members): (usize, &Vec<&Candidate>)| members.first().map(|best| name_on(island, best));
     let ranked = database.ranked();
     let metadata = json!({
-        "island_feature_maps": islands.iter().map(map).collect::<Vec<_>>(),
-        "islands": inhabitants.collect::<Vec<_>>(),
-        "archive": names(&ranked[..ranked.len().min(100)]),
+        "island_feature_maps": islands.iter().enumerate().map(map).collect::<Vec<_>>(),
+        "islands": inhabitants,
+        "archive": ranked.iter().take(100).map(|candidate| name(candidate.id)).collect::<Vec<_>>(),
         "best_program_id": name(best.id),
-        "island_best_programs": islands.iter().map(|members| members.first().map(|best| name(best.id))).collect::<Vec<_>>(),
+        "island_best_programs": islands.iter().enumerate().map(first).collect::<Vec<_>>(),
         "last_iteration": database.rounds,
         "current_island": 0,
         "island_generations": vec![database.rounds; islands.len()],
@@ -126,20 +136,32 @@ fn name(id: usize) -> String {
     format!("program-{id:05}")
 }
 
-/// A program as OpenEvolve writes one; its time stamp is the round, because a clock would make two searches differ.
-fn program(candidate: &Candidate) -> Value {
+/// The name of a program on an island. Where it has settled from another one, there is a copy of it, as OpenEvolve makes one,
+/// which has no program on two islands.
+fn name_on(island: usize, candidate: &Candidate) -> String {
+    let own = name(candidate.id);
+    if candidate.island == island { own } else { format!("{own}-island{island}") }
+}
+
+/// A program on an island as OpenEvolve writes one; its time stamp is the round, because a clock would make two searches differ.
+/// OpenEvolve ranks by `combined_score`, in the evaluator's units: those of the programs that it adds when it goes on.
+fn program(candidate: &Candidate, island: usize, judge: &Environment) -> Value {
+    let Candidate { reward, score, fuel, .. } = candidate;
+    let combined = if matches!(judge, Environment::Evaluator(_)) { score } else { reward };
+    let migrant = candidate.island != island;
+    let parent = if migrant { Some(candidate.id) } else { candidate.parent };
     json!({
-        "id": name(candidate.id),
+        "id": name_on(island, candidate),
         "code": candidate.source,
         "language": "python",
-        "parent_id": candidate.parent.map(name),
+        "parent_id": parent.map(name),
         "generation": candidate.round,
         "timestamp": candidate.round as f64,
         "iteration_found": candidate.round,
-        "metrics": { "combined_score": candidate.reward, "score": candidate.score, "fuel": candidate.fuel },
+        "metrics": { "combined_score": combined, "reward": reward, "score": score, "fuel": fuel },
         "complexity": candidate.source.len() as f64,
         "diversity": 0.0,
-        "metadata": { "island": candidate.island, "reached": candidate.reached },
+        "metadata": { "island": island, "migrant": migrant, "reached": candidate.reached },
         "artifacts_json": null,
     })
 }
@@ -155,6 +177,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), RunDirError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::database::{JudgedProgram, Lineage};
     use super::*;
     use crate::config::{Config, LrScheduler};
 
@@ -178,6 +201,42 @@ mod tests {
         assert_eq!(read.rescheduled(&grpo, 8), None, "as it was told");
         let mut earlier = State { last_round: None, ..state };
         assert_eq!(earlier.rescheduled(&grpo, 8), None, "an earlier version told no last round");
+    }
+
+    /// As OpenEvolve validates it: no program is on two islands, and each says on which it is.
+    #[test]
+    fn openevolve_has_scores_in_the_evaluator_s_units_and_a_copy_of_a_program_on_every_other_island() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut database = Database::new(2);
+        let judged = |name: &str, score: f64| {
+            let (digest, source) = (name.to_owned(), format!("def answer():\n    return {score}\n"));
+            JudgedProgram { digest, source, reward: score / 1000.0, score, fuel: 1000 }
+        };
+        database.begin_with(judged("a", 749.5));
+        database.take_in(judged("b", 5.0), &Lineage { island: 1, parent: Some(0), inspirations: Vec::new() }, 1);
+        let checkpoint = dir.path().join("openevolve/checkpoint_0");
+        let read = |path: &str| -> Value { serde_json::from_slice(&fs::read(checkpoint.join(path)).unwrap()).unwrap() };
+        let of = |name: &str| {
+            let program = read(&format!("programs/{name}.json"));
+            assert_eq!(program["id"], name);
+            [&program["parent_id"], &program["metadata"]["island"], &program["metadata"]["migrant"]].map(Value::clone)
+        };
+        let path = dir.path().join("evaluator.py");
+        fs::write(&path, "SCALE = 1000\ndef evaluate(program_path):\n    return {}\n").unwrap();
+        let evaluator = Environment::open(path.to_str().unwrap()).unwrap();
+        let worth = |judge: &Environment| {
+            write_best(dir.path(), &database, &database.candidates()[0], judge).unwrap();
+            read("programs/program-00000-island1.json")["metrics"]["combined_score"].as_f64().unwrap()
+        };
+        assert_eq!((worth(&Environment::Game2048), worth(&evaluator)), (0.7495, 749.5));
+        let metadata = read("metadata.json");
+        let copy = "program-00000-island1";
+        assert_eq!(metadata["islands"], json!([["program-00000"], [copy, "program-00001"]]));
+        assert_eq!(metadata["island_best_programs"], json!(["program-00000", copy]));
+        assert!(metadata["island_feature_maps"][1].as_object().unwrap().values().any(|name| name == copy));
+        assert_eq!(of("program-00000"), [Value::Null, json!(0), json!(false)]);
+        assert_eq!(of(copy), [json!("program-00000"), json!(1), json!(true)]);
+        assert_eq!(of("program-00001"), [json!("program-00000"), json!(1), json!(false)]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use super::{Division, ImportanceWeights, LearnError, bonus_weight, token_weight};
+use super::loss::{bonus_weight, token_weight};
+use super::{Division, ImportanceWeights, LearnError};
 use crate::config::{GrpoConfig, RolloutConfig};
 use crate::groups::Groups;
 use crate::parallel::Peers;

@@ -1,4 +1,5 @@
-//! AdamW with f32 moments, gradient clipping by the global norm, and a state that can be saved.
+//! AdamW with f32 moments, gradient clipping by the global norm, the loss scale, which keeps gradients within the range of f16,
+//! and a state that can be saved.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +8,6 @@ use candle_core::{DType, Device, Tensor, Var};
 
 use super::LearnError;
 use super::gradients::Gradients;
-use super::loss_scale::LossScale;
 use crate::config::GrpoConfig;
 use crate::files;
 use crate::policy::{
@@ -16,6 +16,10 @@ use crate::policy::{
 
 /// Name of the loss scale in the saved state.
 const LOSS_SCALE: &str = "loss_scale";
+/// Initial factor of the loss.
+const FIRST_LOSS_SCALE: f64 = 65_536.0;
+/// Number of updates in a row without an overflow after which the factor is doubled.
+const GROWTH_UPDATES: u32 = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamW {
@@ -48,6 +52,52 @@ impl From<&GrpoConfig> for AdamW {
 struct Moments {
     mean: Tensor,
     square: Tensor,
+}
+
+/// The factor that the loss is multiplied by before the backward pass, and gradients are divided by after it, so that
+/// small gradients do not underflow in f16. It is a power of two, so that neither operation rounds.
+///
+/// Source: Micikevicius et al. 2018, section 3.2.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct LossScale {
+    factor: f64,
+    /// Number of updates since the last overflow or change.
+    updates: u32,
+}
+
+impl Default for LossScale {
+    fn default() -> Self {
+        LossScale { factor: FIRST_LOSS_SCALE, updates: 0 }
+    }
+}
+
+impl LossScale {
+    /// To be called after an update with finite gradients.
+    fn grow(&mut self) {
+        self.updates += 1;
+        if self.updates == GROWTH_UPDATES {
+            *self = LossScale { factor: 2.0 * self.factor, updates: 0 };
+        }
+    }
+
+    /// To be called after gradients that are not finite. False if the factor falls below 1, so that it cannot be the
+    /// cause.
+    fn shrink(&mut self) -> bool {
+        *self = LossScale { factor: self.factor / 2.0, updates: 0 };
+        self.factor >= 1.0
+    }
+
+    /// Factor and number of updates, for a checkpoint.
+    fn to_state(self) -> [f64; 2] {
+        [self.factor, f64::from(self.updates)]
+    }
+
+    /// From the numbers of a checkpoint; none if they are invalid.
+    fn from_state(state: &[f64]) -> Option<Self> {
+        let &[factor, updates] = state else { return None };
+        let sound = factor.is_finite() && factor > 0.0 && (0.0..f64::from(GROWTH_UPDATES)).contains(&updates);
+        sound.then_some(LossScale { factor, updates: updates as u32 })
+    }
 }
 
 /// The optimiser of a policy's trained variables.

@@ -4,8 +4,9 @@ use candle_core::{Device, Tensor, WithDType};
 
 use super::batch::Part;
 use super::division::countable;
+use super::loss::entropy_threshold;
 use super::shared::Shared;
-use super::{Batch, LearnError, entropy_threshold};
+use super::{Batch, LearnError};
 use crate::policy::{Adapters, Decoder};
 use grpo_tensor::{ScoreSettings, select_rows};
 

@@ -26,8 +26,8 @@ impl Shared<'_> {
     /// returned by all.
     ///
     /// * `work` computes a part.
-    /// * `keep` adds the result of a part to those of this process; its number says about how many parts all processes
-    ///   together have computed since the last call.
+    /// * `keep` adds the result of a part to those of this process; its last argument estimates the parts that all
+    ///   processes have finished since the last call; progress alone uses it.
     /// * `take` gets the parts of a round, the rank that computed each, and the results of this process.
     fn in_rounds<R: Send, K: Default>(
         &self,

@@ -195,24 +195,6 @@ fn a_foreign_sampler_weighs_each_token_of_the_policy_gradient_by_what_it_got_wro
 }
 
 #[test]
-fn i13_micro_batches_change_nothing_beyond_rounding() {
-    let policy = tiny_policy();
-    let sampled = Sampled::new(&policy, rollout_config(8, 24));
-    for loss_type in [LossType::Dapo, LossType::Grpo, LossType::DrGrpo] {
-        let with = |micro_batch| {
-            let config = GrpoConfig { micro_batch, loss_type, entropy_coef: 0.01, beta: 0.02, ..config() };
-            loss_and_gradients(&policy, &with_reference(&policy, sampled.batch(&config)))
-        };
-        let (loss, whole) = with(16);
-        for micro_batch in [1, 4] {
-            let (part_loss, parts) = with(micro_batch);
-            assert!((part_loss - loss).abs() < 1e-5 * loss.abs(), "{loss_type:?}: {part_loss} is not {loss}");
-            assert_close(&parts, &whole, 1e-5);
-        }
-    }
-}
-
-#[test]
 fn what_is_kept_and_who_works_on_it_changes_no_bit() {
     let policy = tiny_policy();
     let sampled = Sampled::new(&policy, rollout_config(8, 24));

@@ -9,10 +9,11 @@ use super::batch::Part;
 use super::correction::Weight;
 use super::division::countable;
 use super::gradients::{Gradients, gradients_by_layer, gradients_kept};
+use super::loss::{Tokens, k3_of, loss};
 use super::scores::{keep_uncertain, score, score_old, scores, vector};
 use super::shared::{Shared, agree_on_success};
 use super::sums::Sums;
-use super::{Batch, CorrectionStats, Division, LearnError, Optimizer, Tokens, k3_of, loss};
+use super::{Batch, CorrectionStats, Division, LearnError, Optimizer};
 
 /// Statistics of the updates of a rollout. Means are over the sampled tokens in the loss and over the updates.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -283,8 +284,8 @@ fn tokens(part: &Part, logp: Tensor, entropy: Tensor, has_ratio: bool) -> Result
 }
 
 /// Sums over the tokens of a part. `now`: log-probabilities in nats, `(N,)`; `cut`: see
-/// [`Surrogate::cut`](super::Surrogate); `scored`: log-probabilities without dropout, which are compared with those of sampling;
-/// `weights`: those that correct for servers, if there are any.
+/// [`Surrogate::cut`](super::loss::Surrogate); `scored`: log-probabilities without dropout, which are compared with those of
+/// sampling; `weights`: those that correct for servers, if there are any.
 fn observe(part: &Part, now: &[f32], cut: &[f32], scored: &[f32], weights: Option<&[Weight]>) -> Sums {
     let mut sums = Sums::default();
     for (token, (now, cut)) in now.iter().zip(cut).enumerate() {

@@ -7,6 +7,7 @@ use rand::Rng;
 
 use crate::arena::{Arena, Evaluation};
 use crate::config::Feedback;
+use crate::environment::Case;
 use crate::environment::tasks::{Split, Task, Tasks};
 use crate::feedback::feedback;
 use crate::policy::Policy;
@@ -156,7 +157,7 @@ impl LessonSource<'_> {
     /// length.
     fn repairs(&self, reference: &str, prompt: &Prompt, format: &TurnFormat) -> Result<Vec<Example>, SftError> {
         let (environment, tokenizer) = (self.arena.environment(), self.policy.tokenizer());
-        let cases = environment.cases(prompt.task, &[]);
+        let cases = Case::all(prompt.task, &[]);
         let mut sources = program::mutants(reference);
         sources.retain(|source| source.starts_with(&prompt.prefill));
         let programs = sources.iter().map(|source| (self.arena.program(source, cases[0]), cases.as_slice()));

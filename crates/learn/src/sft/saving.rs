@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::SftError;
 use crate::files;
 use crate::policy::Policy;
-use crate::train::run_dir::{self, Fingerprint, RunDirError, step_of};
+use crate::train::run_dir::{self, Fingerprint, RunDirError, paths, step_of};
 
 /// The extension of a checkpoint that is not complete; a process that was killed may leave one.
 const PARTIAL: &str = "partial";
@@ -40,7 +40,7 @@ pub(super) struct State {
     /// Number of tokens so far, including prompts.
     pub tokens: usize,
     /// The losses of the summary, once the model is written: before the first step and after the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<[f64; 2]>,
 }
 
@@ -173,8 +173,7 @@ fn is_checkpoint(path: &Path) -> bool {
 
 /// Removes the checkpoints below `dir` that a supervised run has written, also incomplete ones, except `kept`.
 pub(super) fn remove_checkpoints(dir: &Path, kept: Option<&Path>) -> Result<(), RunDirError> {
-    for entry in fs::read_dir(dir).map_err(RunDirError::io(dir))? {
-        let path = entry.map_err(RunDirError::io(dir))?.path();
+    for path in paths(dir)? {
         let is_own = match path.extension() {
             Some(extension) => extension == PARTIAL && step_of(&path.with_extension("")).is_some(),
             None => is_checkpoint(&path),
@@ -199,11 +198,9 @@ pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<
     }
     // The checkpoints go once the model is there.
     files::sync_files(&partial).map_err(RunDirError::io(&partial))?;
-    let entries = fs::read_dir(&partial).map_err(RunDirError::io(&partial))?;
-    for entry in entries {
-        let entry = entry.map_err(RunDirError::io(&partial))?;
-        let target = dir.join(entry.file_name());
-        fs::rename(entry.path(), &target).map_err(RunDirError::io(&target))?;
+    for path in paths(&partial)? {
+        let target = dir.join(path.file_name().unwrap_or_default());
+        fs::rename(&path, &target).map_err(RunDirError::io(&target))?;
     }
     Ok(fs::remove_dir(&partial).map_err(RunDirError::io(&partial))?)
 }

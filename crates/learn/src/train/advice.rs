@@ -22,10 +22,11 @@ const COOLER: f64 = 0.7;
 pub enum Command {
     Train,
     Eval,
+    Evolve,
 }
 
 /// Lines that say what became of completions, give an example of a failure, and advise what to change.
-pub fn told(counts: &VerdictCounts, config: &Config, labels: Labels, command: Command) -> Vec<String> {
+pub fn lines(counts: &VerdictCounts, config: &Config, labels: Labels, command: Command) -> Vec<String> {
     let words = counts.in_words(labels, config.rollout.max_completion_length);
     let mut lines = vec![format!("of {} {words}", counted(counts.total(), "completion"))];
     let advice = advice(counts, config, labels, command);
@@ -50,7 +51,7 @@ pub fn of_recorded(settings: &str, count: impl Fn(&str) -> usize, has_tests: boo
     };
     let counts = VerdictCounts::counted(count);
     let is_advised = !advice(&counts, &config, labels, Command::Train).is_empty();
-    is_advised.then(|| told(&counts, &config, labels, Command::Train).join("; "))
+    is_advised.then(|| lines(&counts, &config, labels, Command::Train).join("; "))
 }
 
 /// Words for users whose command has this flag, beside which `--set` changes nothing.
@@ -67,11 +68,13 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels, command: Comm
     }
     let (longest, model) = (config.rollout.max_completion_length, config.model.model.as_str());
     if counts.share(Verdict::Cut) >= MANY_CUT {
-        let flag = match command {
-            Command::Train => unless_given("max-completion-length"),
-            Command::Eval => String::new(),
+        let setting = format!("--set rollout.max_completion_length={}", 2 * longest);
+        let setting = match command {
+            Command::Train => setting + &unless_given("max-completion-length"),
+            Command::Eval => setting,
+            Command::Evolve => format!("--max-completion-length {}", 2 * longest),
         };
-        advice.push(format!("longer completions: --set rollout.max_completion_length={}{flag}", 2 * longest));
+        advice.push(format!("longer completions: {setting}"));
     }
     // Every weight is trained of the built-in model alone, also where a checkpoint of it is named.
     if model == "builtin" || config.model.lora_r == 0 {
@@ -79,8 +82,9 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels, command: Comm
     }
     if succeeded < HARDLY_ANY && config.model.adapter.is_empty() && labels == Labels::Board {
         let (model, warm) = (shell::quoted(model), "--output-dir runs/warm");
+        let then = if command == Command::Evolve { "evolve" } else { "train" };
         advice.push(format!(
-            "a warm-up: grpo-2048 sft --model {model} {warm}, then train --model {model} --adapter runs/warm"
+            "a warm-up: grpo-2048 sft --model {model} {warm}, then {then} --model {model} --adapter runs/warm"
         ));
     }
     if config.rollout.temperature > COOLER {
@@ -90,6 +94,7 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels, command: Comm
         advice.push(match command {
             Command::Train => "easier tasks among the first, more completions a prompt (rollout.num_generations), or --set reward.tests=share".into(),
             Command::Eval => "more programs for each task, of which one may pass: --samples".into(),
+            Command::Evolve => "more completions (--num-generations, --rounds), or --set reward.tests=share".into(),
         });
     }
     advice
@@ -114,7 +119,7 @@ mod tests {
         config.rollout.max_completion_length = 128;
         config.model.model = "m.gguf".into();
         let told_of =
-            |counts: &VerdictCounts, config: &Config, labels| told(counts, config, labels, Command::Train).join("; ");
+            |counts: &VerdictCounts, config: &Config, labels| lines(counts, config, labels, Command::Train).join("; ");
         let found = told_of(&counts(1, 4, 27), &config, Labels::Board);
         for words in [
             "84% are cut",
@@ -129,7 +134,7 @@ mod tests {
         for flag in ["=256 (not beside --max-completion-length,", "=0.7 (not beside --temperature, which wins)"] {
             assert!(found.contains(flag), "{flag} in {found}");
         }
-        assert_eq!(told(&counts(20, 10, 2), &config, Labels::Board, Command::Train).len(), 1);
+        assert_eq!(lines(&counts(20, 10, 2), &config, Labels::Board, Command::Train).len(), 1);
         // A model with an adapter needs no warm-up, and there is none for tasks.
         config.model.adapter = "runs/warm".into();
         assert!(!told_of(&counts(1, 4, 27), &config, Labels::Board).contains("sft"));
@@ -141,12 +146,24 @@ mod tests {
         let mut config = Config::preset("llm").unwrap();
         config.rollout.max_completion_length = 128;
         config.model.model = "m.gguf".into();
-        let found = told(&counts(1, 4, 27), &config, Labels::Tests, Command::Eval).join("; ");
+        let found = lines(&counts(1, 4, 27), &config, Labels::Tests, Command::Eval).join("; ");
         assert!(found.contains("rollout.max_completion_length=256; try fewer slips: "), "{found}");
         assert!(found.contains("=0.7 (not beside --temperature, which wins); try more programs for each"), "{found}");
         for other in ["--max-completion-length", "rollout.num_generations", "reward.tests"] {
             assert!(!found.contains(other), "{other} in {found}");
         }
+    }
+
+    #[test]
+    fn a_search_is_advised_to_flags_that_it_has() {
+        let mut config = Config::preset("llm").unwrap();
+        config.rollout.max_completion_length = 128;
+        config.model.model = "m.gguf".into();
+        let of = |labels| lines(&counts(1, 4, 27), &config, labels, Command::Evolve).join("; ");
+        let found = of(Labels::Tests);
+        assert!(found.contains("try longer completions: --max-completion-length 256; try fewer slips: "), "{found}");
+        assert!(found.contains("--num-generations"), "{found}");
+        assert!(of(Labels::Board).contains("then evolve --model m.gguf --adapter runs/warm"));
     }
 
     #[test]

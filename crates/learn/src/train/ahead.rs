@@ -9,58 +9,17 @@ use std::path::Path;
 
 use candle_core::{Device, Tensor, safetensors};
 
-use crate::environment::Environment;
 use crate::files;
 use crate::groups::Groups;
 use crate::policy::Tokenizer;
-use crate::prompt::Prompt;
-use crate::rollout::{Completion, CompletionId, FinishReason, GroupRequest};
+use crate::rollout::{Completion, CompletionId, FinishReason};
 use crate::seed::Seed;
 
 use super::error::TrainError;
-use super::in_play::InPlay;
 use super::run_dir::RunDirError;
-use super::scoring::Draw;
 
 /// The file of a checkpoint that holds the completions sampled ahead, for the step after the checkpoint's.
 const FILE: &str = "sampled_ahead.safetensors";
-
-/// The prompts, boards and seed of a step, which follow from its number and, with pools of prompts, from earlier rewards.
-pub struct StepInputs {
-    /// Number of the step, from 1.
-    pub step: usize,
-    /// All random numbers of the step are derived from this seed.
-    pub seed: Seed,
-    /// One prompt per group.
-    pub prompts: Vec<Prompt>,
-    /// The boards that all completions of the step play.
-    pub boards: Vec<Seed>,
-}
-
-impl StepInputs {
-    /// The completions of the first round of sampling, `size` for each prompt.
-    pub fn requests(&self, size: usize) -> Vec<GroupRequest<'_>> {
-        GroupRequest::all(&self.prompts, size, self.seed)
-    }
-
-    /// Number of games that each completion plays. A task is tried once, however many games a player has.
-    pub fn games(&self, environment: &Environment) -> usize {
-        let task = self.prompts.first().and_then(|prompt| prompt.task);
-        environment.cases(task, &self.boards).len()
-    }
-
-    /// What the programs of the step play.
-    pub fn draw(&self) -> Draw<'_> {
-        Draw { boards: &self.boards, step: self.step }
-    }
-}
-
-/// A step whose completions are sampled and whose games are being played.
-pub struct StepInPlay {
-    pub in_play: InPlay,
-    /// Steps that the policy had learnt from when it sampled the completions.
-    pub policy_step: usize,
-}
 
 /// Writes completions that were sampled ahead into the checkpoint in `dir`.
 pub fn save(dir: &Path, completions: &Groups<Completion>) -> Result<(), TrainError> {
@@ -134,7 +93,8 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    use super::super::scoring::Stage;
+    use super::super::in_play::InPlay;
+    use super::super::scoring::{Draw, Stage};
     use super::*;
     use crate::arena::{Arena, Workers};
     use crate::config::Config;
@@ -144,8 +104,9 @@ mod tests {
     use crate::metrics::Event;
     use crate::parallel::Peers;
     use crate::policy::Policy;
+    use crate::prompt::Prompt;
     use crate::reward::Rule;
-    use crate::rollout::generate;
+    use crate::rollout::{GroupRequest, generate};
     use crate::seed::Purpose;
 
     /// A policy, its completions in groups of `size`, and a directory for them.
@@ -176,22 +137,6 @@ mod tests {
         assert_eq!(mode(FILE), mode("plain"), "whoever reads the other files of a checkpoint can check all of them");
         let missing = save(&dir.path().join("missing"), &completions).unwrap_err();
         assert!(matches!(missing, TrainError::RunDir(RunDirError::Io { .. })), "{missing}");
-    }
-
-    #[test]
-    fn a_task_is_tried_once_however_many_games_a_player_has() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("tasks.jsonl");
-        let task = r#"{"id":"add","prompt":"p","entry_point":"f","tests":[{"args":"(1,)","expected":"2"}]}"#;
-        std::fs::write(&path, task).unwrap();
-        let tasks = Environment::open(path.to_str().unwrap()).unwrap();
-        let inputs = |task| StepInputs {
-            step: 1,
-            seed: Seed::root(0),
-            prompts: vec![Prompt { task, ..Prompt::default() }],
-            boards: vec![Seed::root(1), Seed::root(2)],
-        };
-        assert_eq!((inputs(Some(0)).games(&tasks), inputs(None).games(&Environment::Game2048)), (1, 2));
     }
 
     #[test]

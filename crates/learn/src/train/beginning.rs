@@ -10,10 +10,11 @@ use crate::prompt::Prompt;
 use crate::seed::{Purpose, Seed};
 
 use super::Run;
-use super::ahead::{StepInPlay, StepInputs, load, unreadable};
+use super::ahead::{load, unreadable};
 use super::curriculum::Curriculum;
 use super::error::TrainError;
-use super::scoring::step_boards;
+use super::in_play::StepInPlay;
+use super::scoring::{StepInputs, step_boards};
 
 impl Run<'_> {
     /// The inputs of step number `step`, where earlier steps have led to `curriculum`.

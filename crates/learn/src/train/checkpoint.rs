@@ -34,7 +34,6 @@ pub struct TrainerState {
     /// Number of steps that the run was asked for.
     pub max_steps: usize,
     /// Always null, because prompts are drawn at random. Programs that read Hugging Face's files expect the key.
-    #[serde(default)]
     pub epoch: Option<f64>,
     /// Tokens of prompts and completions so far.
     pub num_input_tokens_seen: u64,
@@ -50,7 +49,6 @@ pub struct TrainerState {
     pub curriculum: Curriculum,
     #[serde(default)]
     pub entropy: EntropyController,
-    #[serde(default)]
     pub division: Option<Division>,
 }
 

@@ -41,15 +41,18 @@ impl<'a> OwnRequests<'a> {
     /// Those of the completions with these indices.
     pub fn among(indices: &BTreeSet<usize>, requests: &[GroupRequest<'a>]) -> OwnRequests<'a> {
         let is_own = |request: &&GroupRequest<'a>| request.ids.iter().all(|id| indices.contains(&id.index));
-        let own: Vec<GroupRequest<'a>> = requests.iter().filter(is_own).cloned().collect();
-        let indices = own.iter().flat_map(|request| request.ids.iter().map(|id| id.index)).collect();
-        OwnRequests { requests: own, indices }
+        OwnRequests::with(requests.iter().filter(is_own).cloned().collect())
+    }
+
+    fn with(requests: Vec<GroupRequest<'a>>) -> OwnRequests<'a> {
+        let indices = requests.iter().flat_map(|request| request.ids.iter().map(|id| id.index)).collect();
+        OwnRequests { requests, indices }
     }
 
     /// Units are assigned to processes in turn. A unit is as large as possible without giving the busiest process more
-    /// rows than units of one would. If every process reads all prompts (`reads_all`), groups are also divided over all
-    /// processes as far as their size allows, because completions of one prompt take about equally long to sample and
-    /// to play.
+    /// rows than units of one would: 8 completions of a prompt on 3 processes are units of 1, so 3, 3 and 2. If every process
+    /// reads all prompts (`reads_all`), groups are also divided over all processes as far as their size allows, because
+    /// completions of one prompt take about equally long to sample and to play.
     fn of_rank(rank: usize, processes: usize, requests: &[GroupRequest<'a>], reads_all: bool) -> OwnRequests<'a> {
         let (all, size) = (completions(requests), requests.first().map_or(1, |request| request.ids.len()));
         let longest = |together: usize| (all / together).div_ceil(processes) * together;
@@ -60,9 +63,7 @@ impl<'a> OwnRequests<'a> {
             let units = request.ids.chunks(together);
             units.map(|unit| GroupRequest { prompt: request.prompt, ids: unit.to_vec() })
         });
-        let own: Vec<GroupRequest<'a>> = units.skip(rank).step_by(processes).collect();
-        let indices = own.iter().flat_map(|unit| unit.ids.iter().map(|id| id.index)).collect();
-        OwnRequests { requests: own, indices }
+        OwnRequests::with(units.skip(rank).step_by(processes).collect())
     }
 
     pub fn has(&self, id: CompletionId) -> bool {

@@ -21,9 +21,9 @@ use crate::rollout::FinishReason;
 use crate::seed::{Purpose, Seed};
 
 use super::TrainError;
-use super::ahead::StepInputs;
 use super::divided::{gather_evaluations, own_indices};
 use super::episode::{Episode, Turn};
+use super::scoring::StepInputs;
 
 /// The games that one program has played in the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -114,15 +114,19 @@ pub struct Elites {
     pools: BTreeMap<String, Vec<Elite>>,
     /// Games of every program that is or was an elite, by its [`key`].
     tallies: BTreeMap<String, Tally>,
-    /// For each pool, the mean reward of its episodes in the latest step that inputs for it.
+    /// For each pool, the mean reward of its episodes in the latest step that sampled for it.
     levels: BTreeMap<String, f64>,
 }
 
 impl Elites {
     /// Every elite with its games, by pool, best first.
     pub fn members(&self) -> impl Iterator<Item = (&Elite, Tally)> {
-        let of_pools = self.pools.iter().flat_map(|(pool, elites)| elites.iter().map(move |elite| (pool, elite)));
-        of_pools.map(|(pool, elite)| (elite, self.tally(pool, &elite.program)))
+        self.all().map(|(pool, elite)| (elite, self.tally(pool, &elite.program)))
+    }
+
+    /// Every elite with its pool, best first.
+    fn all(&self) -> impl Iterator<Item = (&str, &Elite)> {
+        self.pools.iter().flat_map(|(pool, elites)| elites.iter().map(move |elite| (pool.as_str(), elite)))
     }
 
     /// The elites that play again: half of them have the fewest games, the others are the best of the rest, whose luck
@@ -148,8 +152,8 @@ impl Elites {
             let level = self.levels.get(pool).copied();
             tally.games >= race.min_games && level.is_none_or(|level| tally.expected_reward(level, race.prior) > level)
         };
-        let of_pools = self.pools.iter().flat_map(|(pool, elites)| elites.iter().map(move |elite| (pool, elite)));
-        let mut left: Vec<&Elite> = of_pools
+        let mut left: Vec<&Elite> = self
+            .all()
             .filter(|(pool, elite)| is_better(pool, self.tally(pool, &elite.program)))
             .map(|(_, elite)| elite)
             .collect();

@@ -113,7 +113,7 @@ fn of_games(samples: &[Sample], games: usize, labels: Labels) -> EvaluationRecor
         frac_played: Some(summary.plays.value),
         ..EvaluationRecord::default()
     };
-    summary.styles.iter().for_each(|(style, of)| record.style(style, of.mean_score));
+    summary.styles.iter().for_each(|(style, of)| record.set_style(style, of.mean_score));
     record
 }
 
@@ -133,9 +133,9 @@ fn of_tasks(samples: &[Sample], tasks: &Tasks, turns: usize) -> EvaluationRecord
         frac_tests_high: summary.interval(&summary.tests).map(|interval| interval.high),
         ..EvaluationRecord::default()
     };
-    record.passed_by_turn(summary.pass_by_turn.iter().map(|share| share.value));
+    record.set_passed_by_turn(summary.pass_by_turn.iter().map(|share| share.value));
     if summary.tasks.len() <= TASKS_NAMED {
-        summary.tasks.iter().for_each(|task| record.style(&task.task, task.tests));
+        summary.tasks.iter().for_each(|task| record.set_style(&task.task, task.tests));
     }
     record
 }

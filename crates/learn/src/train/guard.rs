@@ -230,12 +230,12 @@ impl Guard {
         Symptom::WINDOWED.into_iter().zip(&self.histories)
     }
 
-    /// Those that are present.
+    /// The symptoms that are present.
     fn standing(&self) -> impl Iterator<Item = (Symptom, &SymptomHistory)> {
         self.each().filter(|(_, history)| history.level.is_some())
     }
 
-    /// Those that advice goes by: all that are present, and truncation beyond its warning, of which a run that began with it is
+    /// The symptoms that advice goes by: all that are present, and truncation beyond its warning, of which a run that began with it is
     /// not warned during the grace, while groups that are cut whole are tied from the first step on.
     fn advised_by(&self) -> Vec<Symptom> {
         let is_cut = |symptom: Symptom, history: &SymptomHistory| {

@@ -37,28 +37,28 @@ pub struct Member {
     /// Mean score in training games.
     pub mean_score: f64,
     /// Number of these games.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub games: Option<u64>,
     /// Largest tile in these games, or on held-out boards once it was chosen on them. For 2048 only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tile: Option<u32>,
     /// Mean score on the held-out boards that it was chosen on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub held_out_mean_score: Option<f64>,
     /// Number of these boards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub held_out_games: Option<usize>,
     /// Mean score on other held-out boards, an unbiased estimate. Only the best program has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report_mean_score: Option<f64>,
     /// Number of these boards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report_games: Option<usize>,
     /// Lower end of the 95 % bootstrap interval of this mean, over games.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report_mean_score_low: Option<f64>,
     /// Upper end of the interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub report_mean_score_high: Option<f64>,
 }
 
@@ -142,13 +142,11 @@ impl HallOfFame {
     /// Ranks without playing: first programs with held-out games, then those with several training games, then the
     /// others.
     pub fn rank(&mut self) {
-        let of = |member: &Member| (member.held_out_mean_score, member.is_known(), member.mean_score);
+        // Scores of a game of one's own may be below zero.
+        let settled = |member: &Member| member.held_out_mean_score.unwrap_or(f64::NEG_INFINITY);
         self.members.sort_by(|a, b| {
-            let ((settled, known, score), (than_settled, than_known, than)) = (of(b), of(a));
-            // Scores of a game of one's own may be below zero.
-            let mean = |settled: Option<f64>| settled.unwrap_or(f64::NEG_INFINITY);
-            let by_settled = mean(settled).total_cmp(&mean(than_settled));
-            by_settled.then(known.cmp(&than_known)).then(score.total_cmp(&than))
+            let by_settled = settled(b).total_cmp(&settled(a));
+            by_settled.then(b.is_known().cmp(&a.is_known())).then(b.mean_score.total_cmp(&a.mean_score))
         });
         self.members.truncate(SIZE);
     }

@@ -32,6 +32,13 @@ pub struct InPlay {
     pub(super) kept: Option<Kept>,
 }
 
+/// A step whose completions are sampled and whose games are being played.
+pub struct StepInPlay {
+    pub in_play: InPlay,
+    /// Steps that the policy had learnt from when it sampled the completions.
+    pub policy_step: usize,
+}
+
 /// What the next turn of a batch goes on from. Conversations stay with the process that sampled their first turn.
 #[derive(Debug)]
 pub(super) struct Kept {

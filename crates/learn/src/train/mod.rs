@@ -21,7 +21,7 @@ pub mod guard;
 pub mod hall_of_fame;
 mod in_play;
 pub mod memory;
-mod record;
+pub(crate) mod record;
 pub(crate) mod reference;
 mod resample;
 pub mod run_dir;
@@ -48,7 +48,6 @@ use crate::reward::Rule;
 use crate::rollout::Servers;
 pub use crate::rollout::check_length;
 
-use ahead::StepInPlay;
 use checkpoint::{Contents, TrainerState};
 #[cfg(test)]
 pub(crate) use episode::fixture;
@@ -57,6 +56,7 @@ pub use error::TrainError;
 use evaluation::Protocol;
 pub use forecast::{Forecast, Rehearsal, Seconds};
 use guard::{Collapse, Guard};
+use in_play::StepInPlay;
 use memory::{Allowance, MemoryPlan, TooSmall, Workload};
 use reference::Reference;
 use run_dir::{Reopened, Retention, RunDir, RunDirError};

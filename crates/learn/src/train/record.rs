@@ -62,8 +62,8 @@ pub fn of_episodes(step: usize, sampled: &Sampled, environment: &Environment, co
     let floor = Floor::of_games(games.iter().copied());
     let score = stats::mean(items.iter().map(|episode| floor.mean_score(&episode.answer().evaluation.games)));
     let max_tile = games.iter().map(|game| game.max_tile()).max().unwrap_or(0);
-    record.came_to(environment.labels(), score, share(&Episode::plays), max_tile);
-    record.rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
+    record.set_results(environment.labels(), score, share(&Episode::plays), max_tile);
+    record.set_rewards(&items.iter().map(|episode| episode.reward.value).collect::<Vec<_>>());
     count_kinds(&mut record, items);
     for (verdict, count) in verdicts(items).by_name() {
         record.count_verdict(verdict, count);
@@ -87,7 +87,7 @@ fn add_honeypots(record: &mut StepRecord, items: &[Episode], environment: &Envir
             passed.push(tasks.tasks()[number as usize].id.as_str());
         }
     }
-    record.honeypots(asked, &passed);
+    record.set_honeypots(asked, &passed);
 }
 
 pub fn verdicts(items: &[Episode]) -> VerdictCounts {
@@ -106,7 +106,7 @@ fn add_turns(record: &mut StepRecord, items: &[Episode], most: usize) {
     let all: Vec<&Episode> = items.iter().collect();
     let failed: Vec<&Episode> = items.iter().filter(|episode| !episode.plays_by(1)).collect();
     let again: Vec<&Episode> = items.iter().filter(|episode| episode.turns.len() > 1).collect();
-    record.turns(TurnFigures {
+    record.set_turns(TurnFigures {
         mean: stats::mean(items.iter().map(|episode| episode.turns.len() as f64)),
         fixed: share(&failed, &|episode| episode.plays_by(most)),
         broken: share(&again, &|episode| episode.got_worse()),
@@ -155,7 +155,7 @@ pub fn of_elites(elites: &Elites, replayed: usize) -> EliteRecord {
 pub fn add_watch(record: &mut StepRecord, watch: &GuardReport) {
     record.guard_level = watch.level as u8;
     for (symptom, level) in &watch.standing {
-        record.symptom(symptom.name(), *level as u8);
+        record.set_symptom(symptom.name(), *level as u8);
     }
 }
 
@@ -174,7 +174,7 @@ fn count_kinds(record: &mut StepRecord, items: &[Episode]) {
         items.iter().flat_map(|episode| episode.reward.parts.iter().map(|(name, _)| *name)).collect();
     for name in names {
         let values: Vec<f32> = items.iter().map(|episode| part(&episode.reward, name)).collect();
-        record.reward_part(name, &values);
+        record.set_reward_part(name, &values);
     }
 }
 

@@ -13,10 +13,9 @@ use crate::rollout::{CompletionId, GroupRequest};
 use crate::seed::Purpose;
 
 use super::TrainError;
-use super::ahead::{StepInPlay, StepInputs};
 use super::episode::{Episode, Timing, is_tied};
-use super::in_play::EarlierProgress;
-use super::scoring::Stage;
+use super::in_play::{EarlierProgress, StepInPlay};
+use super::scoring::{Stage, StepInputs};
 
 /// The episodes of a step, and what sampling them took.
 #[derive(Debug, Clone)]

@@ -5,9 +5,9 @@
 
 mod checkpoints;
 mod error;
+mod place;
 mod recorded;
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -18,9 +18,11 @@ use crate::files::{self, PARTIAL};
 use crate::metrics::METRICS_FILE;
 
 pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps_done};
-pub(crate) use checkpoints::{altered, aside_of, write_sums};
+pub(crate) use checkpoints::{altered, paths, write_sums, write_whole_dir};
 use checkpoints::{checkpoints, has_no_sums, numbered, sync_metrics};
 pub use error::RunDirError;
+use place::creatable;
+pub use place::{LOCK, is_free, lock};
 pub use recorded::{CONFIG, Fingerprint, recorded_text};
 use recorded::{WRITTEN, begun_with, config_text, config_text_over, differences, recorded};
 
@@ -42,10 +44,6 @@ pub const ELITES: &str = "elites.json";
 pub const REPLAYS: &str = "elites";
 /// Programs of each step that the tiers differ on.
 pub const DIFFERENCES: &str = "tier_differences";
-/// The lock file, which a process holds while it writes to the directory.
-pub const LOCK: &str = ".lock";
-/// The error of a lock on an NFS without a lock daemon: ENOLCK.
-const NO_LOCKS: i32 = 37;
 /// A file with the name of the newest complete checkpoint, for people and scripts.
 const LATEST: &str = "checkpoint-latest";
 
@@ -210,23 +208,18 @@ impl RunDir {
         files::write_whole(&target, bytes).map_err(RunDirError::io(&target))
     }
 
-    /// Writes a directory completely or not at all. `fill` writes into a hidden one, to which the digests of its files
-    /// are added; it is then synced and renamed.
+    /// Writes a directory completely or not at all, once the metrics of the run are synced.
     pub fn write_whole_dir<E: From<RunDirError>>(
         &self,
         name: &str,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
-        let target = self.path.join(name);
-        let Some(lock) = &self.lock else { return Ok(target) };
+        let Some(lock) = &self.lock else { return Ok(self.path.join(name)) };
         self.check_there(lock)?;
-        let partial =
-            tempfile::Builder::new().prefix(PARTIAL).tempdir_in(&self.path).map_err(RunDirError::io(&self.path))?;
-        fill(partial.path())?;
-        write_sums(partial.path()).map_err(RunDirError::io(partial.path()))?;
-        sync_metrics(&self.path)?;
-        files::replace_dir(partial.path(), &target, &aside_of(&target)).map_err(RunDirError::io(&target))?;
-        Ok(target)
+        write_whole_dir(&self.path, name, |partial| {
+            fill(partial)?;
+            Ok(sync_metrics(&self.path)?)
+        })
     }
 
     /// Records that the run has ended at this step, after all else is written.
@@ -278,8 +271,7 @@ impl RunDir {
 
 /// Removes what a killed process left incomplete in a directory, whose lock this process has.
 pub fn sweep(dir: &Path) -> Result<(), RunDirError> {
-    for entry in fs::read_dir(dir).map_err(RunDirError::io(dir))? {
-        let path = entry.map_err(RunDirError::io(dir))?.path();
+    for path in paths(dir)? {
         let partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PARTIAL));
         if partial && path.is_dir() {
             files::remove_rest(&path).map_err(RunDirError::io(&path))?;
@@ -297,27 +289,6 @@ pub fn latest_run() -> Option<PathBuf> {
         .rev()
         .map(|(_, path)| path)
         .find(|path| latest_checkpoint(path).is_some())
-}
-
-/// Makes a directory, if it is not there, and locks it against other processes until the file that is returned is dropped.
-pub fn lock(dir: &Path) -> Result<File, RunDirError> {
-    fs::create_dir_all(dir).map_err(RunDirError::io(dir))?;
-    let path = dir.join(LOCK);
-    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(RunDirError::io(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Locked { path: dir.to_owned() }),
-        Err(fs::TryLockError::Error(source)) => Err(unlocked(dir, source)),
-    }
-}
-
-/// What is said of a directory whose lock failed for another reason than that somebody holds it.
-fn unlocked(dir: &Path, source: io::Error) -> RunDirError {
-    let path = dir.to_owned();
-    match source.kind() == io::ErrorKind::Unsupported || source.raw_os_error() == Some(NO_LOCKS) {
-        true => RunDirError::NoLocks { path, source },
-        false => RunDirError::Io { path: path.join(LOCK), source },
-    }
 }
 
 /// Whether a run has ended at this step, evaluated and with its best programs settled.
@@ -350,27 +321,6 @@ pub fn next_free(runs: &Path, kind: &str) -> Result<PathBuf, RunDirError> {
     }
 }
 
-/// Refuses a path below something that is no directory, or where nothing can be created. It creates a directory to find
-/// out, because permissions do not tell whether a file system is full or read-only.
-fn creatable(path: &Path) -> Result<(), RunDirError> {
-    // A link to nowhere is in the way, though it does not exist.
-    let place = path.ancestors().find(|place| place.exists() || place.is_symlink()).unwrap_or(Path::new("."));
-    if !place.is_dir() {
-        return Err(RunDirError::NoDirectory { path: place.to_owned() });
-    }
-    let made = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(place).and_then(tempfile::TempDir::close);
-    // Its kind alone: the words would name the directory that was tried.
-    made.map_err(|error| unwritable(path, place, error.kind().into()))
-}
-
-/// Why nothing can be created in `place`, and so not at `path`. A full disk is no mistake of the user's.
-fn unwritable(path: &Path, place: &Path, source: io::Error) -> RunDirError {
-    match files::is_full(&source) {
-        true => RunDirError::Io { path: path.to_owned(), source },
-        false => RunDirError::NotWritable { path: place.to_owned(), source },
-    }
-}
-
 /// Whether a run ended before its first checkpoint and step: there is nothing to go on with, and nothing to lose.
 fn has_nothing_yet(path: &Path) -> Result<bool, RunDirError> {
     let is_ours = fs::read_to_string(path.join(CONFIG)).is_ok_and(|text| text.starts_with(WRITTEN));
@@ -378,22 +328,6 @@ fn has_nothing_yet(path: &Path) -> Result<bool, RunDirError> {
     let has_steps = |folder: &str| fs::read_dir(path.join(folder)).is_ok_and(|mut files| files.next().is_some());
     let has_checkpoint = entries.any(|entry| entry.file_name().to_string_lossy().starts_with(CHECKPOINT));
     Ok(is_ours && !has_checkpoint && !STEP_FOLDERS.into_iter().any(has_steps))
-}
-
-/// Whether a directory is new or empty, but for a lock and what a killed process left incomplete. Refuses a path where none can
-/// be created, and leaves nothing behind.
-pub fn is_free(path: &Path) -> Result<bool, RunDirError> {
-    creatable(path)?;
-    // As of a name that is too long.
-    if !path.try_exists().map_err(|error| unwritable(path, path, error))? {
-        return Ok(true);
-    }
-    if !path.is_dir() {
-        return Err(RunDirError::NoDirectory { path: path.to_owned() });
-    }
-    let mut entries = fs::read_dir(path).map_err(RunDirError::io(path))?;
-    let is_left = |name: OsString| name == LOCK || name.to_string_lossy().starts_with(PARTIAL);
-    Ok(entries.all(|entry| entry.is_ok_and(|entry| is_left(entry.file_name()))))
 }
 
 #[cfg(test)]

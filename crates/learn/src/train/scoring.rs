@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::arena::Arena;
 use crate::config::{Config, StepsAhead};
+use crate::environment::Case;
 use crate::groups::Groups;
 use crate::metrics::{Activity, Event, Period};
 use crate::parallel::Peers;
@@ -49,6 +50,36 @@ pub struct Draw<'a> {
     pub boards: &'a [Seed],
     /// Number of the step, 0 in an evaluation. Workers play games of a lower number first.
     pub step: usize,
+}
+
+/// The prompts, boards and seed of a step, which follow from its number and, with pools of prompts, from earlier rewards.
+pub struct StepInputs {
+    /// Number of the step, from 1.
+    pub step: usize,
+    /// All random numbers of the step are derived from this seed.
+    pub seed: Seed,
+    /// One prompt per group.
+    pub prompts: Vec<Prompt>,
+    /// The boards that all completions of the step play.
+    pub boards: Vec<Seed>,
+}
+
+impl StepInputs {
+    /// The completions of the first round of sampling, `size` for each prompt.
+    pub fn requests(&self, size: usize) -> Vec<GroupRequest<'_>> {
+        GroupRequest::all(&self.prompts, size, self.seed)
+    }
+
+    /// Number of games that each completion plays. A task is tried once, however many games a player has.
+    pub fn games(&self) -> usize {
+        let has_task = self.prompts.first().is_some_and(|prompt| prompt.task.is_some());
+        if has_task { 1 } else { self.boards.len() }
+    }
+
+    /// What the programs of the step play.
+    pub fn draw(&self) -> Draw<'_> {
+        Draw { boards: &self.boards, step: self.step }
+    }
 }
 
 /// The boards of a step. All its completions play the same ones, so that equal programs get exactly equal rewards.
@@ -200,12 +231,28 @@ impl Stage<'_> {
 
     /// Finds the program of a completion and submits it to play its prompt's task, or these boards.
     fn submit(&self, games: &mut Games, prompt: &Prompt, completion: &Completion, boards: &[Seed]) {
-        let cases = self.arena.environment().cases(prompt.task, boards);
+        let cases = Case::all(prompt.task, boards);
         let text = prompt.program_text(&completion.text);
         let program = self.arena.program(&text, cases[0]);
         let written = prompt.earlier.sampled + completion.ids.len();
         let cut = completion.finish == FinishReason::Length;
         let tokens = (written, self.config.rollout.max_completion_length);
         games.submit(completion.id, EndedCompletion { text, program, cases, cut, tokens });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_tried_once_however_many_games_a_player_has() {
+        let inputs = |task| StepInputs {
+            step: 1,
+            seed: Seed::root(0),
+            prompts: vec![Prompt { task, ..Prompt::default() }],
+            boards: vec![Seed::root(1), Seed::root(2)],
+        };
+        assert_eq!((inputs(Some(0)).games(), inputs(None).games()), (1, 2));
     }
 }

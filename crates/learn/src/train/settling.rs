@@ -25,8 +25,8 @@ impl Run<'_> {
     ) -> Result<bool, TrainError> {
         let hall = &mut state.hall_of_fame;
         hall.nominate(&state.elites);
-        // Those of the first process, so that all divide the same programs: those of an earlier end of the run were read
-        // from its directory, which another machine may lack, or have another run in.
+        // All processes take the first one's candidates. `readmit` has read earlier ones from the run's directory, which another
+        // machine may not have.
         *hall = self.peers.gather_values(hall.clone())?.swap_remove(0);
         if hall.members().is_empty() {
             return Ok(true);

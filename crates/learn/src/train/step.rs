@@ -13,13 +13,13 @@ use crate::grpo::{self, Batch, Demonstration, Division};
 use crate::metrics::{Activity, Event, Period, Player, StepRecord, UpdateRecord};
 use crate::seed::{Purpose, Seed};
 
-use super::ahead::StepInputs;
 use super::elites::{Elite, Elites, Race, Replay, Replayed, StepEpisodes};
 use super::episode::{Episode, Turn, emit_games};
 use super::guard::Collapse;
 use super::hall_of_fame::HallOfFame;
 use super::reference::Reference;
 use super::resample::Sampled;
+use super::scoring::StepInputs;
 use super::{Progress, Run, TrainError, advice, control, memory, record};
 
 use lesson::Lesson;
@@ -47,7 +47,7 @@ impl Run<'_> {
 
         let mut elites = progress.state.elites.clone();
         let Lesson { prompts, episodes, .. } = lesson;
-        let games = inputs.games(self.arena.environment());
+        let games = inputs.games();
         elites.take_in(step, &replays, StepEpisodes { prompts, episodes, games }, self.race());
         let played = record::of_episodes(step, &sampled, self.arena.environment(), self.config);
         let mut record = StepRecord {
@@ -64,12 +64,12 @@ impl Run<'_> {
         let mut curriculum = progress.state.curriculum.clone();
         if self.config.rollout.draw == PromptDraw::Pools {
             curriculum.take_in(step, prompts, episodes);
-            record.curriculum(curriculum.counts(self.prompts.prompts()));
+            record.set_curriculum(curriculum.counts(self.prompts.prompts()));
         }
         let waits = self.compare(&record)?;
-        waits.iter().for_each(|by_rank| record.waited(by_rank));
+        waits.iter().for_each(|by_rank| record.set_waits(by_rank));
         record.step_time = start.elapsed().as_secs_f64();
-        log::write(&progress.dir, step, &lesson, &replays, self.config.rollout.turns)?;
+        log::write(&progress.dir, &lesson, &replays, self.config.rollout.turns)?;
         let watch = progress.guard.observe(&record);
         record::add_watch(&mut record, &watch);
         let measured = (self.measure)(&record);
@@ -82,12 +82,12 @@ impl Run<'_> {
         watch.news.iter().for_each(|line| observer(Event::Message(line)));
         if step == 1 || watch.collapse.is_some() {
             let labels = self.arena.environment().labels();
-            let told = advice::told(&record::verdicts(episodes.items()), self.config, labels, advice::Command::Train);
+            let told = advice::lines(&record::verdicts(episodes.items()), self.config, labels, advice::Command::Train);
             told.iter().for_each(|line| observer(Event::Message(&format!("step {step}: {line}"))));
         }
 
         let state = &mut progress.state;
-        self.nominate(&mut state.hall_of_fame, &lesson, step);
+        self.nominate(&mut state.hall_of_fame, &lesson);
         if let Some(entropy) = record.update.entropy {
             state.entropy.observe(entropy, &self.config.grpo);
         }
@@ -121,14 +121,14 @@ impl Run<'_> {
     }
 
     /// Enters the programs of a step into the hall of fame. Solutions of different tasks cannot be ranked against each other.
-    fn nominate(&self, hall: &mut HallOfFame, lesson: &Lesson<'_>, step: usize) {
+    fn nominate(&self, hall: &mut HallOfFame, lesson: &Lesson<'_>) {
         if self.arena.environment().has_tests() {
             return;
         }
         for (prompt, episode) in lesson.episodes.with(lesson.prompts) {
             for Turn { program, evaluation, .. } in &episode.turns {
                 if let Ok(program) = program {
-                    hall.consider(step, &prompt.style, program, evaluation);
+                    hall.consider(lesson.step, &prompt.style, program, evaluation);
                 }
             }
         }

@@ -59,7 +59,7 @@ impl Stage<'_> {
             let all = conversations.items_mut().iter_mut();
             let mut going: Vec<(&mut Conversation, Reply)> = all
                 .filter_map(|conversation| {
-                    let told = self.told(conversation, format, draw)?;
+                    let told = self.reply(conversation, format, draw)?;
                     conversation.prompt = conversation.prompt.continued(&conversation.last().completion.ids, &told.ids);
                     Some((conversation, told))
                 })
@@ -86,7 +86,7 @@ impl Stage<'_> {
 
     /// What the policy is told after the last turn of a conversation; none if the conversation has ended. It goes on only
     /// if the next program may be as long as the last one.
-    fn told(&self, conversation: &Conversation, format: &TurnFormat, draw: Draw<'_>) -> Option<Reply> {
+    fn reply(&self, conversation: &Conversation, format: &TurnFormat, draw: Draw<'_>) -> Option<Reply> {
         let prompt = &conversation.prompt;
         let Turn { completion, evaluation, .. } = conversation.last();
         let environment = self.arena.environment();
@@ -94,7 +94,7 @@ impl Stage<'_> {
         if passes || completion.finish == FinishReason::Length {
             return None;
         }
-        let cases: Vec<Case> = environment.cases(prompt.task, draw.boards);
+        let cases = Case::all(prompt.task, draw.boards);
         let text = feedback(environment, &cases, evaluation, self.config.rollout.feedback);
         let ids = format.suffix(prompt, &completion.ids, &text, self.policy.tokenizer());
         let left = prompt.room(self.config.rollout.max_completion_length);

@@ -5,7 +5,7 @@ use super::*;
 fn what_succeeds_by_each_turn_stands_in_the_line_of_a_step_with_several() {
     let mut record = StepRecord::default();
     assert_eq!(by_turn(&record), "");
-    record.turns(TurnFigures { mean: 1.7, succeeded: vec![0.31, 0.5, 0.5], ..TurnFigures::default() });
+    record.set_turns(TurnFigures { mean: 1.7, succeeded: vec![0.31, 0.5, 0.5], ..TurnFigures::default() });
     assert_eq!(by_turn(&record), "by turn 31% 50% 50%");
 }
 
@@ -13,8 +13,8 @@ fn what_succeeds_by_each_turn_stands_in_the_line_of_a_step_with_several() {
 fn a_symptom_leaves_a_mark() {
     let mut record = StepRecord::default();
     assert_eq!(mark(&record), "");
-    record.symptom("unique", 1);
-    record.symptom("entropy", 2);
+    record.set_symptom("unique", 1);
+    record.set_symptom("entropy", 2);
     assert!(mark(&record).contains("! entropy, unique"));
 }
 

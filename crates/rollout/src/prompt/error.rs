@@ -7,7 +7,8 @@ pub enum PromptError {
     #[error(transparent)]
     File(#[from] PromptFileError),
     #[error(
-        "prompts/{style}.md: the built-in model was not trained on this style; add it to the corpus and run `grpo-2048 sft`"
+        "prompts/{style}.md: the built-in model was not trained on this style; add it to the corpus, or, \
+         if an earlier version made the model, just run `grpo-2048 sft`"
     )]
     UnknownStyle { style: String },
     #[error("the model has no chat template: it is a base model, or its tokenizer_config.json is not complete")]

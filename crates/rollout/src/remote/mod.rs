@@ -58,6 +58,8 @@ pub struct Servers {
     at_once: usize,
     /// Where adapters are written.
     dir: AdapterDir,
+    /// Whether the policy is the model that is served, so that no adapter is written and loaded.
+    pub without_adapter: bool,
     /// Time spent on loading adapters since it was last taken.
     loading: Mutex<Duration>,
 }
@@ -65,7 +67,8 @@ pub struct Servers {
 /// An adapter and the servers that have loaded it, in the form that processes exchange.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoadedAdapter {
-    adapter: String,
+    /// None: the model without adapters, which each server names as it likes.
+    adapter: Option<String>,
     /// The addresses of the servers.
     live: Vec<String>,
 }
@@ -114,8 +117,8 @@ impl Servers {
             Ok(Server { url, model, room, adapters: Mutex::default(), outage: Mutex::default() })
         };
         let servers = config.servers.iter().map(open).collect::<Result<_, RolloutError>>()?;
-        let dir = AdapterDir::named(&config.adapter_dir);
-        Ok(Some(Servers { servers, client, at_once: config.server_requests, dir, loading: Mutex::default() }))
+        let (at_once, dir) = (config.server_requests, AdapterDir::named(&config.adapter_dir));
+        Ok(Some(Servers { servers, client, at_once, dir, without_adapter: false, loading: Mutex::default() }))
     }
 
     /// Number of tokens that every server has room for, a prompt and its completion together; none if none tells.
@@ -172,6 +175,10 @@ impl Servers {
         policy: &Policy,
         observer: &mut dyn FnMut(RolloutEvent<'_>),
     ) -> Result<LoadedAdapter, RolloutError> {
+        if self.without_adapter {
+            let live = self.servers.iter().map(|server| server.url.clone()).collect();
+            return Ok(LoadedAdapter { adapter: None, live });
+        }
         let begin = Instant::now();
         let loaded = self.load_on_all(policy, observer);
         *self.loading.lock() += begin.elapsed();
@@ -235,7 +242,8 @@ impl Servers {
         let (first, mut patience) = (request.id.number as usize, Patience::new(live.len()));
         loop {
             let server = live[(first + patience.attempts) % live.len()];
-            let fault = match request.ask(&self.client, server, adapter) {
+            let model = adapter.as_deref().unwrap_or(&server.model);
+            let fault = match request.ask(&self.client, server, model) {
                 Ok(completion) => return Ok(completion),
                 Err(fault) => fault,
             };
@@ -279,7 +287,7 @@ impl Servers {
                 _ => {
                     self.forget_older(&adapter, &live, observer);
                     let live = live.into_iter().map(|server| server.url.clone()).collect();
-                    return Ok(LoadedAdapter { adapter: adapter.name, live });
+                    return Ok(LoadedAdapter { adapter: Some(adapter.name), live });
                 }
             }
         }

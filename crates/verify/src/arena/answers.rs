@@ -125,8 +125,9 @@ fn answers_in(sandbox: &Sandbox, rules: &Rules, tasks: &Tasks, at: usize) -> Res
                 format!("cannot be asked test {}: {error}", test + 1)
             }
             Err(Unplayed::Broken(GameError::Host(error))) => return Err(error),
-            Err(Unplayed::Broken(GameError::Environment { message, .. })) => format!("was not asked: {message}"),
-            Err(Unplayed::Broken(GameError::Panicked(message))) => format!("was not asked: {message}"),
+            Err(Unplayed::Broken(GameError::Environment { message, .. } | GameError::Panicked(message))) => {
+                format!("was not asked: {message}")
+            }
         };
         return Ok((answers, Some(reason)));
     }

@@ -1,7 +1,7 @@
 //! The checker of a task: Python that decides what no comparison of values can, in an instance of its own.
 //!
 //! It is a generator, `check()`, that yields calls, `(function, argument, ...)`, is sent what the program returned, and
-//! returns whether that was right. A call that raises raises in the checker, which may catch it; any other failure of a
+//! returns whether that was right, as True or False, or a number. A call that raises raises in the checker, which may catch it; any other failure of a
 //! call ends it, and so does an exception of its own: neither is a pass.
 //! All calls go to one instance of the program, unless the task keeps them apart.
 //! Where it can be written as a function of the answers so far, it is run compiled; the interpreter has the last word on
@@ -22,6 +22,8 @@ const TAKES_UP: [&str; 3] = ["except", "finally", "with"];
 /// Runs the generator on, through answers that it has not seen; what it yields and returns is told apart by the first
 /// item.
 const DRIVER: &str = concat!("\n\n", include_str!("checker/driver.py"));
+/// How the driver names None.
+const NONE: &str = "None";
 /// Most answers, and most bytes of them, with which a checker is run compiled: it does all again for each, so that many
 /// cost more than the interpreter does.
 const REPLAYED_MAX: usize = 64;
@@ -101,6 +103,7 @@ fn passes(solver: &mut Solver<'_>, function: &Function, source: &str, answers: &
         };
         match asked {
             Asked::Verdict(verdict) => return Ok(verdict),
+            Asked::NoVerdict(found) => return no_verdict(solver, &found),
             Asked::NotCaught => {
                 answers.pop_if(|last| last.raised);
                 return Err(raised.expect("only what was raised can be left uncaught"));
@@ -122,6 +125,23 @@ fn passes(solver: &mut Solver<'_>, function: &Function, source: &str, answers: &
     Err(if solver.is_reference() { Stop::Mistake(reason) } else { Stop::Checker(reason) })
 }
 
+/// What is made of a value that a checker has returned and that is no verdict.
+fn no_verdict(solver: &Solver<'_>, found: &str) -> Result<bool, Stop> {
+    let end = match found {
+        // One that returns True where all is right, and otherwise comes to its end, says no there.
+        NONE if !solver.is_reference() => return Ok(false),
+        NONE => ", as by `return True` at its end",
+        _ => "",
+    };
+    let reason = format!("returned {found}; expected True or False{end}");
+    // Other programs may have led it there, as by a text where a number was expected.
+    Err(match found {
+        NONE => Stop::Checker(reason),
+        _ if solver.is_reference() => Stop::Mistake(reason),
+        _ => Stop::Checker(reason),
+    })
+}
+
 /// What a checker asks for.
 enum Asked {
     Call {
@@ -129,6 +149,8 @@ enum Asked {
         arguments: Vec<Value>,
     },
     Verdict(bool),
+    /// What it has returned in place of one, with its type.
+    NoVerdict(String),
     /// Nothing: it has not caught what the last call raised.
     NotCaught,
 }
@@ -159,6 +181,22 @@ impl Asked {
         let [Value::Str(name), arguments @ ..] = words else { return None };
         Some(Asked::Call { name: name.clone(), arguments: arguments.to_vec() })
     }
+
+    /// What compiled code has returned: a call in a list, a verdict in a tuple, or None at its end.
+    fn compiled(returned: &Value) -> Option<Asked> {
+        match returned {
+            Value::None => Some(Asked::NoVerdict(NONE.to_owned())),
+            Value::Tuple(verdict) => match verdict.as_slice() {
+                [Value::Bool(verdict)] => Some(Asked::Verdict(*verdict)),
+                _ => None,
+            },
+            Value::List(calls) => match calls.as_slice() {
+                [Value::Tuple(words) | Value::List(words)] => Asked::call(words),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// What the checker asks for after these answers, by compiled code; none where the interpreter has to be asked, as for
@@ -170,15 +208,7 @@ fn replayed(sandbox: &Sandbox, source: &str, limits: &Limits, answers: &[Reply])
     }
     let session = sandbox.load_exact(source, 0, limits).map_err(|unloaded| unloaded.failure);
     match session.and_then(|mut session| session.call("check", &format!("[[{}]]", answers.join(",")))) {
-        Ok(text) => Ok(match Value::from_json(&text) {
-            Ok(Value::Bool(verdict)) => Some(Asked::Verdict(verdict)),
-            Ok(Value::None) => Some(Asked::Verdict(false)),
-            Ok(Value::List(calls)) => match calls.as_slice() {
-                [Value::Tuple(words) | Value::List(words)] => Asked::call(words),
-                _ => None,
-            },
-            _ => None,
-        }),
+        Ok(text) => Ok(Value::from_json(&text).ok().as_ref().and_then(Asked::compiled)),
         Err(Failure::Program(_) | Failure::Host(HostError::LeftTier(_) | HostError::Arguments(_))) => Ok(None),
         Err(Failure::Host(error)) => Err(error),
     }
@@ -206,6 +236,7 @@ impl Generator<'_> {
         let Ok(Value::List(words)) = Value::from_json(&asked) else { return Err(no_call()) };
         match words.as_slice() {
             [Value::Str(word), Value::Bool(verdict)] if word == "done" => Ok(Asked::Verdict(*verdict)),
+            [Value::Str(word), Value::Str(found)] if word == "no verdict" => Ok(Asked::NoVerdict(found.clone())),
             [Value::Str(word)] if word == "not caught" => Ok(Asked::NotCaught),
             [Value::Str(word), Value::Str(found)] if word == "no call" => {
                 Err(Stop::Mistake(format!("yielded {found}; expected a call in a tuple, such as `yield (\"f\", 1)`")))

@@ -21,6 +21,16 @@ struct Best<'a> {
     key_kind: Kind,
 }
 
+impl Best<'_> {
+    /// What the keys of others are compared with: the best value itself, if there is no key function.
+    fn compared(&self) -> Value {
+        match self.key_function {
+            None => Value::local(self.value, self.kind),
+            Some(_) => Value::local(self.key, self.key_kind),
+        }
+    }
+}
+
 /// What there is to choose from, evaluated.
 enum Offered<'a> {
     Items(Opened<'a>),
@@ -33,15 +43,6 @@ enum Offered<'a> {
 struct Named<'a> {
     key: Option<Callee<'a>>,
     default: Option<Value>,
-}
-
-/// Whether an offered value is the first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum First {
-    Yes,
-    No,
-    /// It is the first if there is no best value yet.
-    Unknown,
 }
 
 impl<'a> Emitter<'a> {
@@ -88,8 +89,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The arguments that `*items` is: CPython unpacks them when the keywords are evaluated, and before the first key. They
-    /// are two at least, for a single one would be the iterable itself.
+    /// Collects `*items` into a list. CPython unpacks it after the keywords and before the first key; one item alone would be
+    /// the iterable, so fewer than two give up.
     fn unpacked(&mut self, items: Opened<'a>) -> Emitted<Value> {
         self.collect_opened(items)?;
         let unpacked = self.take(Kind::List);
@@ -119,7 +120,16 @@ impl<'a> Emitter<'a> {
     fn extreme_argument(&mut self, values: Vec<Value>, best: &mut Best<'a>) -> Emitted<()> {
         self.charge(cost::EXTREME_ARGUMENT * values.len() as u32);
         for (index, &value) in values.iter().enumerate() {
-            self.offer(value, best, if index == 0 { First::Yes } else { First::No })?;
+            let key = self.key_of(value, best)?;
+            if index == 0 {
+                self.take_best(value, key, best);
+            } else {
+                self.compare(best.operator, key, best.compared())?;
+                self.when();
+                self.take_best(value, key, best);
+                self.end();
+            }
+            self.release_value(key);
         }
         values.into_iter().for_each(|value| self.release_value(value));
         Ok(())
@@ -132,9 +142,21 @@ impl<'a> Emitter<'a> {
             emitter.charge(cost::EXTREME_ITEM);
             let value = emitter.one(item);
             emitter.escape(value.kind);
+            let key = emitter.key_of(value, best)?;
             // The best value so far came from the same loop.
-            (best.kind, best.key_kind) = (value.kind, Kind::Never);
-            emitter.offer(value, best, First::Unknown)?;
+            (best.kind, best.key_kind) = (value.kind, key.kind);
+            emitter.get(best.value);
+            emitter.long(END);
+            emitter.put(Wasm::I64Eq);
+            emitter.start_if(WORD);
+            emitter.word(1);
+            emitter.otherwise();
+            emitter.compare(best.operator, key, best.compared())?;
+            emitter.end();
+            emitter.when();
+            emitter.take_best(value, key, best);
+            emitter.end();
+            emitter.release_value(key);
             emitter.release_value(value);
             Ok(())
         })?;
@@ -155,50 +177,23 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
-    /// Takes a value if it is better than the best one.
-    fn offer(&mut self, value: Value, best: &mut Best<'a>, first: First) -> Emitted<()> {
-        let key = match best.key_function {
-            None => Value { temporary: false, ..value },
-            Some(function) => {
-                self.charge(cost::CALL_FROM_C);
-                let kind = self.invoke(function, &[Argument::Value(value)])?;
-                self.take(kind)
-            }
-        };
-        let so_far = match best.key_function {
-            None => Value::local(best.value, best.kind),
-            Some(_) if first == First::Unknown => Value::local(best.key, key.kind),
-            Some(_) => Value::local(best.key, best.key_kind),
-        };
-        match first {
-            First::Yes => {}
-            First::No => self.compare(best.operator, key, so_far)?,
-            First::Unknown => {
-                self.get(best.value);
-                self.long(END);
-                self.put(Wasm::I64Eq);
-                self.start_if(WORD);
-                self.word(1);
-                self.otherwise();
-                self.compare(best.operator, key, so_far)?;
-                self.end();
-            }
-        }
-        if first != First::Yes {
-            self.when();
-        }
+    /// What a value is compared by.
+    fn key_of(&mut self, value: Value, best: &Best<'a>) -> Emitted<Value> {
+        let Some(function) = best.key_function else { return Ok(Value { temporary: false, ..value }) };
+        self.charge(cost::CALL_FROM_C);
+        let kind = self.invoke(function, &[Argument::Value(value)])?;
+        Ok(self.take(kind))
+    }
+
+    /// Makes a value, with its key, the best one.
+    fn take_best(&mut self, value: Value, key: Value, best: &mut Best<'a>) {
         self.push(value);
         self.set(best.value);
         if best.key_function.is_some() {
             self.push(key);
             self.set(best.key);
         }
-        if first != First::Yes {
-            self.end();
-        }
-        self.release_value(key);
         best.kind = self.joined(best.kind, value.kind);
         best.key_kind = self.joined(best.key_kind, key.kind);
-        Ok(())
     }
 }

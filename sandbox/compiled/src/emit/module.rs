@@ -43,6 +43,15 @@ fn signature(arguments: usize) -> FuncType {
     FuncType::new(vec![ValType::I64; arguments + 1], [ValType::I64])
 }
 
+fn import_state(sections: &mut Sections) {
+    let memory = MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None };
+    sections.imports.import("runtime", "memory", EntityType::Memory(memory));
+    for (name, val_type) in [("gas_left", ValType::I64), ("depth", ValType::I32)] {
+        let global = GlobalType { val_type, mutable: true, shared: false };
+        sections.imports.import("runtime", name, EntityType::Global(global));
+    }
+}
+
 impl Emitter<'_> {
     pub(super) fn module(mut self, mut bodies: Vec<Body>) -> Emitted<Emission> {
         let (entry, callable) = self.entry()?;
@@ -51,7 +60,7 @@ impl Emitter<'_> {
         let is_indirect = bodies.iter().any(|body| body.code.iter().any(|step| matches!(step, Step::Indirect(_))));
         let mut sections = Sections::default();
         self.import_runtime(&mut sections);
-        self.import_state(&mut sections);
+        import_state(&mut sections);
         let base = sections.imported.len() as u32;
         let mut types = FunctionSection::new();
         let mut code = CodeSection::new();
@@ -109,15 +118,6 @@ impl Emitter<'_> {
             let ty = sections.type_of(signature.clone());
             sections.imports.import("runtime", name, EntityType::Function(ty));
             sections.imported.insert(name.clone(), index as u32);
-        }
-    }
-
-    fn import_state(&self, sections: &mut Sections) {
-        let memory = MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None };
-        sections.imports.import("runtime", "memory", EntityType::Memory(memory));
-        for (name, val_type) in [("gas_left", ValType::I64), ("depth", ValType::I32)] {
-            let global = GlobalType { val_type, mutable: true, shared: false };
-            sections.imports.import("runtime", name, EntityType::Global(global));
         }
     }
 

@@ -62,7 +62,8 @@ impl<'a> Emitter<'a> {
         Ok(order)
     }
 
-    /// Whether a number says so. That of a container would have to be asked for when the sort begins.
+    /// Evaluates `reverse` to a word. Only numbers: CPython takes the truth of a container when the sort begins, so that is left
+    /// to the interpreter.
     fn reverse(&mut self, reverse: &'a Expr) -> Emitted<u32> {
         let kind = self.expression(reverse)?;
         let kind = if matches!(kind, Kind::Bool | Kind::Int) {

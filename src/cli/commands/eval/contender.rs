@@ -72,7 +72,7 @@ impl<'a> Contender<'a> {
     fn verdicts(&self, samples: &[Sample]) -> ToldVerdicts {
         let counts = VerdictCounts::of(samples.iter().map(|sample| (&sample.selection, sample.cut)));
         let labels = self.testbed.arena.environment().labels();
-        ToldVerdicts { told: advice::told(&counts, self.config, labels, advice::Command::Eval), counts }
+        ToldVerdicts { told: advice::lines(&counts, self.config, labels, advice::Command::Eval), counts }
     }
 
     /// Finds the best of `count` programs by halving, and plays it on the report boards.

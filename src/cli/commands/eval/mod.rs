@@ -52,7 +52,8 @@ const NO_BASELINE: &str = "none";
 /// same sampling seeds and budgets. best@n is the expected score of the best of n programs, chosen on some boards and measured
 /// on others. Numbers in brackets are 95 % bootstrap intervals over programs and boards; over games, for a single program.
 ///
-/// Runs and their checkpoints: programs are sampled as the run's own evaluations sample them, unless you say otherwise.
+/// Runs and their checkpoints: programs are for what the run learnt from, and sampled as its own evaluations sample them,
+/// unless you say otherwise.
 ///
 /// Suites (--suite humaneval --data HumanEval.jsonl): the rows of a public benchmark as tasks, with its split, its budget
 /// and the temperature that it is usually sampled at, which --set changes. The data is yours; its digest is printed, and
@@ -332,14 +333,22 @@ impl EvalArgs {
         let config = self.source.resolve_on(Base { name: &run, settings: &sampling.settings() }, flags, console)?;
         let RolloutConfig { temperature, max_completion_length, turns, .. } = config.rollout;
         let turns = if turns > 1 { format!(", in up to {turns} turns") } else { String::new() };
+        let is_2048 = |env: &str| env == game2048::NAME;
+        let layers = self.source.layers(flags)?;
+        let origin = layers.origin("environment.env");
+        // Those that it is compared with are asked for the same as it.
+        let of_run = match origin {
+            None if against.is_none() && !is_2048(&sampling.env) => {
+                format!(" for {}, as its config.toml says", sampling.env)
+            }
+            _ => String::new(),
+        };
         console.print(&format!(
-            "{run}: programs of up to {} at a temperature of {temperature}{turns}",
+            "{run}: programs of up to {} at a temperature of {temperature}{turns}{of_run}",
             counted(max_completion_length, "token")
         ));
-        let is_2048 = |env: &str| env == game2048::NAME;
         // A file may be all settings of another run; `--env` and `--set` are meant for this one command.
-        let layers = self.source.layers(flags)?;
-        let is_said = layers.origin("environment.env").is_some_and(|origin| origin.starts_with("--"));
+        let is_said = origin.is_some_and(|origin| origin.starts_with("--"));
         if !is_said && is_2048(&config.environment.env) && !is_2048(&sampling.env) {
             console.warn(&format!(
                 "{run} was trained on {}, and is asked for players of 2048 here; --env {} asks it for the same",

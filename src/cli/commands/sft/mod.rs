@@ -4,13 +4,13 @@ mod probe;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 use clap::Args;
 
 use crate::arena::Arena;
 use crate::cli::arguments::{Flags, SourceArgs, settled, text_path};
-use crate::cli::opened::{arena, interrupt, machine, model, runs};
+use crate::cli::opened::interrupt::RunStop;
+use crate::cli::opened::{arena, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, ModelConfig, PrecisionChoice};
 use crate::environment::{Environment, game2048};
@@ -111,7 +111,7 @@ impl SftArgs {
         model::check_files("--model", &config)?;
         sft::check_dir(&self.output_dir).map_err(refused)?;
         let tasks = tasks(&config, console)?;
-        let stop = interrupt::stop_flag(console, interrupt::AFTER_THIS_STEP)?;
+        let stop = RunStop::new(console, true)?;
         let device = model::device(&config.model.device, console)?;
         let allowance = machine::allowance(&device, &config, 1)?;
         let learner = learner(&config, &device, tasks.as_ref(), console)?;
@@ -136,6 +136,7 @@ impl SftArgs {
         let probe = Probe::of(&config, learner.as_ref(), tasks, console)?;
         let before = probe.as_ref().zip(learner.as_ref()).map(|(probe, learner)| probe.plays(&learner.policy));
         let before = before.transpose()?;
+        stop.begin();
         let mut bar = None;
         let mut observe = |progress: &SftProgress| {
             let line = progress_line(progress);
@@ -151,7 +152,7 @@ impl SftArgs {
             } else if due && console.progress() == Progress::Plain {
                 console.print(&format!("step {}/{}  {line}", progress.step, progress.steps));
             }
-            if stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let (summary, policy) = sft::run(&options, learner, &mut observe).map_err(refused)?;
         drop(bar);

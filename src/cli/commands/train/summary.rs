@@ -254,7 +254,7 @@ mod tests {
         let step = |step: usize| StepRecord { step, mean_score: Some(100.0 * step as f64), ..StepRecord::default() };
         let in_styles = |(step, mean_score): (usize, f64)| {
             let mut record = evaluation(step, mean_score);
-            record.style("snake", 2.0 * mean_score);
+            record.set_style("snake", 2.0 * mean_score);
             record
         };
         let best = Member {

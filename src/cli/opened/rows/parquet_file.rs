@@ -169,14 +169,43 @@ mod tests {
     use parquet::file::properties::WriterProperties;
     use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
     use parquet::schema::parser::parse_message_type;
+    use tempfile::NamedTempFile;
 
     use super::super::tests::rows;
     use super::*;
 
-    fn parquet_writer(file: File, schema: &str) -> SerializedFileWriter<File> {
+    const PLAIN: Compression = Compression::UNCOMPRESSED;
+
+    /// A file with the columns that `fill` writes.
+    fn file_of(
+        schema: &str,
+        packing: Compression,
+        fill: impl FnOnce(&mut SerializedRowGroupWriter<'_, File>),
+    ) -> NamedTempFile {
         let schema = Arc::new(parse_message_type(schema).unwrap());
-        SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::builder().build())).unwrap()
+        let properties = Arc::new(WriterProperties::builder().set_compression(packing).build());
+        let file = NamedTempFile::new().unwrap();
+        let mut writer = SerializedFileWriter::new(file.reopen().unwrap(), schema, properties).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        fill(&mut group);
+        group.close().unwrap();
+        writer.close().unwrap();
+        file
     }
+
+    /// Writes the next column. `levels`: of definition and of repetition.
+    fn write<T: DataType>(
+        group: &mut SerializedRowGroupWriter<'_, File>,
+        values: &[T::T],
+        levels: [Option<&[i16]>; 2],
+    ) {
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<T>().write_batch(values, levels[0], levels[1]).unwrap();
+        column.close().unwrap();
+    }
+
+    /// Those of a column that has one value in every row.
+    const ONE: [Option<&[i16]>; 2] = [None, None];
 
     fn bytes(all: &[&[u8]]) -> Vec<ByteArray> {
         all.iter().map(|&one| ByteArray::from(one.to_vec())).collect()
@@ -186,21 +215,14 @@ mod tests {
     fn a_row_of_parquet_with_a_text_that_is_not_utf_8_leaves_the_others_as_they_are() {
         let schema = "message rows { required binary text (UTF8); required binary picture;
             required group test_list (LIST) { repeated group list { required binary element (UTF8); } } }";
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
-        let mut group = writer.next_row_group().unwrap();
-        let columns: [[&[u8]; 4]; 2] = [[b"one", b"caf\xe9", b"three", b"four"], [b"\xff", b"", b"", b"\xff"]];
-        for texts in columns {
-            let mut column = group.next_column().unwrap().unwrap();
-            column.typed::<ByteArrayType>().write_batch(&bytes(&texts), None, None).unwrap();
-            column.close().unwrap();
-        }
-        let mut column = group.next_column().unwrap().unwrap();
-        let items = bytes(&[b"a", b"b", b"c", b"\xe9", b"d"]);
-        column.typed::<ByteArrayType>().write_batch(&items, Some(&[1; 5]), Some(&[0, 0, 0, 1, 0])).unwrap();
-        column.close().unwrap();
-        group.close().unwrap();
-        writer.close().unwrap();
+        let file = file_of(schema, PLAIN, |group| {
+            let columns: [[&[u8]; 4]; 2] = [[b"one", b"caf\xe9", b"three", b"four"], [b"\xff", b"", b"", b"\xff"]];
+            for texts in columns {
+                write::<ByteArrayType>(group, &bytes(&texts), ONE);
+            }
+            let items = bytes(&[b"a", b"b", b"c", b"\xe9", b"d"]);
+            write::<ByteArrayType>(group, &items, [Some(&[1; 5]), Some(&[0, 0, 0, 1, 0])]);
+        });
         let expected = [
             "{'text': 'one', 'picture': '\u{fffd}', 'test_list': ['a']}",
             NOT_UTF_8,
@@ -210,29 +232,17 @@ mod tests {
         assert_eq!(rows(file.path()).unwrap(), expected);
     }
 
-    /// Writes the next column; `items` says that each row has one item of a list or of a map.
-    fn write<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, values: &[T::T], items: bool) {
-        let (ones, zeros) = (vec![1; values.len()], vec![0; values.len()]);
-        let mut column = group.next_column().unwrap().unwrap();
-        let (definitions, repetitions) = items.then_some((ones.as_slice(), zeros.as_slice())).unzip();
-        column.typed::<T>().write_batch(values, definitions, repetitions).unwrap();
-        column.close().unwrap();
-    }
-
     #[test]
     fn a_text_that_is_not_utf_8_beside_bytes_in_a_group_leaves_its_row_out() {
         let schema = "message rows { required group file { required binary bytes; required binary path (UTF8); }
             required group files (LIST) { repeated group list {
                 required group element { required binary bytes; required binary path (UTF8); } } } }";
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
-        let mut group = writer.next_row_group().unwrap();
-        write::<ByteArrayType>(&mut group, &bytes(&[b"\xff".as_slice(); 3]), false);
-        write::<ByteArrayType>(&mut group, &bytes(&[b"a", b"\xe9", b"c"]), false);
-        write::<ByteArrayType>(&mut group, &bytes(&[b"\xff".as_slice(); 3]), true);
-        write::<ByteArrayType>(&mut group, &bytes(&[b"x", b"y", b"\xe9"]), true);
-        group.close().unwrap();
-        writer.close().unwrap();
+        let file = file_of(schema, PLAIN, |group| {
+            write::<ByteArrayType>(group, &bytes(&[b"\xff".as_slice(); 3]), ONE);
+            write::<ByteArrayType>(group, &bytes(&[b"a", b"\xe9", b"c"]), ONE);
+            write::<ByteArrayType>(group, &bytes(&[b"\xff".as_slice(); 3]), [Some(&[1; 3]), Some(&[0; 3])]);
+            write::<ByteArrayType>(group, &bytes(&[b"x", b"y", b"\xe9"]), [Some(&[1; 3]), Some(&[0; 3])]);
+        });
         let first = "{'file': {'bytes': '\u{fffd}', 'path': 'a'}, 'files': [{'bytes': '\u{fffd}', 'path': 'x'}]}";
         assert_eq!(rows(file.path()).unwrap(), [first, NOT_UTF_8, NOT_UTF_8]);
     }
@@ -244,20 +254,17 @@ mod tests {
             required int32 day (DATE); required int64 at (TIMESTAMP_MICROS);
             required group spans (MAP) { repeated group key_value {
                 required int64 key (TIMESTAMP_MILLIS); required fixed_len_byte_array (12) value (INTERVAL); } } }";
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
-        let mut group = writer.next_row_group().unwrap();
-        let fixed = |value: &[u8]| vec![FixedLenByteArray::from(value.to_vec()); 4];
-        write::<FixedLenByteArrayType>(&mut group, &fixed(&std::array::from_fn::<u8, 16, _>(|at| at as u8)), false);
-        write::<Int64Type>(&mut group, &[-1; 4], false);
-        write::<FixedLenByteArrayType>(&mut group, &fixed(&[0x00, 0x3e]), false);
-        write::<FixedLenByteArrayType>(&mut group, &fixed(b"twelve bytes"), false);
-        write::<Int32Type>(&mut group, &[2_932_896, i32::MAX, 0, 0], false);
-        write::<Int64Type>(&mut group, &[-62_135_596_800_000_000, 0, i64::MIN, 0], false);
-        write::<Int64Type>(&mut group, &[0, 0, 0, i64::MAX], true);
-        write::<FixedLenByteArrayType>(&mut group, &fixed(&[7; 12]), true);
-        group.close().unwrap();
-        writer.close().unwrap();
+        let file = file_of(schema, PLAIN, |group| {
+            let fixed = |value: &[u8]| vec![FixedLenByteArray::from(value.to_vec()); 4];
+            write::<FixedLenByteArrayType>(group, &fixed(&std::array::from_fn::<u8, 16, _>(|at| at as u8)), ONE);
+            write::<Int64Type>(group, &[-1; 4], ONE);
+            write::<FixedLenByteArrayType>(group, &fixed(&[0x00, 0x3e]), ONE);
+            write::<FixedLenByteArrayType>(group, &fixed(b"twelve bytes"), ONE);
+            write::<Int32Type>(group, &[2_932_896, i32::MAX, 0, 0], ONE);
+            write::<Int64Type>(group, &[-62_135_596_800_000_000, 0, i64::MIN, 0], ONE);
+            write::<Int64Type>(group, &[0, 0, 0, i64::MAX], [Some(&[1; 4]), Some(&[0; 4])]);
+            write::<FixedLenByteArrayType>(group, &fixed(&[7; 12]), [Some(&[1; 4]), Some(&[0; 4])]);
+        });
         // 2^64 - 1, 1.5 and the ends of Python's dates.
         let first = "{'id': '00010203-0405-0607-0809-0a0b0c0d0e0f', 'count': 18446744073709551615, 'half': 1.5, \
             'span': 'twelve bytes', 'day': '9999-12-31', 'at': '0001-01-01 00:00:00.000000 +00:00', \
@@ -269,18 +276,11 @@ mod tests {
     fn a_row_of_parquet_that_cannot_be_read_is_named_and_not_shown_in_full() {
         let schema = "message rows { required group kinds (MAP) {
             repeated group key_value { required binary key (UTF8); required int32 value; } } }";
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
-        let mut group = writer.next_row_group().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        let keys = bytes(&[b"one", &[0xe9; 5000]]);
-        column.typed::<ByteArrayType>().write_batch(&keys, Some(&[1, 1]), Some(&[0, 0])).unwrap();
-        column.close().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<Int32Type>().write_batch(&[1, 2], Some(&[1, 1]), Some(&[0, 0])).unwrap();
-        column.close().unwrap();
-        group.close().unwrap();
-        writer.close().unwrap();
+        let file = file_of(schema, PLAIN, |group| {
+            let keys = bytes(&[b"one", &[0xe9; 5000]]);
+            write::<ByteArrayType>(group, &keys, [Some(&[1, 1]), Some(&[0, 0])]);
+            write::<Int32Type>(group, &[1, 2], [Some(&[1, 1]), Some(&[0, 0])]);
+        });
         let error = rows(file.path()).unwrap_err();
         assert!(error.contains(": row 2: ") && error.len() < 500, "{error}");
     }
@@ -289,18 +289,13 @@ mod tests {
     fn a_parquet_file_has_texts_of_all_kinds_beside_decimals_and_fields_without_a_value() {
         let schema = "message rows { optional binary json (JSON); optional binary kind (ENUM);
             optional binary price (DECIMAL(4, 2)); optional group file { required binary path (UTF8); } }";
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
-        let mut group = writer.next_row_group().unwrap();
-        let columns: [(&[&[u8]], &[i16]); 4] =
-            [(&[b"{}"], &[1, 0]), (&[b"k"], &[1, 0]), (&[b"\x04\xd2", b"\xff"], &[1, 1]), (&[b"p"], &[1, 0])];
-        for (values, levels) in columns {
-            let mut column = group.next_column().unwrap().unwrap();
-            column.typed::<ByteArrayType>().write_batch(&bytes(values), Some(levels), None).unwrap();
-            column.close().unwrap();
-        }
-        group.close().unwrap();
-        writer.close().unwrap();
+        let file = file_of(schema, PLAIN, |group| {
+            let columns: [(&[&[u8]], &[i16]); 4] =
+                [(&[b"{}"], &[1, 0]), (&[b"k"], &[1, 0]), (&[b"\x04\xd2", b"\xff"], &[1, 1]), (&[b"p"], &[1, 0])];
+            for (values, levels) in columns {
+                write::<ByteArrayType>(group, &bytes(values), [Some(levels), None]);
+            }
+        });
         let expected = [
             "{'json': '{}', 'kind': 'k', 'price': '12.34', 'file': {'path': 'p'}}",
             "{'json': None, 'kind': None, 'price': '-0.01', 'file': None}",
@@ -313,14 +308,9 @@ mod tests {
         let packings = [Compression::GZIP(GzipLevel::default()), Compression::ZSTD(ZstdLevel::default())];
         let others = [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::LZ4, Compression::LZ4_RAW];
         for packing in packings.into_iter().chain(others) {
-            let schema = Arc::new(parse_message_type("message rows { required binary text (UTF8); }").unwrap());
-            let properties = Arc::new(WriterProperties::builder().set_compression(packing).build());
-            let file = tempfile::NamedTempFile::new().unwrap();
-            let mut writer = SerializedFileWriter::new(file.reopen().unwrap(), schema, properties).unwrap();
-            let mut group = writer.next_row_group().unwrap();
-            write::<ByteArrayType>(&mut group, &bytes(&[b"one", b"two"]), false);
-            group.close().unwrap();
-            writer.close().unwrap();
+            let file = file_of("message rows { required binary text (UTF8); }", packing, |group| {
+                write::<ByteArrayType>(group, &bytes(&[b"one", b"two"]), ONE);
+            });
             assert_eq!(rows(file.path()).unwrap(), ["{'text': 'one'}", "{'text': 'two'}"], "{packing}");
         }
     }
@@ -329,22 +319,13 @@ mod tests {
     fn a_parquet_file_has_lists_of_texts() {
         let schema = "message rows { required binary text (UTF8); required int32 task_id;
             required group test_list (LIST) { repeated group list { required binary element (UTF8); } } }";
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = parquet_writer(file.reopen().unwrap(), schema);
-        let mut group = writer.next_row_group().unwrap();
-        let text = |words: &[&str]| words.iter().map(|&word| ByteArray::from(word)).collect::<Vec<_>>();
-        let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<ByteArrayType>().write_batch(&text(&["one", "two"]), None, None).unwrap();
-        column.close().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<Int32Type>().write_batch(&[1, 2], None, None).unwrap();
-        column.close().unwrap();
-        let mut column = group.next_column().unwrap().unwrap();
-        let items = text(&["assert a", "assert b", "assert c"]);
-        column.typed::<ByteArrayType>().write_batch(&items, Some(&[1, 1, 1]), Some(&[0, 1, 0])).unwrap();
-        column.close().unwrap();
-        group.close().unwrap();
-        writer.close().unwrap();
+        let file = file_of(schema, PLAIN, |group| {
+            let text = |words: &[&str]| words.iter().map(|&word| ByteArray::from(word)).collect::<Vec<_>>();
+            write::<ByteArrayType>(group, &text(&["one", "two"]), ONE);
+            write::<Int32Type>(group, &[1, 2], ONE);
+            let items = text(&["assert a", "assert b", "assert c"]);
+            write::<ByteArrayType>(group, &items, [Some(&[1, 1, 1]), Some(&[0, 1, 0])]);
+        });
         let expected = [
             "{'text': 'one', 'task_id': 1, 'test_list': ['assert a', 'assert b']}",
             "{'text': 'two', 'task_id': 2, 'test_list': ['assert c']}",

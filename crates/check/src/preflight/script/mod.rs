@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use self::cheats::{BROKEN_PLAYERS, CHEATS, HONEST, NO_ACTION, STRAY};
 use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{CLIMB_EXPECTED, JudgedCheat, Ladder, ReferencePlayer, limit};
-use super::report::{Report, Standing, percent};
+use super::report::{Report, Standing, fine_percent};
 use super::trial::{BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules, Start};
 use crate::config::Config;
@@ -36,7 +36,11 @@ pub(super) fn examine(
     told("games", 0, trials.len());
     let judged = judged(judge, &trials)?;
     let evidence = Evidence { config, game, judged: &judged };
-    let (players, findings) = (evidence.standings(), evidence.findings());
+    let (players, mut findings) = (evidence.standings(), evidence.findings());
+    findings.extend(game.misspelt().iter().map(|(name, meant)| {
+        let text = format!("nothing reads `{name}`, and `{meant}` has its default");
+        CheckFinding::warning(Check::Rules, text).mend(format!("call it `{meant}` if that is meant"))
+    }));
     Ok(Report { players, tasks: None, findings, labels: Labels::Game })
 }
 
@@ -241,7 +245,7 @@ impl Evidence<'_> {
             (most as f64 / limits.game_fuel.max(1) as f64, reference)
         });
         let (share, reference) = shares.max_by(|a, b| a.0.total_cmp(&b.0)).expect("there are references");
-        let text = format!("{} uses at most {} of its budget of {seconds} s", reference.name, percent(share));
+        let text = format!("{} uses at most {} of its budget of {seconds} s", reference.name, fine_percent(share));
         match share > BUDGET_EXPECTED {
             true => CheckFinding::warning(Check::Budget, text).mend("a larger train.game_seconds, or a faster player"),
             false => CheckFinding::ok(Check::Budget, text),

@@ -60,6 +60,14 @@ fn assert_problem(source: &str, check: Check, words: &[&str]) {
 }
 
 #[test]
+fn a_misspelt_declaration_is_told_of() {
+    let report = checked(&GUESS.replace("\nREFERENCES", "\nMOVE = 10\nREFERENCES"));
+    let (level, text) = found(&report, Check::Rules);
+    assert_eq!(level, Level::Warning, "{text}");
+    assert!(text.contains("nothing reads `MOVE`, and `MOVES` has its default"), "{text}");
+}
+
+#[test]
 fn our_own_games_are_in_order() {
     assert_games_are_in_order(&["2048.py", "snake.py", "connect_four.py"]);
 }

@@ -286,15 +286,18 @@ fn of_numbers(tried: &[Tried], references: &[(usize, Grade)]) -> CheckFinding {
     let of_tried = tried.iter().flat_map(|tried| tried.grades.iter().map(move |grade| (tried.name, grade)));
     let of_references = references.iter().map(|(_, grade)| ("a reference", grade));
     let grades: Vec<(&str, &Grade)> = of_tried.chain(of_references).collect();
-    let is_none = |grade: &Grade| matches!(grade, Grade::Reward(reward) if !reward.is_finite());
     let completions = grades.len();
-    let found = grades.iter().filter(|(_, grade)| is_none(grade)).count();
-    match grades.iter().find(|(_, grade)| is_none(grade)) {
-        Some((name, Grade::Reward(reward))) => {
-            let text = format!("{name} earns {reward}, as in {found} of {completions} completions");
+    let no_number = |(name, grade)| match grade {
+        &Grade::Reward(reward) if !reward.is_finite() => Some((name, reward)),
+        _ => None,
+    };
+    let found: Vec<(&str, f64)> = grades.into_iter().filter_map(no_number).collect();
+    match found.first() {
+        Some((name, reward)) => {
+            let text = format!("{name} earns {reward}, as in {} of {completions} completions", found.len());
             CheckFinding::problem(Check::Numbers, text).mend("a mean with such a reward is none either: give a number")
         }
-        _ => CheckFinding::ok(Check::Numbers, format!("no reward of {completions} is nan or infinite")),
+        None => CheckFinding::ok(Check::Numbers, format!("no reward of {completions} is nan or infinite")),
     }
 }
 

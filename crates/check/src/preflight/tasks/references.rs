@@ -10,7 +10,7 @@ use crate::environment::tasks::Task;
 use crate::environment::{Ending, Outcome};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};
-use crate::preflight::report::percent;
+use crate::preflight::report::fine_percent;
 use crate::preflight::trial::{BUDGET_EXPECTED, JudgedTrial, Told};
 
 /// References whose bonus is told one by one.
@@ -142,6 +142,12 @@ impl Examination<'_> {
             _ if run.lacks().is_some() => {
                 problem(text).mend("import what docs/sandbox.md lists, or leave out the task")
             }
+            // The checker is the last test.
+            Some(Ending::WrongAnswer)
+                if self.task(run.task).has_checker() && failed.is_some_and(|(failed, tests)| failed.test == tests) =>
+            {
+                problem(text).mend("correct the reference, or the checker")
+            }
             Some(Ending::WrongAnswer) => problem(text).mend("correct the reference, or what the test expects"),
             _ if self.task(run.task).prelude.is_some() => {
                 problem(text).mend("correct the reference, or the prelude of the task")
@@ -231,7 +237,7 @@ impl Examination<'_> {
         let Some(&(most, costliest)) = shares.last() else { return Vec::new() };
         let findings = shares.iter().rev().take_while(|(share, _)| *share > BUDGET_EXPECTED).map(|&(share, task)| {
             let seconds = self.budget_of(task) / FUEL_PER_SECOND as f64;
-            let text = format!("the reference uses {} of its budget of {seconds} s", percent(share));
+            let text = format!("the reference uses {} of its budget of {seconds} s", fine_percent(share));
             let finding = CheckFinding::warning(Check::Budget, text).at(self.place(task));
             finding.mend("give the task more \"seconds\", all tasks a larger train.game_seconds, or smaller tests")
         });
@@ -239,10 +245,12 @@ impl Examination<'_> {
         if findings.is_empty() {
             let most_of_all = shares[(shares.len() * 99).div_ceil(100) - 1].0;
             let few =
-                if shares.len() < 100 { String::new() } else { format!("99% at most {}, ", percent(most_of_all)) };
+                if shares.len() < 100 { String::new() } else { format!("99% at most {}, ", fine_percent(most_of_all)) };
             let costliest = &self.task(costliest).id;
-            let text =
-                format!("references use little of their budget: {few}the costliest {} ({costliest})", percent(most));
+            let text = format!(
+                "references use little of their budget: {few}the costliest {} ({costliest})",
+                fine_percent(most)
+            );
             findings.push(CheckFinding::ok(Check::Budget, text));
         }
         findings

@@ -54,7 +54,7 @@ fn suite(task: &Task, config: &Config) -> Suite {
         let commonest = task.commonest_answer(0..task.tests.len());
         suite.constant = commonest.map_or(0, |(_, passed)| passed) as f64 / f64::from(task.tests_and_checker().max(1));
         suite.findings.extend(constant(task, config.reward.tests, commonest));
-        let told = told(task, config);
+        let told = readable_tests(task, config);
         let given_away = given_away(task, told, commonest);
         suite.findings.extend(given_away.or_else(|| all_public(task, told)));
     }
@@ -87,7 +87,7 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
 
 /// Number of first tests whose answers a policy may read: those in the prompt, and the other public ones if it has later
 /// turns in which it is told of a test that failed.
-fn told(task: &Task, config: &Config) -> usize {
+fn readable_tests(task: &Task, config: &Config) -> usize {
     let is_told = config.rollout.turns > 1 && config.rollout.feedback == Feedback::Shown;
     if is_told { task.hidden().start } else { task.examples().end }
 }

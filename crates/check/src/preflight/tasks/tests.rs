@@ -107,6 +107,16 @@ fn a_checker_that_fails_before_it_has_an_answer_is_its_own_problem() {
 }
 
 #[test]
+fn a_reference_that_fails_by_a_checker_without_a_verdict_is_answered_with_what_ends_one() {
+    let asserts = r#","checker":"def check():\n    a = yield ('f', 20)\n    assert a == 40""#;
+    let report = checked(&[DOUBLE, &task("asserts", "def f(x):\n    return x * 2", asserts)]);
+    let (level, _, text, remedy) = found(&report, Check::References);
+    assert_eq!(level, Level::Problem);
+    assert!(text.contains("checker: ") && text.contains("returned None; expected True or False"), "{text}");
+    assert_eq!(remedy, "correct the reference, or the checker");
+}
+
+#[test]
 fn what_the_bonus_for_few_instructions_pays_references_is_told() {
     let mut config = CONFIG.clone();
     let told = |config: &Config, lines: &[&str]| {

@@ -161,3 +161,24 @@ fn a_gradient_that_no_scale_mends_is_an_error() {
     let tries = (0..40).take_while(|_| optimizer.apply(&trainable, &broken, 0.1).is_ok()).count();
     assert_eq!((tries, values(&trainable)), (16, vec![1.0; 4]));
 }
+
+#[test]
+fn the_loss_scale_doubles_after_a_hundred_good_updates_in_a_row_and_halves_at_once() {
+    let mut scale = LossScale::default();
+    (0..99).for_each(|_| scale.grow());
+    assert_eq!(scale.factor, 65_536.0);
+    assert!(scale.shrink());
+    (0..99).for_each(|_| scale.grow());
+    assert_eq!(scale.factor, 32_768.0);
+    assert_eq!(LossScale::from_state(&scale.to_state()), Some(scale));
+    scale.grow();
+    assert_eq!((scale.factor, scale.updates), (65_536.0, 0));
+}
+
+#[test]
+fn below_one_it_is_not_the_scale_that_is_to_blame() {
+    let mut scale = LossScale::default();
+    let halvings = (0..100).take_while(|_| scale.shrink()).count();
+    assert_eq!(halvings, 16);
+    assert_eq!(LossScale::from_state(&[0.0, 0.0]), None);
+}

@@ -41,7 +41,7 @@ impl Symptom {
         Symptom::Honeypot,
     ];
 
-    /// Those that are averaged over a window.
+    /// The symptoms that are averaged over a window.
     pub(super) const WINDOWED: [Symptom; 6] =
         [Symptom::Tied, Symptom::Unique, Symptom::Entropy, Symptom::Parsed, Symptom::Clipped, Symptom::Succeeded];
 

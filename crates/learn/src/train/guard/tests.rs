@@ -250,7 +250,7 @@ fn what_passes_is_compared_over_a_pass_of_tasks_and_not_where_pools_choose_them(
     assert!((55..=60).contains(&stopped), "{stopped}: nearly a pass after it fell");
     let pools = |step: usize| {
         let mut record = falls(step);
-        record.curriculum(vec![("never_solved", 3)]);
+        record.set_curriculum(vec![("never_solved", 3)]);
         record
     };
     assert!(!is_told(&watched(20, &pools)));
@@ -398,7 +398,7 @@ fn a_policy_that_has_moved_since_it_sampled_is_no_mismatch() {
 fn a_honeypot_that_is_passed_stops_the_run_at_once_and_is_named() {
     let cheated = |step| {
         let mut record = healthy(step);
-        record.honeypots(8, if step == 3 { &["add (honeypot)", "add (honeypot)", "sort (honeypot)"] } else { &[] });
+        record.set_honeypots(8, if step == 3 { &["add (honeypot)", "add (honeypot)", "sort (honeypot)"] } else { &[] });
         record
     };
     let watches = watch(&config(), 3, cheated);

@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::error::RunDirError;
+use crate::files::{self, PARTIAL};
 use crate::metrics::METRICS_FILE;
 
 /// The file with the BLAKE3 digest of each other file of a checkpoint.
@@ -56,9 +57,30 @@ pub fn latest_checkpoint(run: &Path) -> Option<PathBuf> {
     checkpoints(run).pop().map(|(_, path)| path)
 }
 
+/// Writes a directory completely or not at all, in place of what was there. `fill` writes into a hidden one in `parent`, to which
+/// the digests of its files are added; it is then synced and renamed.
+pub(crate) fn write_whole_dir<E: From<RunDirError>>(
+    parent: &Path,
+    name: &str,
+    fill: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<PathBuf, E> {
+    let partial = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(parent).map_err(RunDirError::io(parent))?;
+    fill(partial.path())?;
+    write_sums(partial.path()).map_err(RunDirError::io(partial.path()))?;
+    let target = parent.join(name);
+    files::replace_dir(partial.path(), &target, &aside_of(&target)).map_err(RunDirError::io(&target))?;
+    Ok(target)
+}
+
+/// What is in `dir`.
+pub(crate) fn paths(dir: &Path) -> Result<Vec<PathBuf>, RunDirError> {
+    let entries = fs::read_dir(dir).map_err(RunDirError::io(dir))?;
+    entries.map(|entry| Ok(entry.map_err(RunDirError::io(dir))?.path())).collect()
+}
+
 /// Where a checkpoint is while another of its step takes its place, on file systems that cannot exchange the two at once. A
 /// zero before the number of its step lets it be found as one of that step if the process is killed meanwhile.
-pub(crate) fn aside_of(checkpoint: &Path) -> PathBuf {
+pub(super) fn aside_of(checkpoint: &Path) -> PathBuf {
     let name = checkpoint.file_name().unwrap_or_default().to_string_lossy();
     checkpoint.with_file_name(format!("{CHECKPOINT}0{}", name.trim_start_matches(CHECKPOINT)))
 }

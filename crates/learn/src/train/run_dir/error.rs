@@ -22,6 +22,8 @@ pub enum RunDirError {
     NoDirectory { path: PathBuf },
     #[error("--output-dir {path}: {source}; choose a directory that can be written to")]
     NotWritable { path: PathBuf, source: io::Error },
+    #[error("{path}: {source}; copy it to a directory that can be written to, and go on there")]
+    ReadOnly { path: PathBuf, source: io::Error },
     #[error(
         "--resume {path}: no complete checkpoint there; start anew without --resume, in another directory if this one holds steps"
     )]

@@ -1,3 +1,5 @@
+use super::checkpoints::aside_of;
+use super::place::{unlocked, unopened, unwritable};
 use super::*;
 
 mod changed;
@@ -132,6 +134,16 @@ fn a_full_disk_is_no_mistake_of_the_users() {
     let (full, denied) = (told(io::ErrorKind::StorageFull), told(io::ErrorKind::PermissionDenied));
     assert!(!full.is_user() && full.to_string() == "runs/new: no storage space", "{full}");
     assert!(denied.is_user() && denied.to_string().starts_with("--output-dir runs: permission denied; "), "{denied}");
+}
+
+#[test]
+fn a_directory_that_one_may_not_write_is_named_as_it_was_or_would_be() {
+    let read_only = || io::Error::from(io::ErrorKind::ReadOnlyFilesystem);
+    let here = unwritable(Path::new(RUNS), Path::new("."), read_only());
+    assert!(here.to_string().starts_with("--output-dir runs: "), "{here}");
+    let run = unopened(Path::new("runs/train-001"), read_only());
+    assert!(run.is_user() && run.to_string().starts_with("runs/train-001: "), "{run}");
+    assert!(!unopened(Path::new("runs/train-001"), io::ErrorKind::StorageFull.into()).is_user());
 }
 
 #[test]

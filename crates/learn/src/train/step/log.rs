@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::arena::{Difference, Evaluation};
 use crate::environment::{Outcome, Points};
-use crate::groups::Groups;
 use crate::metrics::shortest;
 use crate::reward::Reward;
 use crate::rollout::FinishReason;
 
 use super::super::TrainError;
 use super::super::elites::Replayed;
-use super::super::episode::{Episode, Turn};
+use super::super::episode::Turn;
 use super::super::run_dir::{COMPLETIONS, DIFFERENCES, REPLAYS, RunDir, step_file};
 use super::lesson::Lesson;
 
@@ -31,21 +30,15 @@ fn with_evidence(line: serde_json::Value, evaluation: &Evaluation, cut: bool) ->
 }
 
 /// Writes all that is kept of the programs of a step.
-pub(super) fn write(
-    dir: &RunDir,
-    step: usize,
-    lesson: &Lesson<'_>,
-    replays: &[Replayed],
-    turns: usize,
-) -> Result<(), TrainError> {
-    log_completions(dir, step, lesson, turns)?;
-    log_replays(dir, step, replays)?;
-    log_differences(dir, step, lesson.episodes, replays)
+pub(super) fn write(dir: &RunDir, lesson: &Lesson<'_>, replays: &[Replayed], turns: usize) -> Result<(), TrainError> {
+    log_completions(dir, lesson, turns)?;
+    log_replays(dir, lesson.step, replays)?;
+    log_differences(dir, lesson, replays)
 }
 
 /// Writes `completions/step_00012.jsonl`: one line per completion, in order of their index. With several turns, the line has
 /// the answer and beside it all turns.
-fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize) -> Result<(), TrainError> {
+fn log_completions(dir: &RunDir, lesson: &Lesson<'_>, turns: usize) -> Result<(), TrainError> {
     let advantages = lesson.advantages_in_loss();
     let learnt = lesson.learnt.items().iter().zip(advantages.items());
     let of_place: BTreeMap<usize, &[f32]> = learnt.map(|(place, turns)| (*place, &turns[..])).collect();
@@ -56,7 +49,7 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize)
         let Turn { completion, program, evaluation, .. } = episode.answer();
         let mut line = serde_json::json!({
             "version": COMPLETIONS_VERSION,
-            "step": step,
+            "step": lesson.step,
             "index": index,
             "style": prompt.style,
             "prompt": prompt.text,
@@ -74,7 +67,7 @@ fn log_completions(dir: &RunDir, step: usize, lesson: &Lesson<'_>, turns: usize)
         }
         text.push_str(&with_evidence(line, evaluation, episode.is_answer_truncated()));
     }
-    Ok(dir.write_whole(&step_file(COMPLETIONS, step), text.as_bytes())?)
+    Ok(dir.write_whole(&step_file(COMPLETIONS, lesson.step), text.as_bytes())?)
 }
 
 fn parts(reward: &Reward) -> serde_json::Map<String, serde_json::Value> {
@@ -120,14 +113,9 @@ fn log_replays(dir: &RunDir, step: usize, replays: &[Replayed]) -> Result<(), Tr
 
 /// Writes `tier_differences/step_00012.jsonl`: one line per program of this step, whether sampled or played again, that
 /// compiled code ran otherwise than CPython; no file if there is none.
-fn log_differences(
-    dir: &RunDir,
-    step: usize,
-    episodes: &Groups<Episode>,
-    replays: &[Replayed],
-) -> Result<(), TrainError> {
+fn log_differences(dir: &RunDir, lesson: &Lesson<'_>, replays: &[Replayed]) -> Result<(), TrainError> {
     let replayed = replays.iter().map(|replayed| &replayed.evaluation);
-    let turns = episodes.items().iter().flat_map(|episode| &episode.turns);
+    let turns = lesson.episodes.items().iter().flat_map(|episode| &episode.turns);
     let evaluations = turns.map(|turn| &turn.evaluation).chain(replayed);
     let found = evaluations.filter_map(|evaluation| evaluation.usage.difference.as_deref());
     let by_program: BTreeMap<&str, &Difference> = found.map(|one| (one.program.as_str(), one)).collect();
@@ -136,17 +124,18 @@ fn log_differences(
     }
     let line = |difference: &Difference| {
         let mut line = difference.to_json();
-        (line["version"], line["step"]) = (COMPLETIONS_VERSION.into(), step.into());
+        (line["version"], line["step"]) = (COMPLETIONS_VERSION.into(), lesson.step.into());
         format!("{line}\n")
     };
     let text: String = by_program.into_values().map(line).collect();
-    Ok(dir.write_whole(&step_file(DIFFERENCES, step), text.as_bytes())?)
+    Ok(dir.write_whole(&step_file(DIFFERENCES, lesson.step), text.as_bytes())?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::groups::Groups;
     use crate::prompt::Prompt;
     use crate::seed::Seed;
     use crate::train::episode::fixture::truncated_after_its_answer;
@@ -170,7 +159,7 @@ mod tests {
             seed: Seed::root(0),
             off_policy: false,
         };
-        write(&dir, 1, &lesson, &[], 2).unwrap();
+        write(&dir, &lesson, &[], 2).unwrap();
         let logged = std::fs::read_to_string(config.train.output_dir.join(step_file(COMPLETIONS, 1))).unwrap();
         serde_json::from_str(&logged).unwrap()
     }

@@ -32,6 +32,16 @@ def __exception(kinds, message):
         return type(kinds[0], (Exception if issubclass(made, Exception) else BaseException,), body)(argument)
 
 
+def __verdict(value):
+    """A verdict, or what was returned in place of one, as texts and tuples are: those are true whatever they say."""
+    import numbers
+
+    # Single values of numpy have a shape without dimensions.
+    if isinstance(value, numbers.Number) or getattr(value, "shape", None) == ():
+        return ["done", bool(value)]
+    return ["no verdict", "None" if value is None else f"{type(value).__name__} {repr(value)[:60]}"]
+
+
 def __advance(answers):
     global __calls, __thrown
     try:
@@ -46,7 +56,7 @@ def __advance(answers):
             else:
                 call = __calls.send(answer)
     except StopIteration as end:
-        return ["done", bool(end.value)]
+        return __verdict(end.value)
     except BaseException as error:
         # A generator that does not catch a StopIteration, or what is under it, raises another exception because of it.
         if error is __thrown or isinstance(__thrown, StopIteration) and error.__cause__ is __thrown:

@@ -106,7 +106,7 @@ fn a_checker_whose_yields_stand_alone_runs_compiled_from_its_first_call_to_its_v
         match replayed(&sandbox(TierChoice::Compiled), source, &limits, &answers).unwrap() {
             Some(Asked::Call { name, arguments }) => format!("{name}{}", Value::List(arguments).to_json()),
             Some(Asked::Verdict(verdict)) => verdict.to_string(),
-            Some(Asked::NotCaught) | None => "left".to_owned(),
+            Some(Asked::NotCaught | Asked::NoVerdict(_)) | None => "left".to_owned(),
         }
     };
     assert_eq!([asked(&[]), asked(&["[7]"])], ["f[1, [2]]", "g[[7]]"]);
@@ -139,7 +139,7 @@ fn a_checker_catches_what_a_call_raises_and_what_it_does_not_catch_is_the_progra
 #[test]
 fn a_checker_says_the_same_in_both_tiers_also_where_it_leaves_the_one_on_the_way() {
     let all = "def check():\n    for i in range(70):\n        r = yield ('f', i)\n        if 100 // (r + 1) != 100 // (i + 1):\n            return []\n    return True\n";
-    let random = "import random\ndef check():\n    for _ in range(5):\n        i = random.randint(0, 9)\n        r = yield ('f', i)\n        if r != i:\n            return False\n    return [r]\n";
+    let random = "import random\ndef check():\n    for _ in range(5):\n        i = random.randint(0, 9)\n        r = yield ('f', i)\n        if r != i:\n            return False\n    return 1\n";
     let programs = ["x", "0 if x == 5 else x", "0 if x == 69 else x", "-1 if x == 68 else x", "'a'", "[][x]", "1 << x"];
     for checker in [all, random] {
         let tasks = tasks(checker);
@@ -158,6 +158,45 @@ fn mistake(tasks: &Tasks, source: &str) -> String {
     match judged(tasks, TierChoice::Auto, source).0 {
         Err(Unplayed::Broken(GameError::Environment { message, .. })) => message,
         _ => "no mistake".to_owned(),
+    }
+}
+
+#[test]
+fn what_is_returned_in_place_of_a_verdict_is_a_mistake_by_the_reference_and_a_wrong_answer_by_others() {
+    let of = |end: &str| {
+        let checker =
+            format!("from fractions import Fraction\ndef check():\n    r = yield ('f', 1)\n    return {end}\n");
+        with_keys(&checker, serde_json::json!({"reference": "def f(x):\n    return 1\n"}))
+    };
+    let program = |answer: &str| format!("def f(x):\n    return {answer}\n");
+    for (end, found) in [("r == 2, 'why'", "tuple (False, 'why')"), ("'wrong'", "str 'wrong'"), ("[r]", "list [1]")] {
+        let expected = format!("line 1 (t): the checker returned {found}; expected True or False");
+        assert_eq!(mistake(&of(end), &program("1")), expected);
+    }
+    for choice in [TierChoice::Auto, TierChoice::Interpreter] {
+        let ends = ["r", "r - 1", "Fraction(r, 2)", "r == 1", "0.0"]
+            .map(|end| failed(&of(end), choice, &program("1")).is_none());
+        assert_eq!(ends, [true, false, true, true, false]);
+        // A program ends nobody's run.
+        for (end, answer, found) in
+            [("r", "'yes'", "str 'yes'"), ("r[0]", "'no'", "str 'n'"), ("r == 1, 'why'", "2", "tuple (False, 'why')")]
+        {
+            let reason = format!("fails on the answers: returned {found}; expected True or False");
+            assert_eq!(failed(&of(end), choice, &program(answer)), Some((Ending::WrongAnswer, reason)));
+        }
+    }
+}
+
+#[test]
+fn a_checker_that_returns_nothing_says_no_and_of_the_tasks_own_program_why() {
+    let program = "def f(x):\n    return x\n";
+    let checker = "def check():\n    r = yield ('f', 1)\n    assert r == 1\n";
+    let tasks = with_keys(checker, serde_json::json!({"reference": program}));
+    for choice in [TierChoice::Auto, TierChoice::Interpreter] {
+        let said = |source: &str| failed(&tasks, choice, source).map(|(_, reason)| reason);
+        let reason = "fails on the answers: returned None; expected True or False, as by `return True` at its end";
+        assert_eq!(said(program).as_deref(), Some(reason));
+        assert_eq!(said("def f(x):\n    return 1\n").as_deref(), Some("found the answers wrong"));
     }
 }
 

@@ -25,7 +25,6 @@ const TOO_MUCH_OUTPUT: &str = " bytes of output";
 pub(super) struct RunCode {
     code: String,
     language: String,
-    #[serde(default)]
     stdin: Option<String>,
     #[serde(default = "ten_seconds")]
     run_timeout: f64,
