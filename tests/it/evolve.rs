@@ -14,8 +14,9 @@ use grpo_2048::evolve::{Discovery, Ended, EvolveError, Search, Settings};
 use grpo_2048::parallel::Peers;
 use grpo_2048::policy::Policy;
 use grpo_2048::prompt::PromptKind;
-use grpo_2048::rollout::Servers;
+use grpo_2048::rollout::{RolloutError, Servers};
 use grpo_2048::seed::Seed;
+use grpo_2048::train::TrainError;
 use serde_json::{Value, json};
 use walkdir::WalkDir;
 
@@ -162,6 +163,24 @@ fn a_search_on_servers_repeats_if_these_do() {
     let expected = found(searched(first.path(), way(1)));
     assert_eq!(found(searched(second.path(), way(8))), expected);
     assert!(served.loaded().is_empty() && !first.path().join("adapters").exists());
+}
+
+/// The first request is that of the check, the next eight are those of the first round.
+#[test]
+fn a_search_whose_server_fails_goes_on_from_its_last_whole_round() {
+    let [broken, whole] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let way = |served: &Served| Way { workers: 2, servers: vec![served.url.clone()], ..Way::default() };
+    let failing = Served::start(|earlier, answer| match earlier < 9 {
+        true => honest(earlier, answer),
+        false => (500, "out of memory".into()),
+    });
+    let error = tried(broken.path(), way(&failing)).unwrap_err();
+    let server = matches!(&error, EvolveError::Step(TrainError::Rollout(RolloutError::Server(_))));
+    assert!(server && error.to_string().contains("answered 500: out of memory"), "{error}");
+    let state: Value = serde_json::from_slice(&fs::read(broken.path().join("evolve.json")).unwrap()).unwrap();
+    assert_eq!(state["database"]["rounds"], 1);
+    let served = Served::start(honest);
+    assert_eq!(found(searched(broken.path(), way(&served))), found(searched(whole.path(), way(&served))));
 }
 
 #[test]

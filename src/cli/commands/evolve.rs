@@ -336,3 +336,20 @@ fn result(best: &Candidate) -> String {
     let [score, reward] = [*score, *reward].map(|value| small(value).unwrap_or_else(|| format!("{value:.4}")));
     format!("{name}: score {score}, reward {reward}, {:.1} million instructions", *fuel as f64 / 1e6)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rollout::ServerFault;
+
+    #[test]
+    fn of_servers_that_fail_in_a_round_one_is_told_how_to_go_on() {
+        let fault =
+            ServerFault { server: "http://s".into(), found: "answered 500".into(), hint: "its log says more".into() };
+        let step = EvolveError::Step(TrainError::Rollout(RolloutError::Server(fault)));
+        let CliError::Run(error) = refused(step, &Config::preset("llm").unwrap()) else { panic!("the servers' fault") };
+        let expected =
+            "--rollouts http://s: answered 500; its log says more; the same command goes on from the last whole round";
+        assert_eq!(error.to_string(), expected);
+    }
+}

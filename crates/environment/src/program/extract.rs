@@ -69,7 +69,7 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
             let stretch = without_continuation(piece);
             let search = Search { stretch, entry, attempts: Cell::new(1), again: &again };
             match search.source() {
-                // So does one that no line of it says to define: `count = total = 0`.
+                // Such a piece shows how the entry is used, or uses its name for something else, as `count = total = 0` does.
                 Ok(found) if search.entries(stretch).next().is_none() || entry.is_only_shown_by(&found.module.body) => {
                     example.get_or_insert((found, place));
                 }

@@ -9,6 +9,7 @@ use grpo_base::plural::cut;
 use ruff_python_ast::{Expr, ModModule, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextSize};
 
+use crate::config::nearest;
 use crate::program::{SOURCE_BYTES_MAX, first_error, parse, takes};
 use crate::value::Value;
 
@@ -155,15 +156,13 @@ impl<'a> Module<'a> {
         self.assigned().contains_key(name)
     }
 
-    /// Names that are assigned at top level and stand nowhere else, each one edit from one of `known` that is not assigned.
+    /// Names that are assigned at top level and stand nowhere else, each with the one of `known`, not assigned, that it is like.
     pub fn misspelt(&self, known: &[&'static str]) -> Vec<(String, &'static str)> {
         let assigned = self.assigned();
         let words = || self.source.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-        let meant = |name: &str| {
-            let meant = known.iter().find(|known| !assigned.contains_key(**known) && is_one_edit(name, known));
-            meant.filter(|_| words().filter(|word| *word == name).count() == 1)
-        };
-        assigned.keys().filter_map(|name| Some(((*name).to_owned(), *meant(name)?))).collect()
+        let lacking = || known.iter().copied().filter(|known| !assigned.contains_key(known));
+        let unread = assigned.keys().filter(|name| words().filter(|word| word == *name).count() == 1);
+        unread.filter_map(|name| Some(((*name).to_owned(), nearest(name, lacking())?))).collect()
     }
 
     fn function(&self, name: &str) -> Option<&StmtFunctionDef> {
@@ -221,15 +220,6 @@ impl Constant<'_> {
         let message = format!("{}: {message}", self.name);
         ScriptError::Line { path: self.path.to_owned(), line: self.line, message }
     }
-}
-
-/// Whether one letter more, less or another makes one word of the other.
-fn is_one_edit(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let before = one.iter().zip(other).take_while(|(a, b)| a == b).count();
-    let (one, other) = (&one[before..], &other[before..]);
-    let behind = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
-    one.len().max(other.len()) == behind + 1
 }
 
 fn assign<'a>(target: &'a Expr, value: &'a Expr, assigned: &mut BTreeMap<&'a str, &'a Expr>) {

@@ -152,9 +152,7 @@ impl Search<'_> {
         check_dir(dir)?;
         saved::read(dir, &self.fingerprint())?;
         let asked = asked(self.policy, self.kind, self.arena.environment(), &self.requests)?;
-        // Where an adapter is served, servers refuse one that does not fit their model.
-        let is_compared = self.settings.update || self.config.model.adapter.is_empty();
-        match (self.servers.as_deref().filter(|_| is_compared), asked.held_out().first()) {
+        match (self.servers.as_deref(), asked.held_out().first()) {
             (Some(servers), Some(prompt)) => Ok(serving::compare(servers, self.policy, prompt, self.config)?),
             _ => Ok(()),
         }
