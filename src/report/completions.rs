@@ -1,10 +1,9 @@
 //! Reads `completions/step_*.jsonl` and selects the completions that are shown.
 //!
-//! The files are JSON lines, which other programs can read, too. With pandas or polars:
+//! The files are JSON lines, which other programs can read, too. With pandas:
 //!
 //! ```python
 //! df = pandas.concat(pandas.read_json(f, lines=True) for f in sorted(glob.glob("RUN/completions/*.jsonl")))
-//! df = polars.read_ndjson("RUN/completions/*.jsonl", infer_schema_length=None)
 //! ```
 
 use std::borrow::Cow;

@@ -53,7 +53,7 @@ function table(head, rows) {
   const numeric = head.map((_, column) => column > 0 && rows.some((row) => row[column] !== "") &&
     rows.every((row) => /^[\s\d.,×–%+e<>-]*( s)?$/.test(String(row[column]))));
   const cell = (tag, text, column) => el(tag, { class: numeric[column] ? "number" : null, scope: tag === "th" ? "col" : null }, text);
-  return el("div", { class: "scroll" }, el("table", {},
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `table of ${head.filter(Boolean).join(", ")}` }, el("table", {},
     el("thead", {}, el("tr", {}, head.map((text, column) => cell("th", text, column)))),
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, column) => cell("td", text, column)))))));
 }

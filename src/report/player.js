@@ -1,7 +1,7 @@
 // Boards of a logged game: the page pushes tiles, the log says where new ones dropped.
 
 const TILES = { 0: ["#b8a898", "#b8a898"], 2: ["#eee4da", "#4a4036"], 4: ["#ede0c8", "#4a4036"], 8: ["#f2b179", "#3a2a18"], 16: ["#f59563", "#3a2013"], 32: ["#f67c5f", "#2c140d"],
-  64: ["#d9431f", "#ffffff"], 128: ["#edcf72", "#3f3510"], 256: ["#e8c64a", "#3a300a"], 512: ["#dfb42f", "#352b05"], 1024: ["#d3a114", "#2c2302"], 2048: ["#9a6b00", "#ffffff"] };
+  64: ["#cc3d1c", "#ffffff"], 128: ["#edcf72", "#3f3510"], 256: ["#e8c64a", "#3a300a"], 512: ["#dfb42f", "#352b05"], 1024: ["#d3a114", "#2c2302"], 2048: ["#9a6b00", "#ffffff"] };
 
 // One line towards its first cell: tiles close up, equal neighbours merge once.
 function pushLine(line) {
@@ -60,7 +60,7 @@ function player() {
   const slider = el("input", { type: "range", min: 0, value: 0, "aria-label": "move", oninput: () => { stop(); go(Number(slider.value)); } });
   const speed = el("select", { "aria-label": "speed", onchange: () => { if (timer) { stop(); play(); } } },
     [["4", "4 moves/s"], ["10", "10 moves/s"], ["30", "30 moves/s"], ["100", "100 moves/s"]].map(([value, text]) => el("option", { value, selected: value === "10" }, text)));
-  const button = (text, label, action) => el("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
+  const button = (text, label, action) => el("button", { type: "button", title: label, onclick: action }, text);
   const toggle = button("Play", "play (space)", () => (timer ? stop() : play()));
   const go = (index) => {
     at = Math.max(0, Math.min(shown.length - 1, index));
@@ -79,11 +79,11 @@ function player() {
     figures.textContent = `move ${at} of ${shown.length - 1} · ${MOVES[frame.move]}${frame.idle ? " (changes nothing)" : ""} · score ${whole(frame.score)}${end}`;
     if (at === shown.length - 1) stop();
   };
-  const stop = () => { clearInterval(timer); timer = null; toggle.textContent = "Play"; toggle.setAttribute("aria-label", "play (space)"); figures.setAttribute("aria-live", "polite"); };
+  const stop = () => { clearInterval(timer); timer = null; toggle.textContent = "Play"; toggle.title = "play (space)"; figures.setAttribute("aria-live", "polite"); };
   const play = () => {
     if (at >= shown.length - 1) go(0);
     toggle.textContent = "Pause";
-    toggle.setAttribute("aria-label", "pause (space)");
+    toggle.title = "pause (space)";
     // A reader of the screen is not told thirty moves a second.
     figures.setAttribute("aria-live", "off");
     timer = setInterval(() => go(at + 1), 1000 / Number(speed.value));

@@ -106,7 +106,7 @@ fn every_section_is_built_and_answers_its_reader() {
          let kept = ''; HTMLAnchorElement.prototype.click = function () { kept = this.download; };
          [...document.querySelectorAll('#browser .beside button')].find((one) => one.textContent === 'Download').click();
          say('kept', kept);
-         const board = document.querySelector('.board').getAttribute('aria-label'); document.querySelector('[aria-label^=\"first board\"]').click();
+         const board = document.querySelector('.board').getAttribute('aria-label'); document.querySelector('[title^=\"first board\"]').click();
          say('replayed', board !== document.querySelector('.board').getAttribute('aria-label'));",
     );
     let expected = [

@@ -208,6 +208,9 @@ fn expect_a_checkpoint_after(signals: &[(&str, &[&str])]) {
         let endless = ["--steps", "1000", "--save-steps", "1000", "--set", "train.eval_samples=0"];
         let mut child = train(&dir, &[&endless[..], more].concat()).spawn().unwrap();
         wait_for(&dir.join("completions/step_00001.jsonl"), &mut child);
+        // Twice, as `timeout` sends it: to the program, and a moment later to its group.
+        runs::signal(signal, child.id());
+        std::thread::sleep(std::time::Duration::from_millis(10));
         runs::signal(signal, child.id());
         assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
         let newest = fs::read_to_string(dir.join("checkpoint-latest")).unwrap();

@@ -1,8 +1,9 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop and save, the second ends the program at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop and save, a later one ends the program at once.
 
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
 use parking_lot::Mutex;
@@ -10,6 +11,9 @@ use parking_lot::Mutex;
 use crate::cli::said::{CliError, INTERRUPTED, output};
 use crate::metrics::Console;
 
+/// Signals within this time are one request: `timeout` sends one to the program and a moment later one to its group, and closing
+/// terminals and schedulers send several.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
 /// Message of a run at the first Ctrl-C.
 const AFTER_THIS_STEP: &str = "stopping after this step, with a checkpoint; Ctrl-C again ends at once";
 /// Message of a run of several processes at the first Ctrl-C before its first step.
@@ -64,15 +68,19 @@ impl RunStop {
     }
 }
 
-/// A flag that the first signal sets, which then calls `tell`.
+/// A flag that the first request sets, which then calls `tell`.
 fn flag_that_tells(tell: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::SeqCst) {
-            end();
+    let mut first: Option<Instant> = None;
+    ctrlc::set_handler(move || match first {
+        Some(asked) if asked.elapsed() < ONE_REQUEST => {}
+        Some(_) => end(),
+        None => {
+            first = Some(Instant::now());
+            flag.store(true, Ordering::SeqCst);
+            tell();
         }
-        tell();
     })
     .map_err(CliError::run)?;
     Ok(stop)
@@ -81,7 +89,7 @@ fn flag_that_tells(tell: impl Fn() + Send + 'static) -> Result<Arc<AtomicBool>, 
 /// Ends the program from the thread that signals call.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a second Ctrl-C asks for just that, and a run has nothing to keep before it begins"
+    reason = "Ctrl-C again asks for just that, and a run has nothing to keep before it begins"
 )]
 fn end() -> ! {
     std::process::exit(i32::from(INTERRUPTED))

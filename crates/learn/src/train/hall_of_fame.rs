@@ -287,7 +287,9 @@ mod tests {
         let best = &hall.members()[0];
         assert_eq!((best.held_out_mean_score, best.report_mean_score), (Some(4500.0), Some(4200.0)));
         assert_eq!((best.held_out_games, best.report_games), (Some(8), Some(2)));
-        assert!(best.report_mean_score_low >= Some(4100.0) && best.report_mean_score_high <= Some(4300.0), "{best:?}");
+        // Two games say little of others: Student's interval is some twelve times the distance of each from their mean.
+        let ends = [best.report_mean_score_low, best.report_mean_score_high].map(Option::unwrap);
+        assert!(ends[0] > 2800.0 && ends[0] < 3500.0 && ends[1] > 4900.0 && ends[1] < 5600.0, "{ends:?}");
         assert_eq!((best.max_tile, hall.members()[1].report_mean_score), (Some(64), None));
     }
 

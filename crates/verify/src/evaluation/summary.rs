@@ -115,7 +115,8 @@ pub fn summarise_on(floor: Floor, samples: &[Sample], sizes: &[usize], labels: L
         row
     };
     let all = Crossed { programs: samples.len(), boards };
-    let row = estimators::estimate_crossed(all, chance(ChanceStream::Bootstrap), &statistics);
+    let mut row = estimators::estimate_crossed(all, chance(ChanceStream::Bootstrap), &statistics);
+    row[2..4 + thresholds.len()].iter_mut().for_each(|share| *share = share.of_shares(samples.len()));
     let (reaches, best_of) = row[4..].split_at(thresholds.len());
     Summary {
         samples: samples.len(),

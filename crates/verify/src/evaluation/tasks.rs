@@ -108,10 +108,10 @@ pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample], turns: usize) -> Tasks
         let of = |column| mean(draw.iter().map(|&task| columns[task][column]));
         (0..sizes.len() + 2 + turns).map(of).collect()
     };
-    let mut row = estimate(by_task.len(), chance(ChanceStream::Bootstrap), &statistics);
-    if by_task.len() >= SURE_TASKS {
-        row.iter_mut().for_each(|estimate| *estimate = estimate.of_few_shares(by_task.len()));
-    }
+    let row: Vec<Estimate> = estimate(by_task.len(), chance(ChanceStream::Bootstrap), &statistics)
+        .into_iter()
+        .map(|estimate| estimate.of_shares(by_task.len()))
+        .collect();
     let groups = groups(&by_task);
     by_task.sort_by(|a, b| a.pass_at_1().total_cmp(&b.pass_at_1()).then(a.tests.total_cmp(&b.tests)));
     let distinct: BTreeSet<(&str, [u8; 32])> = samples

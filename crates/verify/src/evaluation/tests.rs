@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::boards::{FILE, ROOT};
-use super::estimators::{Crossed, best_of_weights, estimate, estimate_crossed, expected_best, pass_at};
+use super::estimators::{best_of_weights, expected_best, pass_at};
 use super::*;
 use crate::arena::{Arena, FirstCallFault, Usage, Workers};
 use crate::environment::game2048::{Baseline, GameLimits, entry, play, replay, scored, unplayed};
 use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Ending, Labels, Outcome, TestsTrace, Trace};
 use crate::seed::{Purpose, Seed};
-use crate::stats::mean;
+
+mod intervals;
 
 #[test]
 fn the_committed_boards_are_those_that_are_derived_and_the_file_is_whole() {
@@ -96,37 +97,6 @@ fn the_expected_best_counts_with_what_was_measured_apart() {
     let many: Vec<f64> = (0..256).map(f64::from).collect();
     assert!((best_of_weights(&many, 64).iter().sum::<f64>() - 1.0).abs() < 1e-12);
     assert_eq!(best_of_weights(&many, 64)[255], 0.25);
-}
-
-#[test]
-fn a_bootstrap_interval_is_that_of_the_mean_and_repeats() {
-    // 100 items, half 0 and half 10: the mean is 5 with standard error 0.5, so 95 % is about 4.02 to 5.98.
-    let values: Vec<f64> = (0..100).map(|item| if item % 2 == 0 { 0.0 } else { 10.0 }).collect();
-    let statistics = |draw: &[usize]| vec![mean(draw.iter().map(|&item| values[item])), 7.0];
-    let intervals = |seed: u64| -> Vec<Interval> {
-        estimate(100, Seed::root(seed), &statistics).iter().map(|estimate| estimate.interval).collect()
-    };
-    let (first, other) = (intervals(1), intervals(2));
-    assert!((first[0].low - 4.02).abs() < 0.15 && (first[0].high - 5.98).abs() < 0.15, "{first:?}");
-    assert_eq!(first[1], Interval { low: 7.0, high: 7.0 });
-    assert_eq!(first, intervals(1));
-    assert_ne!(first[0], other[0]);
-}
-
-#[test]
-fn an_interval_counts_boards_as_well_as_programs() {
-    // Four boards on which every program scores 0, 10, 20 and 30, and 64 equal programs: only other boards make another mean,
-    // whose standard error is 11.2 / 2 = 5.6.
-    let boards = [0.0, 10.0, 20.0, 30.0];
-    let of = |boards: &[f64]| {
-        let row = |_: &[usize], drawn: &[usize]| vec![mean(drawn.iter().map(|&board| boards[board]))];
-        estimate_crossed(Crossed { programs: 64, boards: boards.len() }, Seed::root(1), &row)[0]
-    };
-    let Estimate { value, interval } = of(&boards);
-    assert_eq!(value, 15.0);
-    assert!((interval.low - 5.0).abs() < 2.6 && (interval.high - 25.0).abs() < 2.6, "{interval:?}");
-    // Of other boards a single one tells nothing.
-    assert_eq!(of(&boards[1..2]).interval, Interval { low: 10.0, high: 10.0 });
 }
 
 fn sample(style: &str, source: &str, start: Start, games: &[(u64, Ending)]) -> Sample {
@@ -331,8 +301,8 @@ fn tasks_count_alike_however_many_programs_were_written_for_them() {
     assert!((pass_at[1].1 - 5.0 / 12.0).abs() < 1e-12, "{pass_at:?}");
     assert_eq!(summary.tests.value, (9.0 / 16.0 + 0.25) / 2.0);
     assert_eq!((summary.parses.value, summary.unique), (0.75, 4.0 / 6.0));
-    // One task of the two, drawn twice, is the worst and the best that can be.
-    assert_eq!(summary.pass_at[&1].interval, Interval { low: 0.0, high: 0.5 });
+    // Two tasks say next to nothing of others.
+    assert_eq!(summary.pass_at[&1].interval, Interval { low: 0.0, high: 1.0 });
     let worst_first: Vec<(&str, usize, usize)> =
         summary.tasks.iter().map(|task| (task.task.as_str(), task.passed, task.samples)).collect();
     assert_eq!(worst_first, [("b", 0, 2), ("a", 2, 4)]);
@@ -353,29 +323,6 @@ fn each_turn_that_was_allowed_has_its_share_whether_a_conversation_needed_it_or_
     assert_eq!(shares(&samples, 3), [0.5, 1.0, 1.0]);
     assert_eq!(shares(&samples[..1], 3), [1.0; 3], "all passed at once");
     assert!(shares(&samples[..1], 1).is_empty());
-}
-
-/// Of five to thirty items with an interval of the bootstrap from 0.4 to 0.6 around 0.5. Student's quantiles are those of a
-/// table, and what so many items of 0 allow is the exact interval of a share of which none was drawn.
-#[test]
-fn an_interval_over_few_tasks_is_one_of_student_and_none_that_pass_are_no_proof() {
-    let of = |value, low, high, count| {
-        let Interval { low, high } = Estimate { value, interval: Interval { low, high } }.of_few_shares(count).interval;
-        [low, high]
-    };
-    for (count, quantile, of_none) in [(5_u8, 2.7764, 0.5218), (10, 2.2622, 0.3085), (30, 2.0452, 0.1157)] {
-        let wider = 0.1 * quantile / 1.96 * (f64::from(count) / f64::from(count - 1)).sqrt();
-        let count = usize::from(count);
-        for (found, expected) in [
-            (of(0.5, 0.4, 0.6, count), [0.5 - wider, 0.5 + wider]),
-            (of(0.05, 0.0, 0.15, count), [0.0, 0.05 + wider]),
-            (of(0.95, 0.85, 1.0, count), [0.95 - wider, 1.0]),
-            (of(0.0, 0.0, 0.0, count), [0.0, of_none]),
-            (of(1.0, 1.0, 1.0, count), [1.0 - of_none, 1.0]),
-        ] {
-            assert!(found.iter().zip(expected).all(|(end, one)| (end - one).abs() < 1e-4), "{count}: {found:?}");
-        }
-    }
 }
 
 #[test]
