@@ -50,8 +50,7 @@ const NO_BASELINE: &str = "none";
 ///
 /// Games: boards are drawn anew and told, so that --boards repeats them; all models of a command play the same ones, with the
 /// same sampling seeds and budgets. best@n is the expected score of the best of n programs, chosen on some boards and measured
-/// on others. Numbers in brackets are 95 % bootstrap intervals over programs and boards; over games, for a single program;
-/// few of them make an interval wide, as Student's are.
+/// on others. Numbers in brackets are 95 % bootstrap intervals over programs and boards; over games, for a single program.
 ///
 /// Runs and their checkpoints: programs are for what the run learnt from, and sampled as its own evaluations sample them,
 /// unless you say otherwise.
