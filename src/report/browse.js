@@ -40,11 +40,11 @@ function failures(run) {
   const last = late === completions ? [] : [late_steps === 1 ? "last step" : `last ${whole(late_steps)} steps`];
   const words = `${whole(failed)} of ${whole(completions)} completions failed (${share(failed / completions)})${last.map((steps) => `; of ${whole(late)} in the ${steps}, ${whole(late_failed)} did (${share(late_failed / late)})`).join("")}.`;
   if (!failed) return section("Why programs failed", el("p", {}, `None of ${whole(completions)} completions failed.`));
-  const beside = el("div", { class: "beside tall", tabindex: "0", role: "region", "aria-label": "examples" });
+  const beside = region("beside tall", "examples");
   const rows = reasons.map((one) => ({ numeric: [1, 2, 3], cells: [reasonWords(run, one), whole(one.count), share(one.count / completions), ...last.map(() => whole(one.late))],
     show: () => one.examples.flatMap((entry) => shownEntry(run, entry)) }));
   return section("Why programs failed", el("p", { class: "soft small" }, words, " Names are left out of reasons, so that one kind of mistake is counted once; choose one to see its newest programs."),
-    el("div", { class: "card attempts" }, el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "reasons" }, chooser(["what a program does", "programs", "of all", ...last], rows, beside),
+    el("div", { class: "card attempts" }, region("scroll tall", "reasons", chooser(["what a program does", "programs", "of all", ...last], rows, beside),
       rarer ? el("p", { class: "soft small" }, `And ${whole(rarer)} for rarer reasons.`) : null), beside));
 }
 
@@ -78,7 +78,7 @@ const ORDERS = { newest: ["newest first", (a, b) => b.step - a.step || a.index -
   best: ["best first", (a, b) => b.reward - a.reward], worst: ["worst first", (a, b) => a.reward - b.reward], longest: ["longest first", (a, b) => b.source.length - a.source.length] };
 
 function browser(run, entries) {
-  const list = el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "completions found" }), beside = el("div", { class: "beside" });
+  const list = region("scroll tall", "completions found"), beside = el("div", { class: "beside" });
   const count = el("p", { class: "small", role: "status" });
   const more = el("button", { type: "button", onclick: () => { rows += ROWS; fill(); } }, `${ROWS} more`);
   let rows = ROWS, waiting = null;

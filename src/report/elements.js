@@ -16,6 +16,8 @@ function grow(node, attributes, children) {
 }
 const el = (tag, attributes, ...children) => grow(document.createElement(tag), attributes, children);
 const svg = (tag, attributes, ...children) => grow(document.createElementNS(SVG, tag), attributes, children);
+// What may be larger than its place: the keyboard reaches it, and then scrolls it.
+const region = (kind, label, ...children) => el("div", { class: kind, tabindex: "0", role: "region", "aria-label": label }, ...children);
 
 function number(value, digits) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
@@ -53,7 +55,7 @@ function table(head, rows) {
   const numeric = head.map((_, column) => column > 0 && rows.some((row) => row[column] !== "") &&
     rows.every((row) => /^[\s\d.,×–%+e<>-]*( s)?$/.test(String(row[column]))));
   const cell = (tag, text, column) => el(tag, { class: numeric[column] ? "number" : null, scope: tag === "th" ? "col" : null }, text);
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `table of ${head.filter(Boolean).join(", ")}` }, el("table", {},
+  return region("scroll", `table of ${head.filter(Boolean).join(", ")}`, el("table", {},
     el("thead", {}, el("tr", {}, head.map((text, column) => cell("th", text, column)))),
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, column) => cell("td", text, column)))))));
 }

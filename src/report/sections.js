@@ -196,7 +196,7 @@ function settings(run) {
   if (!keys.length) return null;
   const sections = [...new Set(keys.map((key) => key.split(".")[0]))];
   return el("div", { class: "charts" }, sections.map((section) => el("div", { class: "card" }, el("h3", {}, section),
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `settings of ${section}` }, el("table", {}, el("tbody", {}, keys.filter((key) => key.split(".")[0] === section).map((key) =>
+    region("scroll", `settings of ${section}`, el("table", {}, el("tbody", {}, keys.filter((key) => key.split(".")[0] === section).map((key) =>
       el("tr", {}, el("td", {}, key.slice(section.length + 1) || key), el("td", { class: "number" }, run.configuration[key])))))))));
 }
 

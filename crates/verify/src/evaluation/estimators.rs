@@ -100,6 +100,20 @@ pub struct Crossed {
     pub boards: usize,
 }
 
+impl Crossed {
+    /// How much wider than that of the bootstrap an interval is, where `of_programs` is their share of its variance; the rest is
+    /// the boards'.
+    fn wider(self, of_programs: f64) -> f64 {
+        let parts = [(of_programs, self.programs), (1.0 - of_programs, self.boards)].map(|(share, count)| {
+            let freedom = count.saturating_sub(1).max(1) as f64;
+            (share * count as f64 / freedom, freedom)
+        });
+        let expected: f64 = parts.iter().map(|(share, _)| share).sum();
+        let squares: f64 = parts.iter().map(|(share, freedom)| share.powi(2) / freedom).sum();
+        expected.sqrt() * student(expected.powi(2) / squares) / NORMAL
+    }
+}
+
 /// Statistics of programs on boards, by their positions.
 pub type CrossedStatistics<'a> = dyn Fn(&[usize], &[usize]) -> Vec<f64> + 'a;
 
@@ -128,14 +142,8 @@ impl Resampled {
     /// Source: Hesterberg 2015 (1411.5279) for both factors; Satterthwaite 1946 for the degrees of freedom of two variances.
     fn interval(self, value: f64, all: Crossed) -> Interval {
         let [of_both, of_programs] = [&self.both, &self.programs].map(|drawn| variance(drawn.iter().copied()));
-        let parts = [(of_programs, all.programs), (of_both - of_programs, all.boards)].map(|(variance, count)| {
-            let freedom = count.saturating_sub(1).max(1) as f64;
-            (variance.max(0.0) * count as f64 / freedom, freedom)
-        });
-        let expected = parts[0].0 + parts[1].0;
-        let squares: f64 = parts.map(|(variance, freedom)| variance.powi(2) / freedom).iter().sum();
-        let wider = match squares > 0.0 && of_both > 0.0 {
-            true => (expected / of_both).sqrt() * student(expected.powi(2) / squares) / NORMAL,
+        let wider = match of_both > 0.0 {
+            true => all.wider((of_programs / of_both).min(1.0)),
             false => 1.0,
         };
         let mut drawn = self.both;
