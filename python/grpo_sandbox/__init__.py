@@ -1,8 +1,9 @@
 """Rewards for programs that language models write, judged in a WebAssembly sandbox."""
 
-import collections.abc
 import json
 import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional, Union
 
 from .process import Process
 
@@ -10,6 +11,12 @@ __all__ = ["Conversation", "Judge"]
 
 # Bytes of the longest completion that the judge takes.
 _LONGEST = 4 << 20
+
+# What a message without content has in its place.
+_IN_PLACE = ("tool_calls", "function_call", "refusal", "reasoning_content")
+
+_Completion = Union[str, Iterable[Mapping[str, Any]]]
+_Id = Union[str, int]
 
 
 class Judge:
@@ -23,10 +30,17 @@ class Judge:
     reward of 0. A judge belongs to the process that made it: make one in each.
     """
 
-    def __init__(self, env="2048", workers=8, games=10, seed=0, settings=None):
+    def __init__(
+        self,
+        env: Union[str, "os.PathLike[str]"] = "2048",
+        workers: int = 8,
+        games: int = 10,
+        seed: int = 0,
+        settings: Optional[Mapping[str, Any]] = None,
+    ) -> None:
         arguments = [f"--env={os.fspath(env)}"]
         arguments += [f"--parallel-rewards={workers}"] if workers else ["--sequential"]
-        if settings is not None and not isinstance(settings, collections.abc.Mapping):
+        if settings is not None and not isinstance(settings, Mapping):
             kind = type(settings).__name__
             raise TypeError(f'settings of type {kind}: expected a dict, such as {{"reward.tests": "all"}}')
         # The program refuses what is said of games where there are tasks.
@@ -35,22 +49,22 @@ class Judge:
             arguments.append(f"--set={key}={value if isinstance(value, str) else json.dumps(value)}")
         self._judging = Process(arguments)
 
-    def judge(self, completions, ids):
+    def judge(self, completions: Iterable[_Completion], ids: Iterable[_Id]) -> list[dict[str, Any]]:
         """A dict for each completion, in their order: id, reward, verdict, passed, tests, score, fuel, parts, reason,
         feedback."""
-        texts = [_text(completion) for completion in _several(completions, "completions")]
+        texts = [_text(completion, f"completions[{at}]") for at, completion in enumerate(_several(completions, "completions"))]
         ids = [_id(id) for id in _several(ids, "ids")]
         if len(texts) != len(ids):
             raise ValueError(f"{len(texts)} completions and {len(ids)} ids: expected an id for each")
         items = [{"id": id, "completion": text} for id, text in zip(ids, texts)]
         return self._judging.ask(items=items)["judgements"]
 
-    def requests(self):
+    def requests(self) -> list[dict[str, Any]]:
         """What a policy is asked for, a dict for each task (in a game, for each style of play): id, system, prompt, held_out.
         The prompt has the tests that are shown, and where neither these nor the text name the function, how the program begins."""
         return self._judging.ask(requests=None)["requests"]
 
-    def reward(self, completions, id=None, **columns):
+    def reward(self, completions: Sequence[_Completion], id: Optional[Iterable[_Id]] = None, **columns: Any) -> list[float]:
         """The rewards alone, as a reward function of TRL: ``id`` is the column that names the task of each completion."""
         if id is None:
             if self._judging.has_tests:
@@ -76,11 +90,11 @@ class Conversation:
     judge that has ended, is raised by ``get_reward`` again, until the next ``reset``.
     """
 
-    def __init__(self, judge, best=False, empty=0.0):
+    def __init__(self, judge: Judge, best: bool = False, empty: float = 0.0) -> None:
         self._judge, self._best, self._empty = judge, best, empty
         self._id, self._judgements, self._error = "", [], None
 
-    def reset(self, **row):
+    def reset(self, **row: Any) -> None:
         """Begins anew with the task that the column ``id`` names."""
         if "id" not in row and self._judge._judging.has_tests:
             raise TypeError("expected a column `id` that names the task")
@@ -106,7 +120,7 @@ class Conversation:
         self._judgements.append(judgement)
         return judgement["feedback"]
 
-    def get_reward(self):
+    def get_reward(self) -> float:
         """The reward of the programs that were tried since ``reset``, or the error for which one was not judged."""
         if self._error is not None:
             raise self._error
@@ -139,30 +153,41 @@ def _program(code):
     """The program that a model hands to a tool."""
     if not isinstance(code, str):
         raise TypeError(f"a program of type {type(code).__name__}: expected a str")
-    size = len(_sendable(code, "a program").encode("utf-8"))
-    if size > _LONGEST:
-        raise ValueError(f"a program of {size} bytes: expected at most {_LONGEST}")
-    return code
+    return _short(_sendable(code, "a program"), "a program")
 
 
-def _text(completion):
+def _text(completion, place):
     """The text of a completion. Of a list of chat messages it is what the policy wrote, and not what it was told."""
-    if isinstance(completion, str):
-        return _sendable(completion, "a completion")
-    try:
-        written = [_content(message["content"]) for message in completion if _is_of_policy(message)]
-    except (TypeError, KeyError):
-        kind = type(completion).__name__
-        raise TypeError(f"a completion of type {kind}: expected a str, or a list of messages with `content`") from None
-    return _sendable("\n".join(text for text in written if text is not None), "a completion")
+    if not isinstance(completion, str):
+        if isinstance(completion, (bytes, Mapping)) or not isinstance(completion, Iterable):
+            kind = type(completion).__name__
+            raise TypeError(f"{place}: a completion of type {kind}: expected a str, or a list of messages with `content`")
+        written = [_written(message, f"{place}[{at}]") for at, message in enumerate(completion)]
+        completion = "\n".join(text for text in written if text is not None)
+    return _short(_sendable(completion, f"{place}: a completion"), f"{place}: a completion")
 
 
-def _is_of_policy(message):
-    """Whether the policy wrote a message. TRL hands over the answers of tools among those of the policy."""
-    role = message["role"] if "role" in message else None
+def _written(message, place):
+    """What the policy wrote in a message: None if it only calls tools, or if the message is another's. TRL hands over the answers of
+    tools among those of the policy."""
+    # Looking for a key in a text or a list is no error, and finds a word.
+    if not hasattr(message, "get"):
+        raise TypeError(f"{place}: a message of type {type(message).__name__}: expected a dict with `content`")
+    role = message.get("role")
     if role is not None and not isinstance(role, str):
-        raise TypeError
-    return role in (None, "assistant")
+        raise TypeError(f"{place}: a `role` of type {type(role).__name__}: expected a str, such as assistant")
+    if role not in (None, "assistant"):
+        return None
+    # openai leaves out what is None: `model_dump(exclude_none=True)`.
+    if "content" not in message and all(message.get(key) is None for key in _IN_PLACE):
+        keys = ", ".join(f"`{key}`" for key in message) or "no key"
+        raise TypeError(f"{place}: a message with {keys}: expected `content`, or `tool_calls` where it only calls tools")
+    content = message.get("content")
+    try:
+        return _content(content)
+    except (TypeError, KeyError):
+        kind = type(content).__name__
+        raise TypeError(f"{place}: a `content` of type {kind}: expected a str, a list of parts with `text`, or None") from None
 
 
 def _content(content):
@@ -177,6 +202,14 @@ def _content(content):
 def _is_text(part):
     kind = part["type"] if "type" in part else None
     return kind is None or kind in ("text", "output_text")
+
+
+def _short(text, what):
+    """The same text, which is short enough for the judge."""
+    size = len(text.encode("utf-8"))
+    if size > _LONGEST:
+        raise ValueError(f"{what} of {size} bytes: expected at most {_LONGEST}")
+    return text
 
 
 def _sendable(text, what):

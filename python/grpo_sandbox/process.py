@@ -31,7 +31,8 @@ class Process:
         described = self._child.stdout.readline()
         # A judge that is killed may leave half a line.
         if not described.endswith("\n"):
-            status = self._child.wait()
+            with self._child.stdin, self._child.stdout:
+                status = self._child.wait()
             hearing.join()
             said = "".join(error).strip().removeprefix("error: ")
             raise (ValueError if status == 2 else RuntimeError)(said or f"the judge has ended with status {status}")
@@ -106,16 +107,17 @@ def _follow(what, *arguments):
 
 def _hand_on(messages, error, begun):
     """Warnings of the judge are for whoever reads those of this process. `error` gets what ends it before it has begun."""
-    for line in messages:
-        if not begun.is_set() and (error or line.startswith("error: ")):
-            error.append(line)
-            continue
-        try:
-            sys.stderr.write(line)
-        except Exception:
-            # A stream that is None, closed, full or of another encoding. Who stops reading here stops the judge, once the
-            # pipe is full.
-            pass
+    with messages:
+        for line in messages:
+            if not begun.is_set() and (error or line.startswith("error: ")):
+                error.append(line)
+                continue
+            try:
+                sys.stderr.write(line)
+            except Exception:
+                # A stream that is None, closed, full or of another encoding. Who stops reading here stops the judge, once the
+                # pipe is full.
+                pass
 
 
 def _send(calls, asked):
@@ -132,15 +134,16 @@ def _send(calls, asked):
 
 def _answers(child, waiting, lock):
     """Hands each answer to the call that waits for it, and tells those that wait when no more will come."""
-    for line in child.stdout:
-        # The last line of a judge that is killed may be half of one.
-        if not line.endswith("\n"):
-            break
-        answer = json.loads(line)
-        with lock:
-            answered, given = waiting.pop(answer["call"])
-        given.append(answer)
-        answered.set()
+    with child.stdout:
+        for line in child.stdout:
+            # The last line of a judge that is killed may be half of one.
+            if not line.endswith("\n"):
+                break
+            answer = json.loads(line)
+            with lock:
+                answered, given = waiting.pop(answer["call"])
+            given.append(answer)
+            answered.set()
     child.wait()
     with lock:
         calls = list(waiting.values())

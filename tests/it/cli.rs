@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::program::{printed, refused};
+use crate::program::{printed, program, refused};
 use crate::runs;
 
 #[test]
@@ -17,6 +17,29 @@ fn servers_go_with_the_preset_of_a_language_model_and_are_refused_where_every_we
     let words = refused(dir.path(), &[&["config"], &servers[..]].concat());
     // Not every command has the flag.
     assert!(words.contains("add --lora-r 16 or --set model.lora_r=16"), "{words}");
+}
+
+#[test]
+fn commands_that_divide_nothing_are_refused_under_a_launcher_of_several_processes() {
+    let dir = tempfile::tempdir().unwrap();
+    let under = |size: &str, arguments: &[&str]| {
+        let output = program(dir.path()).args(arguments).env("OMPI_COMM_WORLD_SIZE", size).output().unwrap();
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(2), &b""[..]), "{arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for command in ["eval", "sft", "evolve"] {
+        let arguments = [command, "--model", "nowhere.gguf"];
+        let words = under("2", &arguments);
+        let expected =
+            format!("error: {command} was started by mpirun of Open MPI in 2 processes, and only train divides");
+        assert!(words.starts_with(&expected) && words.contains("env -u OMPI_COMM_WORLD_SIZE"), "{words}");
+        let words = under("1", &arguments);
+        assert!(words.starts_with("error: --model nowhere.gguf: No such file"), "{words}");
+    }
+    // A trainer that was started so itself has its own programs judged.
+    let words = under("2", &["judge", "nowhere.jsonl"]);
+    assert!(words.contains("\nerror: nowhere.jsonl: No such file"), "{words}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 #[test]

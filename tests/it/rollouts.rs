@@ -412,6 +412,35 @@ fn servers_are_told_of_adapters_by_the_directory_s_name_as_it_was_given() {
     assert_eq!(paths.iter().map(|path| Path::new(path).parent()).collect::<Vec<_>>(), [Some(link.as_path())]);
 }
 
+#[test]
+fn a_server_that_is_started_again_within_a_batch_is_told_its_adapter_once_and_goes_on() {
+    let (asked, good) = (Asked::new(), Served::start(honest));
+    let expected = asked.of(&[&good]).0.unwrap();
+    let unknown =
+        |_: usize, _: Value| (404, json!({ "error": { "message": "The model does not exist." } }).to_string());
+    for (served, is_mended) in [(Served::start(honest), true), (Served::start(unknown), false)] {
+        let (servers, config) = asked.opened(urls(&[&served]), 60.0);
+        let policy = &asked.policy;
+        let requests = &GroupRequest::all(&asked.prompts, config.num_generations, Seed::root(7));
+        let loaded = servers.load_adapter(policy, &mut |_| ()).unwrap();
+        served.restart();
+        // Six requests at once find it without the adapter.
+        let completions = servers.sample(&loaded, Assignment { policy, config: &config, requests }, &mut |_| ());
+        let told = served.loaded();
+        assert!(told.len() == 2 && told[0] == told[1], "{told:?}");
+        served.restart();
+        let again = servers.sample(&loaded, Assignment { policy, config: &config, requests }, &mut |_| ());
+        assert_eq!((served.loaded().len(), again.is_ok()), (3, is_mended), "it is told at each restart");
+        match completions {
+            Ok(completions) => assert!(is_mended && completions == expected, "{completions:?}"),
+            Err(RolloutError::Server(fault)) => {
+                assert!(!is_mended && fault.hint.starts_with("it has lost the adapter and was told"), "{fault}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 /// The names in a directory.
 fn names(dir: &Path) -> BTreeSet<String> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

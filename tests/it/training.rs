@@ -79,6 +79,24 @@ fn a_run_at_its_end_says_so_and_one_that_goes_on_keeps_the_best_it_had() {
 }
 
 #[test]
+fn a_run_killed_when_it_had_just_written_a_checkpoint_names_it_and_keeps_as_many_as_ever() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    copy(&UNBROKEN, &dir);
+    let kept = || -> BTreeSet<_> {
+        let names = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with("checkpoint-")).collect()
+    };
+    let before = kept();
+    fs::remove_file(dir.join("ended")).unwrap();
+    fs::write(dir.join("checkpoint-latest"), "checkpoint-3").unwrap();
+    copy(&dir.join("checkpoint-2"), &dir.join("checkpoint-1"));
+    run(&dir, &["--steps", "4", "--save-steps", "1", "--resume", dir.to_str().unwrap()]);
+    assert_eq!(fs::read_to_string(dir.join("checkpoint-latest")).unwrap(), "checkpoint-4");
+    assert_eq!(kept(), before);
+}
+
+#[test]
 fn an_evaluation_that_a_resumed_run_owes_is_made_once() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");

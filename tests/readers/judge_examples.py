@@ -3,8 +3,11 @@
 TRL and verl need torch and are not installed: they call plain functions. `protocols.py` uses the packages themselves.
 """
 
+import copy
 import importlib.util
 import inspect
+import os
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -33,7 +36,8 @@ messages = [{"role": "assistant", "content": text} for text in ("def add(a, b):\
 assert reward(prompts=[[]], completions=[messages], completion_ids=[[1]], id=["add"]) == [1.0]
 
 # verl calls it from the threads of an executor, by name, and wants a number or a dict with `score`.
-compute_score = example("verl_reward").compute_score
+verl = example("verl_reward")
+compute_score = verl.compute_score
 assert list(inspect.signature(compute_score).parameters)[:4] == ["data_source", "solution_str", "ground_truth", "extra_info"]
 
 
@@ -45,6 +49,22 @@ with ThreadPoolExecutor(8) as threads:
     scores = list(threads.map(score, [RIGHT, WRONG, NOTHING] * 4))
 assert [answer["score"] for answer in scores] == [1.0, 0.0, -0.1] * 4, scores
 assert scores[0]["acc"] == 1.0 and scores[1]["acc"] == 0.0
+
+# A process that verl forks after that has a judge of its own, also where `remote` of verl sends the function by value: with what it
+# names, and without the judges that this process has.
+child = os.fork()
+if child == 0:
+    os._exit(0 if score(RIGHT)["score"] == 1.0 else 1)
+assert os.waitpid(child, 0)[1] == 0, "a fork has no judge"
+assert len(verl.judges._of) == 1 and not copy.deepcopy(verl.judges)._of, "threads make one judge, and a copy has none"
+try:
+    import cloudpickle
+except ImportError:
+    named = [verl.__dict__[name] for name in compute_score.__code__.co_names if name in verl.__dict__]
+    assert named == [verl.judges]
+else:
+    sent = pickle.loads(cloudpickle.dumps(compute_score))
+    assert sent is not compute_score and sent("tasks", RIGHT, "add")["score"] == 1.0
 
 package = "with the package" if "grpo_sandbox" in sys.modules else "with the program"
 print(f"judged {package} for TRL, verl")

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+import typing
 
 from documents import block
 from grpo_sandbox import Conversation, Judge, process as judging
@@ -89,6 +90,11 @@ TOLD = [{"role": "tool", "content": "def add(a, b):\n    return a - b"}, {"role"
 CALL = {"role": "assistant", "content": None, "tool_calls": []}
 for chat, expected in [
     ([{"role": "assistant", "content": LINES[0]}, CALL, *TOLD, {"content": LINES[1]}], 1.0),
+    # openai's `model_dump(exclude_none=True)`.
+    ([{"role": "assistant", "tool_calls": [{"id": "c"}]}, TOLD[0], {"role": "assistant", "content": RIGHT}], 1.0),
+    ([{"role": "assistant", "tool_calls": [{"id": "c"}]}], -0.1),
+    ([{"role": "assistant", "refusal": "no", "tool_calls": None}], -0.1),
+    ([{"role": "assistant", "reasoning_content": "cut"}, {"role": "assistant", "content": RIGHT}], 1.0),
     ([{"role": "assistant", "content": PARTS}, {"role": None, "content": [{"type": "output_text", "text": LINES[1]}]}], 1.0),
     ([{"role": "assistant", "content": "I do not know."}, {"role": "user", "content": RIGHT}], -0.1),
     ([{"role": "assistant", "content": RIGHT}, TOLD[0], {"role": "assistant", "content": "I stay with mine."}], 1.0),
@@ -109,10 +115,23 @@ assert "expected an id for each" in refusal(ValueError, lambda: judge.judge([RIG
 assert "a completion of 5242880 bytes" in refusal(ValueError, lambda: judge.judge(["x" * (5 << 20)], ["add"]))
 assert "a completion of type int" in refusal(TypeError, lambda: judge.judge([3], ["add"]))
 for content in ({}, 7, ["text"], [{"type": "text"}], [{"type": "text", "text": 7}]):
-    message = {"role": "assistant", "content": content}
-    assert "a completion of type list" in refusal(TypeError, lambda: judge.judge([[message]], ["add"])), content
-for message in ({"role": "assistant"}, {"role": 7, "content": ""}, "content", ["content"]):
-    assert "a completion of type list" in refusal(TypeError, lambda: judge.judge([[message]], ["add"])), message
+    message, kind = {"role": "assistant", "content": content}, type(content).__name__
+    told = refusal(TypeError, lambda: judge.judge([RIGHT, [CALL, message]], ["add"] * 2))
+    assert told == f"completions[1][1]: a `content` of type {kind}: expected a str, a list of parts with `text`, or None", told
+for message, found in [
+    ({"role": "assistant"}, "a message with `role`: expected `content`, or `tool_calls` where it only calls tools"),
+    ({"contents": RIGHT}, "a message with `contents`: expected `content`, or `tool_calls` where it only calls tools"),
+    # Rows of parquet have all keys, with None where one is absent.
+    ({"text": RIGHT, "tool_calls": None}, "a message with `text`, `tool_calls`: expected `content`, or `tool_calls` where it only calls tools"),
+    ({"role": 7, "content": ""}, "a `role` of type int: expected a str, such as assistant"),
+    ("content", "a message of type str: expected a dict with `content`"),
+    (["content"], "a message of type list: expected a dict with `content`"),
+    ("tool_calls", "a message of type str: expected a dict with `content`"),
+]:
+    assert refusal(TypeError, lambda: judge.judge([[message]], ["add"])) == f"completions[0][0]: {found}"
+assert refusal(TypeError, lambda: judge.judge([RIGHT, CALL], ["add"] * 2)).startswith("completions[1]: a completion of type dict: ")
+told = refusal(ValueError, lambda: judge.judge([RIGHT, "x" * (5 << 20)], ["add"] * 2))
+assert told == f"completions[1]: a completion of {5 << 20} bytes: expected at most {4 << 20}", told
 assert refusal(TypeError, lambda: judge.judge("text", ["add"] * 4)) == "completions is a str: expected a list of them"
 assert refusal(TypeError, lambda: judge.reward([RIGHT] * 3, "add")) == "ids is a str: expected a list of them"
 assert "expected a column `id`" in refusal(TypeError, lambda: judge.reward([RIGHT]))
@@ -133,6 +152,12 @@ assert judge.reward([RIGHT], ["add"]) == [1.0]
 assert "nowhere.jsonl" in refusal(ValueError, lambda: Judge(env="nowhere.jsonl"))
 assert "did you mean `tests`?" in refusal(ValueError, lambda: Judge(settings={"reward.test": "all"}))
 assert "settings of type list: expected a dict" in refusal(TypeError, lambda: Judge(settings=["reward.tests=all"]))
+
+# Checkers of types read the package.
+assert os.path.exists(os.path.join(os.path.dirname(judging.__file__), "py.typed"))
+public = [Judge.__init__, Judge.judge, Judge.requests, Judge.reward]
+for public in (*public, Conversation.__init__, Conversation.reset, Conversation.run, Conversation.get_reward):
+    assert typing.get_type_hints(public).keys() == {*inspect.signature(public).parameters, "return"} - {"self"}, public
 
 # A conversation, as TRL holds it: it resets by the row, offers the other public methods as tools, and asks for the reward.
 conversation = Conversation(judge)
@@ -214,6 +239,25 @@ process = let_go._judging._child
 del let_go
 assert process.poll() is not None, "a judge that ignores SIGTERM goes on"
 signal.signal(signal.SIGTERM, before)
+
+
+ENDING = f"""
+import threading
+from grpo_sandbox import Judge
+
+judge = Judge(env={TASKS!r}, workers=1)
+del judge
+try:
+    Judge(env="nowhere.jsonl")
+except ValueError:
+    pass
+for thread in threading.enumerate():
+    if thread is not threading.current_thread():
+        thread.join()
+"""
+# A judge that ends closes its pipes, and so does one that does not begin.
+ended = subprocess.run([sys.executable, "-W", "error::ResourceWarning", "-c", ENDING], capture_output=True, text=True)
+assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
 
 
 def acted(play):

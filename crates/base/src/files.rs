@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -183,6 +184,16 @@ pub fn special(path: &Path) -> Option<&'static str> {
         _ if kind.is_socket() => Some("a socket"),
         _ if kind.is_char_device() || kind.is_block_device() => Some("a device"),
         _ => None,
+    }
+}
+
+/// Whether an open file or directory is the one at `path`, which may have been removed or replaced since.
+pub fn is_at(open: &File, path: &Path) -> io::Result<bool> {
+    let held = open.metadata()?;
+    match fs::metadata(path) {
+        Ok(found) => Ok((held.dev(), held.ino()) == (found.dev(), found.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -27,6 +27,8 @@ const LAUNCHERS: &[(&str, &str, Option<&str>, &[&str])] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launched {
     pub launcher: &'static str,
+    /// The environment variable that it is known by.
+    pub variable: &'static str,
     /// The number of processes, if the launcher sets it.
     pub size: Option<usize>,
     libraries: &'static [&'static str],
@@ -35,10 +37,10 @@ pub struct Launched {
 impl Launched {
     /// The launcher of this process; none if there is none or if it started one process.
     pub fn by(environment: &Variables<'_>) -> Option<Launched> {
-        let (launcher, _, size, libraries) = LAUNCHERS.iter().find(|(_, own, ..)| environment(own).is_some())?;
+        let (launcher, variable, size, libraries) = LAUNCHERS.iter().find(|(_, own, ..)| environment(own).is_some())?;
         let size = size.and_then(environment).and_then(|size| size.parse().ok());
         let several = size.is_none_or(|size: usize| size > 1);
-        several.then_some(Launched { launcher, size, libraries })
+        several.then_some(Launched { launcher, variable, size, libraries })
     }
 
     /// The names of the libraries to try, in this order.

@@ -83,7 +83,7 @@ impl Watch {
             watch.connections.push(stream.try_clone().map_err(unwatched)?);
             let (lost, place) = (Arc::clone(lost), watch.places[rank].clone());
             let follow = move || {
-                if let Err(reason) = follow(stream, HEARTBEAT, SILENCE) {
+                if let Err(reason) = follow(stream, HEARTBEAT, SILENCE, clock()) {
                     lost(rank, &format!("process {} on {}: {reason}", place.process, place.host));
                 }
             };
@@ -158,40 +158,67 @@ fn connect(places: &[Place], rank: usize) -> io::Result<TcpStream> {
 
 /// Reads the messages of a process until the connection ends. An error means that it ended, or that nothing was heard for
 /// the time `silence`, before the process had announced its end. A heartbeat is sent in any case: who has announced its end
-/// waits for this process.
-fn follow(mut stream: TcpStream, heartbeat: Duration, silence: Duration) -> Result<(), String> {
+/// waits for this process. Where this process itself stood still for longer than that, the others gave it up, so the error
+/// says so. `now` is the time since any moment.
+fn follow(
+    mut stream: TcpStream,
+    heartbeat: Duration,
+    silence: Duration,
+    mut now: impl FnMut() -> Duration,
+) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
     stream.set_read_timeout(Some(heartbeat)).map_err(text)?;
-    let (mut said, mut heard, mut words) = (None::<Instant>, Instant::now(), [0; 64]);
+    let (mut said, mut heard, mut ran, mut words) = (None, now(), now(), [0; 64]);
     let mut parted = false;
-    loop {
-        if said.is_none_or(|said| said.elapsed() >= heartbeat) {
+    // For how long this process last stood still, and when it went on.
+    let (mut still, mut went_on) = (Duration::ZERO, ran);
+    let reason = loop {
+        if said.is_none_or(|said| ran - said >= heartbeat) {
             // A closed connection is noticed when reading.
             let _ = stream.write_all(&[ALIVE]);
-            said = Some(Instant::now());
+            said = Some(ran);
         }
-        match stream.read(&mut words) {
+        let read = stream.read(&mut words);
+        let time = now();
+        if time - ran > silence {
+            (still, went_on) = (time - ran, time);
+        }
+        ran = time;
+        match read {
             Ok(0) if parted => return Ok(()),
-            Ok(0) => return Err("it has ended".into()),
+            Ok(0) => break "it has ended".into(),
             Ok(count) => {
-                heard = Instant::now();
+                heard = time;
                 parted |= words[..count].contains(&BYE);
             }
             // This process was stopped by a signal and continues.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                if !parted && heard.elapsed() > silence {
-                    return Err(format!("nothing was heard of it for {} s", silence.as_secs()));
+                if !parted && time - heard > silence {
+                    break format!("nothing was heard of it for {} s", silence.as_secs());
                 }
             }
             Err(_) if parted => return Ok(()),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => break error.to_string(),
         }
+    };
+    // What came in meanwhile is read at once, and after it that the other end is closed.
+    match !still.is_zero() && ran - went_on <= heartbeat {
+        true => Err(format!("{reason}, after this process itself stood still for {} s", still.as_secs())),
+        false => Err(reason),
     }
+}
+
+/// A clock that begins at 0 now.
+fn clock() -> impl Fn() -> Duration {
+    let start = Instant::now();
+    move || start.elapsed()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Shutdown;
+
     use super::*;
 
     const BEAT: Duration = Duration::from_millis(20);
@@ -207,7 +234,7 @@ mod tests {
     #[test]
     fn a_process_that_has_announced_its_end_hears_of_this_one_and_is_not_missed() {
         let (here, mut there) = connected();
-        let following = thread::spawn(move || follow(here, BEAT, QUIET));
+        let following = thread::spawn(move || follow(here, BEAT, QUIET, clock()));
         there.write_all(&[BYE]).unwrap();
         // Heartbeats of more than three times the silence after which it would be missed.
         let mut heard = [0; 32];
@@ -221,12 +248,30 @@ mod tests {
     #[test]
     fn a_process_that_ends_or_is_silent_without_a_word_is_missed() {
         let (here, there) = connected();
-        let silent = follow(here, BEAT, QUIET).unwrap_err();
+        let silent = follow(here, BEAT, QUIET, clock()).unwrap_err();
         assert!(silent.starts_with("nothing was heard of it for"), "{silent}");
         drop(there);
         let (here, there) = connected();
         drop(there);
-        assert!(follow(here, BEAT, QUIET).is_err());
+        assert!(follow(here, BEAT, QUIET, clock()).is_err());
+    }
+
+    #[test]
+    fn a_process_that_stood_still_itself_says_so_of_the_others_that_gave_it_up() {
+        for (waits, told) in
+            [(3600, "it has ended, after this process itself stood still for 3600 s"), (0, "it has ended")]
+        {
+            let (here, mut there) = connected();
+            there.write_all(&[ALIVE]).unwrap();
+            // A connection that were closed altogether would be reset by the heartbeats that nobody reads.
+            there.shutdown(Shutdown::Write).unwrap();
+            let mut looks = 0;
+            let clock = || {
+                looks += 1;
+                Duration::from_secs(if looks > 2 { waits } else { 0 })
+            };
+            assert_eq!(follow(here, BEAT, QUIET, clock), Err(told.to_owned()));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::arguments::{Base, Flags, SourceArgs, WorkerArgs, text_path};
+use crate::cli::opened::peers::refuse_several;
 use crate::cli::opened::tasks::{first_ids, named};
 use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
@@ -127,6 +128,7 @@ pub struct EvolveArgs {
 
 impl EvolveArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
+        refuse_several("evolve")?;
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let config = match self.update {
             true => self.source.resolve_on(UPDATED, &flags, console)?,

@@ -14,7 +14,7 @@ use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::metrics::Console;
-use crate::parallel::{OnLost, ParallelError, Peers};
+use crate::parallel::{Launched, OnLost, ParallelError, Peers};
 use crate::policy::{self, CudaExamination};
 use crate::train::run_dir;
 
@@ -55,6 +55,21 @@ pub fn with_peers(
     }
     // An error that all processes have is printed by the first one alone.
     if peers.leads() { done } else { Ok(()) }
+}
+
+/// Refuses a `command` that does not divide its work where a launcher has started several processes, since each would do all of
+/// it. A launcher that does not say how many there are may have started one.
+pub fn refuse_several(command: &str) -> Result<(), CliError> {
+    let Some((launched, size)) = Launched::by(&environment).and_then(|found| Some((found, found.size?))) else {
+        return Ok(());
+    };
+    let Launched { launcher, variable, .. } = launched;
+    Err(CliError::user_hint(
+        format!(
+            "{command} was started by {launcher} in {size} processes, and only train divides its work over processes"
+        ),
+        format!("start it without the launcher, or where each process is to do all of it, by `env -u {variable}`"),
+    ))
 }
 
 /// The value of the first process, given the value of each process as `mine`. All processes call this together.

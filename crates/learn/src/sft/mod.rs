@@ -81,6 +81,7 @@ pub fn run(
 ) -> Result<(SftSummary, Policy), SftError> {
     check_dir(&options.output_dir)?;
     let _lock = run_dir::lock(&options.output_dir)?;
+    run_dir::sweep(&options.output_dir)?;
     let mut training = Training::begin(options, learner)?;
     if training.step == 0 {
         training.state(None).write(&options.output_dir)?;

@@ -12,7 +12,7 @@ use crate::seed::Seed;
 use crate::train::run_dir::{self, Fingerprint};
 
 use super::lessons::Lessons;
-use super::saving::{Saved, check_dir};
+use super::saving::{self, Saved, check_dir};
 use super::{SftError, SftSummary};
 
 #[derive(Debug, Clone)]
@@ -31,8 +31,12 @@ impl SftOptions {
     /// there is work to lose. Returns what came of the run that is done there already, if there is one.
     pub fn check_dir(&self, learner: Option<&Learner>) -> Result<Option<SftSummary>, SftError> {
         check_dir(&self.output_dir)?;
-        drop(run_dir::lock(&self.output_dir)?);
-        Saved::check(&self.output_dir, &self.settings(learner))
+        let _lock = run_dir::lock(&self.output_dir)?;
+        let done = Saved::check(&self.output_dir, &self.settings(learner))?;
+        if done.is_some() {
+            saving::tidy(&self.output_dir)?;
+        }
+        Ok(done)
     }
 
     /// What must be equal to continue from a checkpoint.

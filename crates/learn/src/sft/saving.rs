@@ -14,7 +14,7 @@ use crate::files;
 use crate::policy::Policy;
 use crate::train::run_dir::{self, Fingerprint, RunDirError, paths, step_of};
 
-/// The extension of a checkpoint that is not complete; a process that was killed may leave one.
+/// The extension of what is not complete; a process that was killed may leave one. Checkpoints of earlier versions had it too.
 const PARTIAL: &str = "partial";
 const WEIGHTS: &str = "weights.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
@@ -84,18 +84,12 @@ pub struct SftSummary {
 impl Saved {
     /// Writes a checkpoint below `dir` and removes the earlier ones.
     pub(super) fn write(&self, dir: &Path) -> Result<(), RunDirError> {
-        let whole = dir.join(format!("checkpoint-{}", self.state.step));
-        let partial = whole.with_extension(PARTIAL);
-        // Digests are of all files that are there, so that none may be left of a process that was killed.
-        if partial.exists() {
-            files::remove_rest(&partial).map_err(RunDirError::io(&partial))?;
-        }
-        fs::create_dir_all(&partial).map_err(RunDirError::io(&partial))?;
-        write_tensors(&self.weights, &partial.join(WEIGHTS))?;
-        write_tensors(&self.optimizer, &partial.join(OPTIMIZER))?;
-        self.state.write(&partial)?;
-        run_dir::write_sums(&partial).map_err(RunDirError::io(&partial))?;
-        files::publish_dir(&partial, &whole).map_err(RunDirError::io(&whole))?;
+        let name = format!("checkpoint-{}", self.state.step);
+        let whole = run_dir::write_whole_dir::<RunDirError>(dir, &name, |partial| {
+            write_tensors(&self.weights, &partial.join(WEIGHTS))?;
+            write_tensors(&self.optimizer, &partial.join(OPTIMIZER))?;
+            self.state.write(partial)
+        })?;
         remove_checkpoints(dir, Some(&whole))
     }
 
@@ -179,16 +173,26 @@ pub(super) fn remove_checkpoints(dir: &Path, kept: Option<&Path>) -> Result<(), 
             None => is_checkpoint(&path),
         };
         if is_own && Some(path.as_path()) != kept {
-            files::remove_rest(&path).map_err(RunDirError::io(&path))?;
+            files::remove_dir(&path).map_err(RunDirError::io(&path))?;
         }
     }
     Ok(())
 }
 
+/// Removes what a process left that was killed when the model was there, and not yet all else gone. This process has the lock.
+pub(super) fn tidy(dir: &Path) -> Result<(), RunDirError> {
+    run_dir::sweep(dir)?;
+    remove_checkpoints(dir, None)
+}
+
 /// Writes the trained model or adapter, then moves its files to `dir`. `format` is the number format of a model's
 /// weights.
 pub(super) fn write_model(policy: &Policy, format: DType, dir: &Path) -> Result<(), SftError> {
-    let partial = dir.join("model.partial");
+    let partial = dir.join("model").with_extension(PARTIAL);
+    // All files that are there are moved, so that none may be left of a process that was killed.
+    if partial.exists() {
+        files::remove_rest(&partial).map_err(RunDirError::io(&partial))?;
+    }
     fs::create_dir_all(&partial).map_err(RunDirError::io(&partial))?;
     policy.save(&partial)?;
     let path = partial.join(MODELS[0]);

@@ -170,18 +170,27 @@ fn a_run_removes_no_checkpoint_that_it_did_not_write() {
         std::fs::create_dir(dir.path().join(name)).unwrap();
     }
     std::fs::write(dir.path().join("checkpoint-40/weights.safetensors"), "another's").unwrap();
+    // Of processes that were killed: one that wrote the model, one that removed a checkpoint.
+    for of_killed in ["model.partial", ".partial-checkpoint-5"] {
+        std::fs::create_dir(dir.path().join(of_killed)).unwrap();
+        std::fs::write(dir.path().join(of_killed).join(".tmpAbCdEf"), "half of the weights").unwrap();
+    }
     let finished = trained(&options(dir.path(), 5 * 512), Some(small()), &mut go_on).unwrap();
     assert_eq!(finished.steps, 5);
     let left = |name: &str| dir.path().join(name).exists();
     assert!(left("checkpoint-best") && left("checkpoint-40"));
     assert!(!left("checkpoint-2") && !left("checkpoint-5") && !left("checkpoint-8.partial"));
+    let of_killed = ["model.partial", ".partial-checkpoint-5", ".tmpAbCdEf"];
+    assert_eq!(of_killed.map(left), [false; 3], "nothing of them is among the model's files");
     // As if killed while it removed its last checkpoint.
     std::fs::create_dir(dir.path().join("checkpoint-5")).unwrap();
     for name in ["weights.safetensors", "state.json"] {
         std::fs::write(dir.path().join("checkpoint-5").join(name), "").unwrap();
     }
+    std::fs::create_dir(dir.path().join(".partial-checkpoint-5")).unwrap();
     let done = options(dir.path(), 5 * 512).check_dir(Some(&small())).unwrap();
     assert_eq!(done.map(|done| done.steps), Some(5));
+    assert_eq!(["checkpoint-5", ".partial-checkpoint-5", "checkpoint-40"].map(left), [false, false, true]);
 }
 
 #[test]

@@ -146,7 +146,8 @@ impl Run<'_> {
             observer(Event::Message(&words));
         }
         let metrics = dir.path().join(METRICS_FILE);
-        if let Some(words) = missing_lines(&metrics, state.global_step).filter(|_| self.peers.leads()) {
+        let missing = missing_lines(&metrics, state.global_step, &state.evaluations);
+        if let Some(words) = missing.filter(|_| self.peers.leads()) {
             observer(Event::Message(&words));
         }
         let (guard, held_out) = (self.guard(&state.log_history), self.held_out());
@@ -155,6 +156,9 @@ impl Run<'_> {
         // Files are changed last, so that a run that cannot continue leaves them as they are.
         dir.drop_steps_after(state.global_step)?;
         dir.record(self.config)?;
+        // A process that was killed when it had just written the checkpoint has left this to do.
+        let name = newest.file_name().unwrap_or_default().to_string_lossy();
+        dir.advance(&name, self.retention(&guard))?;
         let progress = Progress { dir, optimizer, reference, state, guard, plan, ahead, held_out };
         self.go(progress, Some(newest), observer)
     }
@@ -313,18 +317,20 @@ impl Run<'_> {
     }
 
     fn save(&self, progress: &Progress, observer: &mut dyn FnMut(Event<'_>)) -> Result<PathBuf, TrainError> {
-        let settings = &self.config.train;
-        let retention = Retention { limit: settings.save_total_limit, before: progress.guard.troubles_began() };
         let contents = Contents {
             policy: self.policy,
             optimizer: &progress.optimizer,
             state: &progress.state,
-            root_seed: settings.seed,
+            root_seed: self.config.train.seed,
             ahead: progress.ahead.as_ref().map(|ahead| &ahead.in_play.completions),
         };
-        let path = checkpoint::save(&progress.dir, &contents, retention)?;
+        let path = checkpoint::save(&progress.dir, &contents, self.retention(&progress.guard))?;
         observer(Event::Saved { path: &path });
         Ok(path)
+    }
+
+    fn retention(&self, guard: &Guard) -> Retention {
+        Retention { limit: self.config.train.save_total_limit, before: guard.troubles_began() }
     }
 
     fn stopped(&self, progress: &Progress, collapse: Collapse) -> Stopped {

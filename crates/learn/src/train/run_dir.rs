@@ -18,7 +18,7 @@ use crate::files::{self, PARTIAL};
 use crate::metrics::METRICS_FILE;
 
 pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps_done};
-pub(crate) use checkpoints::{altered, paths, write_sums, write_whole_dir};
+pub(crate) use checkpoints::{altered, paths, write_whole_dir};
 use checkpoints::{checkpoints, has_no_sums, numbered, sync_metrics};
 pub use error::RunDirError;
 use place::creatable;
@@ -60,8 +60,15 @@ pub struct Retention {
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    /// The lock, if this process writes. Without it, every method that writes does nothing.
-    lock: Option<File>,
+    /// What this process holds, if it writes. Without it, every method that writes does nothing.
+    held: Option<Held>,
+}
+
+/// What tells that a directory is still the one that was locked. As long as it is open, nothing else gets its number.
+#[derive(Debug)]
+struct Held {
+    lock: File,
+    directory: File,
 }
 
 /// A run that is to be continued.
@@ -172,12 +179,13 @@ impl RunDir {
 
     fn lock(path: PathBuf) -> Result<RunDir, RunDirError> {
         let lock = lock(&path)?;
-        Ok(RunDir { path, lock: Some(lock) })
+        let directory = File::open(&path).map_err(RunDirError::io(&path))?;
+        Ok(RunDir { path, held: Some(Held { lock, directory }) })
     }
 
     /// The directory of a run that another process writes to.
     pub fn of_another(path: PathBuf) -> RunDir {
-        RunDir { path, lock: None }
+        RunDir { path, held: None }
     }
 
     pub fn path(&self) -> &Path {
@@ -186,22 +194,24 @@ impl RunDir {
 
     /// Refuses a directory that is no longer the one that was locked, because a run could not be continued from its
     /// rest.
-    fn check_there(&self, lock: &File) -> Result<(), RunDirError> {
-        let same = |held: &fs::Metadata, found: &fs::Metadata| (held.dev(), held.ino()) == (found.dev(), found.ino());
-        let held = lock.metadata().map_err(RunDirError::io(&self.path))?;
-        match fs::metadata(self.path.join(LOCK)) {
-            Ok(found) if same(&held, &found) => Ok(()),
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(RunDirError::io(&self.path)(source)),
-            // A file that still has a name lies somewhere else.
-            _ if held.nlink() > 0 => Err(RunDirError::Moved { path: self.path.clone() }),
-            _ => Err(RunDirError::Gone { path: self.path.clone() }),
+    fn check_there(&self, held: &Held) -> Result<(), RunDirError> {
+        let is_at = |open: &File, path: &Path| files::is_at(open, path).map_err(RunDirError::io(&self.path));
+        if is_at(&held.lock, &self.path.join(LOCK))? {
+            return Ok(());
         }
+        let path = self.path.clone();
+        if is_at(&held.directory, &path)? {
+            return Err(RunDirError::Unlocked { newest: latest_checkpoint(&path), path });
+        }
+        // A file that still has a name lies somewhere else.
+        let is_moved = held.lock.metadata().map_err(RunDirError::io(&path))?.nlink() > 0;
+        Err(if is_moved { RunDirError::Moved { path } } else { RunDirError::Gone { path } })
     }
 
     /// Writes a file completely or not at all.
     pub fn write_whole(&self, name: &str, bytes: &[u8]) -> Result<(), RunDirError> {
-        let Some(lock) = &self.lock else { return Ok(()) };
-        self.check_there(lock)?;
+        let Some(held) = &self.held else { return Ok(()) };
+        self.check_there(held)?;
         let target = self.path.join(name);
         let parent = target.parent().unwrap_or(&self.path);
         fs::create_dir_all(parent).map_err(RunDirError::io(parent))?;
@@ -214,8 +224,8 @@ impl RunDir {
         name: &str,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
-        let Some(lock) = &self.lock else { return Ok(self.path.join(name)) };
-        self.check_there(lock)?;
+        let Some(held) = &self.held else { return Ok(self.path.join(name)) };
+        self.check_there(held)?;
         write_whole_dir(&self.path, name, |partial| {
             fill(partial)?;
             Ok(sync_metrics(&self.path)?)
@@ -229,7 +239,7 @@ impl RunDir {
 
     /// Records `checkpoint` as the newest, then removes those that `retention` does not keep.
     pub fn advance(&self, checkpoint: &str, retention: Retention) -> Result<(), RunDirError> {
-        if self.lock.is_none() {
+        if self.held.is_none() {
             return Ok(());
         }
         self.write_whole(LATEST, checkpoint.as_bytes())?;
@@ -250,7 +260,7 @@ impl RunDir {
 
     /// Removes what is kept of steps after this one, which are made again.
     pub fn drop_steps_after(&self, step: usize) -> Result<(), RunDirError> {
-        if self.lock.is_none() {
+        if self.held.is_none() {
             return Ok(());
         }
         let files = STEP_FOLDERS.iter().flat_map(|folder| fs::read_dir(self.path.join(folder)).into_iter().flatten());
@@ -271,7 +281,9 @@ impl RunDir {
 
 /// Removes what a killed process left incomplete in a directory, whose lock this process has.
 pub fn sweep(dir: &Path) -> Result<(), RunDirError> {
-    for path in paths(dir)? {
+    let folders = STEP_FOLDERS.map(|folder| dir.join(folder)).into_iter().filter(|folder| folder.is_dir());
+    let found = folders.chain([dir.to_owned()]).map(|folder| paths(&folder)).collect::<Result<Vec<_>, _>>()?;
+    for path in found.into_iter().flatten() {
         let partial = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PARTIAL));
         if partial && path.is_dir() {
             files::remove_rest(&path).map_err(RunDirError::io(&path))?;

@@ -9,6 +9,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::files::{self, PARTIAL};
 use crate::policy::Policy;
 
@@ -20,7 +22,7 @@ const PREFIX: &str = "grpo-2048-";
 const NOTE: &str = ".made";
 
 /// An adapter on disk.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Adapter {
     /// Its name with a digest of its files, so that different adapters have different names.
     pub name: String,

@@ -19,6 +19,10 @@ const UNREACHED: &str = "is it up, and is that its address?";
 const CERTIFICATE: &str = "a certificate of a public authority is taken, and none of one's own; in a network of your own say http://, or \
                            forward the server's port by `ssh -L`";
 
+/// The hint where a server does not know an adapter that it has loaded.
+const LOST: &str = "it has lost the adapter and was told to load it once more; was it started again, without --enable-scale-out, or \
+                    with several API servers, of which one alone knows it (--api-server-count 1)? Its log says more";
+
 /// What is wrong with an answer, or that there is none, with a hint.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AnswerFault {
@@ -26,16 +30,29 @@ pub(super) struct AnswerFault {
     pub hint: &'static str,
     /// The pause that the server asks for, or 0, if the fault may pass by itself.
     pub passing: Option<Duration>,
+    /// Whether the server does not know the model or the path that was asked for.
+    pub is_unknown: bool,
 }
 
 impl AnswerFault {
     pub fn new(found: impl Into<String>, hint: &'static str) -> AnswerFault {
-        AnswerFault { found: found.into(), hint, passing: None }
+        AnswerFault { found: found.into(), hint, passing: None, is_unknown: false }
     }
 
     /// An answer that vLLM would not return.
     pub fn rubbish(found: impl Into<String>) -> AnswerFault {
         AnswerFault::new(found, "is that vLLM, 0.32 or newer?")
+    }
+
+    /// The fault of a request that was repeated after the adapter was loaded again.
+    pub fn lost(self) -> AnswerFault {
+        if self.is_unknown { AnswerFault { hint: LOST, ..self } } else { self }
+    }
+
+    /// The fault of loading an adapter again that the server has lost.
+    pub fn after_loss(self, adapter: &str) -> AnswerFault {
+        let found = format!("has lost {adapter}, was it started again? Loading it again: {}", self.found);
+        AnswerFault { found, ..self }
     }
 }
 
@@ -146,7 +163,7 @@ fn refused(status: u16, body: &str) -> AnswerFault {
         }
         _ => "its log says more",
     };
-    AnswerFault::new(format!("answered {status}: {words}"), hint)
+    AnswerFault { is_unknown: status == 404, ..AnswerFault::new(format!("answered {status}: {words}"), hint) }
 }
 
 #[cfg(test)]

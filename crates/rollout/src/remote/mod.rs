@@ -6,19 +6,21 @@
 
 mod adapter;
 mod answer;
+mod collect;
 mod http;
+mod models;
 mod outage;
 mod patience;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::config::{RolloutConfig, server_root};
 use crate::policy::Policy;
@@ -30,7 +32,9 @@ use super::error::ServerFault;
 use super::identity::{Assignment, rows};
 use super::{Completion, CompletionId, RolloutError, RolloutEvent, check_length};
 use adapter::{Adapter, AdapterDir};
+use collect::{RequestMessage, collect};
 use http::{AnswerFault, Client};
+use models::{base_model, knows, models};
 use outage::Outage;
 use patience::Patience;
 
@@ -46,6 +50,8 @@ struct Server {
     room: Option<usize>,
     /// The adapters that are loaded on it, oldest first.
     adapters: Mutex<Vec<Adapter>>,
+    /// Whether it has lost its adapter and refused to load it again, and has not answered with a completion since.
+    refused: Mutex<bool>,
     outage: Mutex<Outage>,
 }
 
@@ -68,16 +74,9 @@ pub struct Servers {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LoadedAdapter {
     /// None: the model without adapters, which each server names as it likes.
-    adapter: Option<String>,
+    adapter: Option<Adapter>,
     /// The addresses of the servers.
     live: Vec<String>,
-}
-
-/// The messages of a thread that makes requests.
-enum RequestMessage {
-    /// The completion at this place in the batch.
-    Completion(usize, Result<Completion, RolloutError>),
-    Trouble(String),
 }
 
 /// A completion to be sampled by any server.
@@ -114,7 +113,8 @@ impl Servers {
             let url = server_root(url).to_owned();
             let base = base_model(&client, &url, tokens);
             let (model, room) = base.map_err(|fault| RolloutError::Unfit(fault.of(&url)))?;
-            Ok(Server { url, model, room, adapters: Mutex::default(), outage: Mutex::default() })
+            let (adapters, refused, outage) = Default::default();
+            Ok(Server { url, model, room, adapters, refused, outage })
         };
         let servers = config.servers.iter().map(open).collect::<Result<_, RolloutError>>()?;
         let (at_once, dir) = (config.server_requests, AdapterDir::named(&config.adapter_dir));
@@ -242,8 +242,7 @@ impl Servers {
         let (first, mut patience) = (request.id.number as usize, Patience::new(live.len()));
         loop {
             let server = live[(first + patience.attempts) % live.len()];
-            let model = adapter.as_deref().unwrap_or(&server.model);
-            let fault = match request.ask(&self.client, server, model) {
+            let fault = match self.ask(request, server, adapter.as_ref()) {
                 Ok(completion) => return Ok(completion),
                 Err(fault) => fault,
             };
@@ -256,6 +255,39 @@ impl Servers {
             }
             thread::sleep(pause);
         }
+    }
+
+    /// Requests a completion of `server`, and once more where it has lost the adapter, as one has that was started again.
+    fn ask(
+        &self,
+        request: &Request<'_>,
+        server: &Server,
+        adapter: Option<&Adapter>,
+    ) -> Result<Completion, AnswerFault> {
+        let model = adapter.map_or(&server.model, |adapter| &adapter.name);
+        let mut answered = request.ask(&self.client, server, model);
+        if let (Err(fault), Some(adapter)) = (&answered, adapter)
+            && fault.is_unknown
+        {
+            self.load_again(server, adapter).map_err(|fault| fault.after_loss(&adapter.name))?;
+            answered = request.ask(&self.client, server, model).map_err(AnswerFault::lost);
+        }
+        if answered.is_ok() {
+            *server.refused.lock() = false;
+        }
+        answered
+    }
+
+    /// Loads the adapter that `server` has lost. Of several requests that find it missing one does it while the others wait,
+    /// and where the server refuses, none does it again before a completion has arrived.
+    fn load_again(&self, server: &Server, adapter: &Adapter) -> Result<(), AnswerFault> {
+        let mut refused = server.refused.lock();
+        if *refused {
+            return Ok(());
+        }
+        let loaded = self.load_on(server, adapter);
+        *refused = loaded.as_ref().is_err_and(|fault| fault.passing.is_none());
+        loaded
     }
 
     fn load_on_all(
@@ -287,7 +319,7 @@ impl Servers {
                 _ => {
                     self.forget_older(&adapter, &live, observer);
                     let live = live.into_iter().map(|server| server.url.clone()).collect();
-                    return Ok(LoadedAdapter { adapter: Some(adapter.name), live });
+                    return Ok(LoadedAdapter { adapter: Some(adapter), live });
                 }
             }
         }
@@ -341,59 +373,5 @@ impl Servers {
 impl AnswerFault {
     fn of(self, server: &str) -> ServerFault {
         ServerFault { server: server.to_owned(), found: self.found, hint: self.hint.to_owned() }
-    }
-}
-
-/// Passes on the messages of the threads until all have ended. Returns the completions in order, or the first error.
-fn collect(
-    news: Receiver<RequestMessage>,
-    total: usize,
-    observer: &mut dyn FnMut(RolloutEvent<'_>),
-) -> Result<Vec<Completion>, RolloutError> {
-    let mut completions = vec![None; total];
-    let (mut tokens, mut finished, mut error) = (0, 0, None);
-    for news in news {
-        match news {
-            RequestMessage::Completion(place, Ok(completion)) => {
-                observer(RolloutEvent::Finished(&completion));
-                (tokens, finished) = (tokens + completion.ids.len(), finished + 1);
-                observer(RolloutEvent::Tokens { tokens, finished });
-                completions[place] = Some(completion);
-            }
-            RequestMessage::Completion(_, Err(found)) => error = error.or(Some(found)),
-            RequestMessage::Trouble(text) => observer(RolloutEvent::Trouble(&text)),
-        }
-    }
-    match error {
-        Some(error) => Err(error),
-        None => Ok(completions.into_iter().flatten().collect()),
-    }
-}
-
-/// The server's name of the model without adapters, and its maximum length, which is at least `tokens`, if it tells.
-fn base_model(client: &Client, url: &str, tokens: usize) -> Result<(String, Option<usize>), AnswerFault> {
-    let models = models(client, url)?;
-    let base = models.iter().find(|model| model.get("parent").is_none_or(Value::is_null));
-    let Some(name) = base.and_then(|base| base["id"].as_str()) else {
-        return Err(AnswerFault::rubbish("no model in /v1/models"));
-    };
-    match base.and_then(|base| base["max_model_len"].as_u64()).map(|room| room as usize) {
-        Some(room) if room < tokens => Err(AnswerFault::new(
-            format!("room for {room} tokens, a prompt and rollout.max_completion_length take {tokens}"),
-            "raise --max-model-len there, or lower --max-completion-length here",
-        )),
-        room => Ok((name.to_owned(), room)),
-    }
-}
-
-/// Whether the server lists a model of this name.
-fn knows(client: &Client, url: &str, name: &str) -> Result<bool, AnswerFault> {
-    Ok(models(client, url)?.iter().any(|model| model["id"] == name))
-}
-
-fn models(client: &Client, url: &str) -> Result<Vec<Value>, AnswerFault> {
-    match client.get(&format!("{url}/v1/models"))?.get_mut("data").map(Value::take) {
-        Some(Value::Array(models)) => Ok(models),
-        _ => Err(AnswerFault::rubbish("no list in /v1/models")),
     }
 }

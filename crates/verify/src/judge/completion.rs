@@ -23,15 +23,19 @@ impl<'de> Visitor<'de> for Completion {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<String, A::Error> {
         let mut written = Vec::new();
-        while let Some(text) = messages.next_element_seed(Message)? {
+        let mut index = 0;
+        while let Some(text) = messages.next_element_seed(Message { index })? {
             written.extend(text);
+            index += 1;
         }
         Ok(written.join("\n"))
     }
 }
 
 /// Reads what the policy wrote in a message: `None` if it only calls tools, or if the message is another's.
-struct Message;
+struct Message {
+    index: usize,
+}
 
 impl<'de> DeserializeSeed<'de> for Message {
     type Value = Option<String>;
@@ -45,18 +49,30 @@ impl<'de> Visitor<'de> for Message {
     type Value = Option<String>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a message with `content`")
+        write!(formatter, "an object with `content` as message {}", self.index)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, message: A) -> Result<Option<String>, A::Error> {
-        let [role, content] = two(message, [("role", Place::Word), ("content", Place::Content)])?;
+        let [of_tools, of_function] = ["tool_calls", "function_call"].map(|key| (key, Place::Word));
+        let [of_refusal, of_reasoning] = ["refusal", "reasoning_content"].map(|key| (key, Place::Word));
+        let keys =
+            [("role", Place::Word), ("content", Place::Content), of_tools, of_function, of_refusal, of_reasoning];
+        let [role, content, in_place @ ..] = values(message, keys)?;
+        let index = self.index;
         match (role, content) {
-            (Some(Said::Other), _) => Err(Error::custom("a message whose `role` is no text")),
+            (Some(Said::Other), _) => Err(Error::custom(format!("message {index} has a `role` that is no text"))),
             (Some(Said::Text(role)), _) if role != "assistant" => Ok(None),
             (_, Some(Said::Text(text))) => Ok(Some(text)),
             (_, Some(Said::Nothing)) => Ok(None),
-            (_, None | Some(Said::Other)) => {
-                Err(Error::custom("a message without `content`, which is text, a list of parts with `text`, or null"))
+            // The library of OpenAI leaves out what is null: `model_dump(exclude_none=True)`.
+            (_, None) if in_place.iter().flatten().any(|said| !matches!(said, Said::Nothing)) => Ok(None),
+            (_, None) => {
+                let expected = "expected it, or `tool_calls` where it only calls tools";
+                Err(Error::custom(format!("message {index} has no `content`; {expected}")))
+            }
+            (_, Some(Said::Other)) => {
+                let expected = "expected a text, a list of parts with `text`, or null";
+                Err(Error::custom(format!("message {index} has another `content`; {expected}")))
             }
         }
     }
@@ -142,7 +158,7 @@ impl<'de> Visitor<'de> for Place {
             while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(Said::Other);
         }
-        let [kind, text] = two(object, [("type", Place::Word), ("text", Place::Word)])?;
+        let [kind, text] = values(object, [("type", Place::Word), ("text", Place::Word)])?;
         let is_text = match kind {
             None | Some(Said::Nothing) => true,
             Some(Said::Text(kind)) => ["text", "output_text"].contains(&kind.as_str()),
@@ -157,9 +173,12 @@ impl<'de> Visitor<'de> for Place {
     }
 }
 
-/// The values of two keys of an object. Whatever else it has is not kept.
-fn two<'de, A: MapAccess<'de>>(mut object: A, keys: [(&str, Place); 2]) -> Result<[Option<Said>; 2], A::Error> {
-    let mut found = [None, None];
+/// The values of some keys of an object. Whatever else it has is not kept.
+fn values<'de, A: MapAccess<'de>, const N: usize>(
+    mut object: A,
+    keys: [(&str, Place); N],
+) -> Result<[Option<Said>; N], A::Error> {
+    let mut found = [const { None }; N];
     while let Some(key) = object.next_key::<String>()? {
         match keys.iter().position(|(known, _)| *known == key) {
             Some(at) => found[at] = Some(object.next_value_seed(keys[at].1)?),
@@ -197,6 +216,7 @@ mod tests {
             r#"[["a"]]"#,
             r#"["content"]"#,
             r#"[{"role": "assistant"}]"#,
+            r#"[{"role": "assistant", "text": "a", "tool_calls": null, "refusal": null}]"#,
             r#"[{"content": 7}]"#,
             r#"[{"content": {}}]"#,
             r#"[{"content": ["a"]}]"#,
@@ -206,8 +226,23 @@ mod tests {
             let error = read(wrong).unwrap_err();
             assert!(error.contains("`content`"), "{wrong}: {error}");
         }
+        let error = read(r#"[{"content": "a"}, {"contents": "a"}]"#).unwrap_err();
+        assert!(error.starts_with("message 1 has no `content`; expected it, or `tool_calls`"), "{error}");
+        let error = read(r#"[{"content": "a"}, "content"]"#).unwrap_err();
+        assert!(error.contains("expected an object with `content` as message 1"), "{error}");
         let error = read(r#"[{"content": "a", "role": 7}]"#).unwrap_err();
         assert!(error.contains("`role`"), "{error}");
+    }
+
+    #[test]
+    fn a_message_that_only_calls_tools_may_leave_out_its_content() {
+        let call = r#"{"role": "assistant", "tool_calls": [{"id": "c", "type": "function"}]}"#;
+        assert_eq!(read(&format!(r#"[{call}, {{"content": "a"}}]"#)).unwrap(), "a");
+        assert_eq!(read(&format!("[{call}]")).unwrap(), "");
+        for in_place in ["function_call", "refusal", "reasoning_content"] {
+            assert_eq!(read(&format!(r#"[{{"{in_place}": "no"}}]"#)).unwrap(), "", "{in_place}");
+        }
+        assert!(read(r#"[{"content": 7, "tool_calls": []}]"#).unwrap_err().contains("`content`"));
     }
 
     #[test]

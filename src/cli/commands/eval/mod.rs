@@ -12,6 +12,7 @@ use clap::Args;
 
 use crate::arena::Rules;
 use crate::cli::arguments::{Base, Boards, Flags, SourceArgs, WorkerArgs, text_path};
+use crate::cli::opened::peers::refuse_several;
 use crate::cli::opened::runs::{self, Sampling, Trained};
 use crate::cli::opened::{arena, model, rows};
 use crate::cli::said::{CliError, output};
@@ -141,6 +142,7 @@ fn baseline_names() -> clap::builder::PossibleValuesParser {
 
 impl EvalArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
+        refuse_several("eval")?;
         let config = self.configuration(None, console)?;
         self.source.tell_idle("eval", &READ, console);
         let rivals: Vec<Config> =

@@ -10,6 +10,7 @@ use clap::Args;
 use crate::arena::Arena;
 use crate::cli::arguments::{Flags, SourceArgs, settled, text_path};
 use crate::cli::opened::interrupt::RunStop;
+use crate::cli::opened::peers::refuse_several;
 use crate::cli::opened::{arena, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, ModelConfig, PrecisionChoice};
@@ -102,6 +103,7 @@ pub struct SftArgs {
 
 impl SftArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
+        refuse_several("sft")?;
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let layers = self.source.layers(&flags)?;
         let config = settled(layers.clone(), console)?;

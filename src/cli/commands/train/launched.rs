@@ -44,7 +44,8 @@ impl Launched<'_> {
         let show = if config.arena.parallel_rewards == Workers::Inline { Show::Completions } else { Show::Steps };
         let mut terminal = TerminalSink::new(console.clone(), show);
         let mut launches = LaunchSink::new(process(self.commit, &device), &unix_seconds);
-        let mut file = JsonlSink::default();
+        let warn = |words: &str| console.print(words);
+        let mut file = JsonlSink::new(&warn);
         let mut tensorboard = TensorBoardSink::new(&unix_seconds);
         let mut trace = self.traced.as_ref().map(|traced| traced.sink(&Instant::now));
         let mut sinks = Sinks::default();

@@ -117,7 +117,7 @@ pub(super) fn sync_metrics(run: &Path) -> Result<(), RunDirError> {
 }
 
 /// Writes the digests of all files of `dir` beside them.
-pub(crate) fn write_sums(dir: &Path) -> io::Result<()> {
+fn write_sums(dir: &Path) -> io::Result<()> {
     let names = names(dir)?;
     let lines = names.iter().map(|name| Ok(format!("{}  {name}\n", digest(&dir.join(name))?)));
     fs::write(dir.join(SUMS), lines.collect::<io::Result<String>>()?)

@@ -67,6 +67,19 @@ pub enum RunDirError {
     #[error("--output-dir {path}: was removed or replaced while the run was writing there; what it held is lost")]
     Gone { path: PathBuf },
     #[error(
+        "--output-dir {path}: its .lock, which keeps other processes away, was removed or replaced while the run was writing there; \
+         {way_on}",
+        way_on = match newest.as_deref().and_then(Path::file_name) {
+            Some(name) => format!("`--resume` goes on from {}", name.display()),
+            None => "no checkpoint is there to go on from".to_owned(),
+        }
+    )]
+    Unlocked {
+        path: PathBuf,
+        /// The newest checkpoint that is there.
+        newest: Option<PathBuf>,
+    },
+    #[error(
         "--output-dir {path}: was moved while the run was writing there; `--resume` at its new place goes on from the \
          newest checkpoint"
     )]
@@ -91,7 +104,13 @@ pub enum RunDirError {
 impl RunDirError {
     /// Whether the user's input is at fault, and not the machine.
     pub fn is_user(&self) -> bool {
-        !matches!(self, RunDirError::Io { .. } | RunDirError::Gone { .. } | RunDirError::Moved { .. })
+        !matches!(
+            self,
+            RunDirError::Io { .. }
+                | RunDirError::Gone { .. }
+                | RunDirError::Moved { .. }
+                | RunDirError::Unlocked { .. }
+        )
     }
 
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {

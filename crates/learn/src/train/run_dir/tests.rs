@@ -182,12 +182,16 @@ fn only_the_newest_checkpoints_stay_and_leftovers_are_swept() {
     dir.advance("checkpoint-10", NEWEST).unwrap();
     assert!(!dir.path().join("checkpoint-2").exists() && dir.path().join("checkpoint-9").exists());
     fs::create_dir(dir.path().join(".partial-killed")).unwrap();
+    dir.write_whole(&step_file(COMPLETIONS, 10), b"{}").unwrap();
+    let unfinished = dir.path().join(COMPLETIONS).join(".partial-killed");
+    fs::write(&unfinished, "").unwrap();
     let path = dir.path().to_owned();
     drop(dir);
     let reopened = RunDir::reopen(&path, &config(&path)).unwrap();
     assert_eq!(reopened.newest, path.join("checkpoint-10"));
     assert!(reopened.notices.is_empty());
-    assert!(!path.join(".partial-killed").exists());
+    assert!(!path.join(".partial-killed").exists() && !unfinished.exists());
+    assert!(path.join(step_file(COMPLETIONS, 10)).exists());
 }
 
 #[test]
@@ -382,6 +386,24 @@ fn a_directory_that_was_removed_is_not_made_anew() {
         assert!(gone(dir.write_whole("hall_of_fame.json", b"[]").unwrap_err()));
         assert!(gone(dir.write_whole_dir::<RunDirError>("checkpoint-1", |_| Ok(())).unwrap_err()));
         assert_eq!(dir.path().exists(), replaced);
+    }
+}
+
+#[test]
+fn a_run_whose_lock_was_removed_is_not_called_lost() {
+    for replaced in [false, true] {
+        let (_root, dir) = created();
+        let told = || {
+            fs::remove_file(dir.path().join(LOCK)).unwrap();
+            let _other = replaced.then(|| lock(dir.path()).unwrap());
+            let error = dir.write_whole(HALL_OF_FAME, b"[]").unwrap_err();
+            assert!(matches!(error, RunDirError::Unlocked { .. }) && !error.is_user(), "{error}");
+            fs::write(dir.path().join(LOCK), "").unwrap();
+            error.to_string()
+        };
+        assert!(told().ends_with("; no checkpoint is there to go on from"));
+        write_whole_dir(dir.path(), "checkpoint-2", state).unwrap();
+        assert!(told().ends_with("; `--resume` goes on from checkpoint-2"));
     }
 }
 
