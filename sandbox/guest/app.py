@@ -96,7 +96,14 @@ def _line_of(error):
     return str(line)
 
 
+def _full_name(kind):
+    """As a traceback has it."""
+    module = kind.__module__
+    return f"{kind.__qualname__}" if module in ("__main__", "builtins") else f"{module}.{kind.__qualname__}"
+
+
 def _raised(error):
+    kind = type(error)
     try:
         message = str(error)
     except BaseException:
@@ -105,7 +112,11 @@ def _raised(error):
         line = _line_of(error)
     except BaseException:
         line = "0"
-    return _fault("raised", type(error).__name__, line, message)
+    try:
+        full_name = _full_name(kind)
+    except BaseException:
+        full_name = ""
+    return _fault("raised", kind.__name__, line, message, full_name)
 
 
 def _find(name):

@@ -118,10 +118,18 @@ def _status(path, *_, **__):
     raise _no_file(path)
 
 
-def _read(descriptor, count, /):
+def _input_of(descriptor):
     if descriptor != 0:
         raise OSError(errno.EBADF, "a program reads from descriptor 0 alone")
-    return _input.read(count)
+    return _input
+
+
+def _read(descriptor, count, /):
+    return _input_of(descriptor).read(count)
+
+
+def _readinto(descriptor, buffer, /):
+    return _input_of(descriptor).readinto(buffer)
 
 
 def _write(descriptor, data, /):
@@ -137,7 +145,7 @@ def _leave(status=0, /):
 builtins.input = _read_line
 builtins.open = io.open = _open
 builtins.exit = builtins.quit = sys.exit
-os.read, os.write, os.isatty, os._exit = _read, _write, lambda _: False, _leave
+os.read, os.readinto, os.write, os.isatty, os._exit = _read, _readinto, _write, lambda _: False, _leave
 os.stat = os.lstat = os.fstat = _status
 sys.stderr = sys.__stderr__ = _text(_Nowhere(2), "w", "backslashreplace")
 connect(b"", _Nowhere(1))

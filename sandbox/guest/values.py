@@ -29,15 +29,20 @@ class BadValue(Exception):
     """Names what does not cross."""
 
 
+def too_long(found):
+    """The same for what is longer than a text may be."""
+    return BadValue(f"{found} (at most {TEXT_MAX} bytes of text can be returned)")
+
+
 def _too_much(values):
     if len(values) > _ITEMS_MAX:
-        return BadValue(f"{len(values)} items")
+        return too_long(f"{len(values)} items")
     return BadValue(f"value nested more than {DEPTH_MAX} deep")
 
 
 def _digits(number):
     if number.bit_length() > _BITS_MAX:
-        raise BadValue(f"int of {number.bit_length()} bits")
+        raise too_long(f"int of {number.bit_length()} bits")
     limit = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:
@@ -59,7 +64,7 @@ def _float(value, _depth):
 
 def _str(value, _depth):
     if len(value) > TEXT_MAX:
-        raise BadValue(f"str of {len(value)} characters")
+        raise too_long(f"str of {len(value)} characters")
     return quote(value)
 
 
@@ -140,7 +145,7 @@ def write(value):
     except UnicodeError:
         raise BadValue("str that is not text") from None
     if size > TEXT_MAX:
-        raise BadValue(f"value of {size} bytes")
+        raise too_long(f"value of {size} bytes")
     return text
 
 

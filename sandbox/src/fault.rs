@@ -70,11 +70,16 @@ pub enum Fault {
     /// A `MemoryError`, or a trap after memory was denied.
     OutOfMemory,
     /// A `RecursionError`, or an overflow of the machine stack.
-    StackOverflow,
+    StackOverflow {
+        /// The last line of the program that a `RecursionError` passed through; none for an overflow, which is a trap.
+        line: Option<u32>,
+    },
     /// An exception, or a trap of the interpreter.
     Raised {
         /// The exception's type; `Trap` for a trap.
         kind: String,
+        /// The type as CPython's traceback names it, with its module: `json.decoder.JSONDecodeError`.
+        full_name: String,
         /// Its message.
         message: String,
         /// The last line of the program that it passed through, from 1; none for a trap, and where the program's own code
@@ -95,8 +100,9 @@ impl fmt::Display for Fault {
             Fault::OutOfFuel { scope: FuelScope::Call } => f.write_str("one call used more than a call may"),
             Fault::OutOfFuel { scope: FuelScope::Game } => f.write_str("budget used up"),
             Fault::OutOfMemory => f.write_str("out of memory"),
-            Fault::StackOverflow => f.write_str("stack overflow"),
-            Fault::Raised { kind, message, line } => {
+            Fault::StackOverflow { line: Some(line) } => write!(f, "stack overflow (line {line})"),
+            Fault::StackOverflow { line: None } => f.write_str("stack overflow"),
+            Fault::Raised { kind, message, line, .. } => {
                 let message = if message.is_empty() { kind.clone() } else { format!("{kind}: {message}") };
                 match line {
                     Some(line) => write!(f, "{message} (line {line})"),
@@ -116,14 +122,14 @@ impl Fault {
 
     /// What did not come from the program's own raising.
     pub(crate) fn trapped(kind: &str, message: String) -> Fault {
-        Fault::Raised { kind: kind.into(), message, line: None }
+        Fault::Raised { kind: kind.into(), full_name: kind.into(), message, line: None }
     }
 
     /// The same fault of a source that is being compiled: whatever the interpreter cannot take in it, such as how deep it
     /// nests, is a refusal to compile; a limit that was met on the way is itself.
     pub(crate) fn when_compiled(self) -> Fault {
         match self {
-            Fault::StackOverflow | Fault::Raised { .. } => {
+            Fault::StackOverflow { .. } | Fault::Raised { .. } => {
                 Fault::NotCompiled { line: 1, message: format!("the compiler gives up: {self}") }
             }
             fault => fault,
@@ -136,7 +142,7 @@ impl Fault {
     /// before any of the program's code has run. Any later report may be the program's own words, and counts as a
     /// failure at run time whatever it says.
     pub(crate) fn from_guest(text: &str, phase: Phase) -> Fault {
-        let fields: Vec<&str> = text.splitn(4, '\n').collect();
+        let fields: Vec<&str> = text.splitn(5, '\n').collect();
         match fields[..] {
             ["not-compiled", line, message] if phase == Phase::Compile => {
                 Fault::NotCompiled { line: line.parse().unwrap_or(1), message: clean(message) }
@@ -145,14 +151,26 @@ impl Fault {
                 Fault::BadValue { found: clean(found) }
             }
             ["raised", "MemoryError", ..] => Fault::OutOfMemory,
-            ["raised", "RecursionError", ..] => Fault::StackOverflow,
-            ["raised", kind, line, message] => {
-                let line = line.parse().ok().filter(|line| *line > 0);
-                Fault::Raised { kind: clean(kind), message: clean(message), line }
+            ["raised", "RecursionError", ref rest @ ..] => {
+                Fault::StackOverflow { line: rest.first().and_then(|line| line_of(line)) }
+            }
+            ["raised", kind, line, message, ref rest @ ..] => {
+                let full_name = rest.first().copied().filter(|name| !name.is_empty()).unwrap_or(kind);
+                Fault::Raised {
+                    kind: clean(kind),
+                    full_name: clean(full_name),
+                    message: clean(message),
+                    line: line_of(line),
+                }
             }
             _ => Fault::trapped("Forged", clean(text)),
         }
     }
+}
+
+/// A line as the guest tells it, which is 0 where there is none.
+fn line_of(told: &str) -> Option<u32> {
+    told.parse().ok().filter(|line| *line > 0)
 }
 
 /// Truncates an untrusted text and replaces its control characters.
@@ -311,9 +329,24 @@ mod tests {
     }
 
     #[test]
+    fn an_exception_has_the_name_of_tracebacks_beside_its_own_and_a_recursion_its_line() {
+        for (told, expected) in
+            [("raised\nE\n3\nx\nm.A.E", "m.A.E"), ("raised\nE\n3\nx\n", "E"), ("raised\nE\n3\nx", "E")]
+        {
+            let fault = Fault::from_guest(told, Phase::Call);
+            assert_eq!(fault.to_string(), "E: x (line 3)");
+            assert!(matches!(&fault, Fault::Raised { full_name, .. } if full_name == expected), "{fault:?}");
+        }
+        for (line, told) in [("3", "stack overflow (line 3)"), ("0", "stack overflow")] {
+            let fault = Fault::from_guest(&format!("raised\nRecursionError\n{line}\nmaximum"), Phase::Call);
+            assert_eq!(fault.to_string(), told);
+        }
+    }
+
+    #[test]
     fn what_the_compiler_cannot_take_is_not_compiled_and_a_limit_is_a_limit() {
         let message = "the compiler gives up: stack overflow".to_owned();
-        assert_eq!(Fault::StackOverflow.when_compiled(), Fault::NotCompiled { line: 1, message });
+        assert_eq!(Fault::StackOverflow { line: None }.when_compiled(), Fault::NotCompiled { line: 1, message });
         let limit = Fault::OutOfFuel { scope: FuelScope::Call };
         assert_eq!([limit.clone(), Fault::OutOfMemory].map(Fault::when_compiled), [limit, Fault::OutOfMemory]);
     }

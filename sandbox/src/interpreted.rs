@@ -158,7 +158,7 @@ impl Interpreted {
     /// though no memory was denied.
     fn refused(&self, text: &str) -> Failure {
         Failure::Program(match Fault::from_guest(text, Phase::Compile) {
-            Fault::OutOfMemory if !self.store.data().denied => Fault::StackOverflow,
+            Fault::OutOfMemory if !self.store.data().denied => Fault::StackOverflow { line: None },
             fault => fault,
         })
     }
@@ -170,10 +170,10 @@ impl Interpreted {
         }
         let fault = match error.downcast_ref::<Trap>() {
             Some(Trap::OutOfFuel) => Fault::OutOfFuel { scope },
-            Some(Trap::StackOverflow) => Fault::StackOverflow,
+            Some(Trap::StackOverflow) => Fault::StackOverflow { line: None },
             _ if self.store.data().denied => Fault::OutOfMemory,
             // The interpreter's stack grows down to the beginning of its memory.
-            Some(Trap::MemoryOutOfBounds) => Fault::StackOverflow,
+            Some(Trap::MemoryOutOfBounds) => Fault::StackOverflow { line: None },
             Some(trap) => Fault::trapped("Trap", clean(&trap.to_string())),
             // This is not a trap: a value of the guest could not be lifted (lengths, text, discriminants), which is
             // the guest's fault.

@@ -122,7 +122,7 @@ fn verdict(sandbox: &Sandbox, ProcessorTrial { source, arguments, limits, .. }: 
     };
     let loaded = session.fuel_used();
     let called = session.call("strategy", arguments);
-    let machine = matches!(called, Err(Failure::Program(Fault::StackOverflow)))
+    let machine = matches!(called, Err(Failure::Program(Fault::StackOverflow { .. })))
         && session.fuel_used() - loaded == limits.call_fuel;
     (format!("{called:?}{}", if machine { ", the machine's" } else { "" }), session.fuel_used())
 }

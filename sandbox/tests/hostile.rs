@@ -88,7 +88,7 @@ fn told(failure: &Failure) -> String {
         Failure::Program(Fault::OutOfFuel { scope: FuelScope::Call }) => "hang".into(),
         Failure::Program(Fault::OutOfFuel { scope: FuelScope::Game }) => "out_of_fuel".into(),
         Failure::Program(Fault::OutOfMemory) => "out_of_memory".into(),
-        Failure::Program(Fault::StackOverflow) => "stack_overflow".into(),
+        Failure::Program(Fault::StackOverflow { .. }) => "stack_overflow".into(),
         Failure::Program(Fault::Raised { kind, .. }) => format!("raised {kind}"),
         Failure::Program(Fault::BadValue { .. }) => "bad_value".into(),
         Failure::Program(Fault::NotCompiled { line, .. }) => format!("not_compiled {line}"),

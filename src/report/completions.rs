@@ -118,7 +118,7 @@ impl LoggedCompletion {
 pub struct LoggedEvaluation {
     /// The name of its [`Verdict`].
     pub verdict: String,
-    /// Why it never played, as in the log; empty if it did.
+    /// Why it never played or broke a game off, as in the log; empty if it did neither.
     pub reason: String,
     pub games: Vec<LoggedGame>,
 }

@@ -23,6 +23,8 @@ pub struct LoggedGame {
     pub max_tile: Option<u32>,
     /// The name of its ending.
     pub ending: String,
+    /// Why the program broke it off, if it did and the log says it.
+    pub reason: Option<String>,
     /// The letters that the strategy chose.
     pub moves_text: String,
     /// The last board.

@@ -28,7 +28,7 @@ function member(run, one, most) {
   const width = most > 0 ? 50 * Math.abs(one.advantage || 0) / most : 0;
   const mark = el("i", { class: one.advantage < 0 ? "less" : null, style: `width:${width.toFixed(1)}%` });
   return el("article", { class: "member" },
-    el("h4", {}, `No. ${one.index}`, el("span", { class: "advantage", "aria-hidden": "true" }, mark), advantageOf(one)),
+    el("h3", {}, `No. ${one.index}`, el("span", { class: "advantage", "aria-hidden": "true" }, mark), advantageOf(one)),
     el("p", { class: "small" }, `Reward ${number(one.reward, 3)}, ${ofTasks(run) ? "tests passed" : "mean score"} ${points(run)(one.score)}. `,
       el("strong", { class: one.failure ? "bad" : "good" }, one.failure ? failureWords(run, one.failure) : wellWords(run)), one.reason ? `: ${one.reason}` : ""),
     source(one.source, `step-${one.step}-completion-${one.index}.py`));

@@ -87,10 +87,13 @@ fn failure(logged: &LoggedCompletion) -> Option<(String, String)> {
     if verdict == Verdict::Succeeded.name() {
         return None;
     }
-    // Only a program that played has games and no reason.
-    if evaluation.reason.is_empty() && !evaluation.games.is_empty() {
+    // A game of another kind of failure may come before one that has a reason; then the completion has none.
+    let reasons = evaluation.games.iter().filter_map(|game| game.reason.as_deref());
+    let broken_off = reasons.take(usize::from(!evaluation.reason.is_empty())).next();
+    // Only a program that played has games, and no reason but that of a game.
+    if broken_off.is_some() || (evaluation.reason.is_empty() && !evaluation.games.is_empty()) {
         let failed = evaluation.tests().and_then(|tests| tests.failed.as_ref());
-        let reason = failed.map_or("after its first move", |failed| unplaced(&failed.reason));
+        let reason = failed.map(|failed| &*failed.reason).or(broken_off).map_or("after its first move", unplaced);
         return Some((verdict.to_owned(), reason.to_owned()));
     }
     let kind = if logged.finish == "length" { Verdict::Cut.name() } else { verdict };
@@ -340,6 +343,10 @@ mod tests {
         let flat = json!({"version": 2, "verdict": "rejected", "reason": "line 3 of 9: unexpected EOF", "became": "not_compiled"});
         let flat = LogEntry::of(&serde_json::from_value(flat).unwrap(), Floor::of([]));
         assert_eq!((&*flat.failure, &*flat.reason), ("not_compiled", "unexpected EOF"));
+        let broken_off = json!({"version": 3, "verdict": "raised", "reason": "game 2 after 1 move: KeyError: 5 (line 3)",
+            "games": [{"ending": "game_over"}, {"ending": "raised", "reason": "KeyError: 5 (line 3)"}], "finish": "length"});
+        let broken_off = LogEntry::of(&serde_json::from_value(broken_off).unwrap(), Floor::of([]));
+        assert_eq!((&*broken_off.failure, &*broken_off.reason), ("raised", "KeyError: 5"));
         let played = |ending: &str| {
             let logged =
                 json!({"evaluation": {"verdict": "played", "games": [{"ending": "game_over"}, {"ending": ending}]}});

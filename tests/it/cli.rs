@@ -138,6 +138,7 @@ fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("runs/train-001")).unwrap();
     fs::create_dir(dir.path().join("models")).unwrap();
+    fs::create_dir(dir.path().join("runs/strategy")).unwrap();
     for file in ["strategy.py", "run.toml", "models/smollm2.gguf"] {
         fs::write(dir.path().join(file), "").unwrap();
     }
@@ -164,6 +165,17 @@ fn a_misspelt_word_is_answered_with_the_nearest_that_is_there() {
         (&["train", "--resume", "run/train-001"], "`runs/train-001`"),
         (&["train", "--resume", "train-001"], "`runs/train-001`"),
         (&["train", "--resume", "train-01"], "`runs/train-001`"),
+        (&["eval", "--model", "train-001"], "`runs/train-001`"),
+        (&["eval", "--against", "train-001"], "`runs/train-001`"),
+        (&["train", "--adapter", "train-001"], "`runs/train-001`"),
+        (&["report", "train-001"], "`runs/train-001`"),
+        (&["export-completions", "train-001", "--output", "t.csv"], "`runs/train-001`"),
+        (&["score", "train-001"], "`runs/train-001`"),
+        (&["verify", "train-001"], "`runs/train-001`"),
+        // A file of that name, where one is asked for, is meant before a run of it.
+        (&["train", "--env", "strategy", "--dry-run"], "`strategy.py`"),
+        (&["score", "strategy"], "`strategy.py`"),
+        (&["verify", "strategy"], "`runs/strategy`"),
     ];
     for (arguments, expected) in cases {
         let words = refused(dir.path(), arguments);

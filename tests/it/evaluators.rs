@@ -171,7 +171,7 @@ fn what_the_program_does_is_its_own_fault() {
     assert_eq!(endings[7], Some(Ending::Raised));
     assert!(evaluations[..8].iter().all(|evaluation| evaluation.mean_score() == 0.0 && !evaluation.plays()));
     let reason = evaluations[0].start.reason().unwrap();
-    assert!(reason.contains("ZeroDivisionError"), "{reason}");
+    assert_eq!(reason, "ZeroDivisionError: division by zero (line 2)");
 }
 
 #[test]
@@ -284,7 +284,24 @@ fn the_check_finds_what_is_wrong_with_an_evaluator_or_its_first_program() {
             2,
             "initial_program.py counts as raised: TypeError: evaluate gave a value of type NoneType, expected a dict",
         ),
-        ("import nothing_of_that_name\ndef evaluate(program_path):\n    pass\n", Some(answers), 2, "problem   rules"),
+        (
+            "import nothing_of_that_name\ndef evaluate(program_path):\n    pass\n",
+            Some(answers),
+            2,
+            "No module named 'nothing_of_that_name' (line 1 of evaluator.py)",
+        ),
+        (
+            &with_body("\n    return {}['x']\n"),
+            Some(answers),
+            2,
+            "initial_program.py counts as raised: KeyError: 'x' (line 2 of evaluator.py)",
+        ),
+        (
+            &returning("{'combined_score': 5000 * program.answer()}"),
+            Some(answers),
+            0,
+            "-> SCALE = 5000 in the evaluator, or whatever score is to earn 1",
+        ),
     ] {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("evaluator.py"), evaluator).unwrap();

@@ -257,6 +257,18 @@ fn error_output_is_not_kept_and_a_limit_of_the_sandbox_is_told_as_one() {
     let words = raised["run_result"]["stderr"].as_str().unwrap();
     assert!(words.ends_with("OSError: more than this\n") && !words.contains("careful"), "{raised}");
     assert_eq!(raised["message"], "");
+    for (raises, name) in [
+        ("import json\njson.loads('{')", "json.decoder.JSONDecodeError: "),
+        ("class A:\n    class Own(Exception): pass\nraise A.Own('x')", "A.Own: x\n"),
+        (
+            "class Meta(type):\n    __module__ = property(lambda _: 1 / 0)\nclass Own(Exception, metaclass=Meta): pass\nraise Own",
+            "Own\n",
+        ),
+    ] {
+        let raised = run(raises);
+        let words = raised["run_result"]["stderr"].as_str().unwrap();
+        assert!(words.lines().last().is_some_and(|last| format!("{last}\n").starts_with(name)), "{raised}");
+    }
     for much in ["print('x' * 3_000_000)", "try:\n    print('x' * 3_000_000)\nexcept OSError:\n    pass"] {
         let failed = run(much);
         assert_eq!((&failed["status"], &failed["run_result"]["return_code"]), (&json!("Failed"), &json!(1)));

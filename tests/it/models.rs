@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -68,23 +68,43 @@ fn a_model_reads_references_of_tasks_and_how_programs_are_repaired() {
     );
 }
 
-#[test]
-fn a_signal_while_programs_are_tried_before_a_warm_up_ends_it_at_once_with_nothing_written() {
-    let place = tempfile::tempdir().unwrap();
-    write_model(&place.path().join("base"), Some(CHATML));
-    let words = ["sft", "--model", "base", "--lora-r", "4", "--output-dir", "warm", "--set", "sft.eval_samples=512"];
+/// A warm-up into `warm` that goes on, and its messages.
+fn warming_up(place: &Path, words: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
-    command.current_dir(place.path()).args(words).env("NO_COLOR", "1").env_remove("RUST_LOG");
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.contains("writing and trying 512 programs")));
+    command.current_dir(place).args(["sft", "--output-dir", "warm"]).args(words);
+    command.env("NO_COLOR", "1").env_remove("RUST_LOG").stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    (child, lines)
+}
+
+/// Terminates a warm-up into `warm`, and expects it to end at once with nothing written.
+fn ends_with_nothing_written(place: &Path, mut child: Child, lines: impl Iterator<Item = String>) {
     runs::signal("-TERM", child.id());
     let said: Vec<String> = lines.collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said:?}");
     assert!(said.contains(&"interrupted before the first step: nothing has been written".to_owned()), "{said:?}");
-    let mut left =
-        fs::read_dir(place.path().join("warm")).into_iter().flatten().map(|entry| entry.unwrap().file_name());
+    let mut left = fs::read_dir(place.join("warm")).into_iter().flatten().map(|entry| entry.unwrap().file_name());
     assert!(left.all(|name| name == ".lock"));
+}
+
+#[test]
+fn a_signal_while_programs_are_tried_before_a_warm_up_ends_it_at_once_with_nothing_written() {
+    let place = tempfile::tempdir().unwrap();
+    write_model(&place.path().join("base"), Some(CHATML));
+    let words = ["--model", "base", "--lora-r", "4", "--set", "sft.eval_samples=512"];
+    let (child, mut lines) = warming_up(place.path(), &words);
+    assert!(lines.any(|line| line.contains("writing and trying 512 programs")));
+    ends_with_nothing_written(place.path(), child, lines);
+}
+
+#[test]
+fn a_signal_while_the_corpus_is_prepared_ends_a_warm_up_at_once_with_nothing_written() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut child, lines) = warming_up(place.path(), &[]);
+    // The vocabulary and the held-out programs take seconds from here on.
+    runs::wait_for(&place.path().join("warm/.lock"), &mut child);
+    ends_with_nothing_written(place.path(), child, lines);
 }
 
 #[test]

@@ -90,9 +90,12 @@ fn every_section_is_built_and_answers_its_reader() {
          say('axis', [...chart.querySelectorAll('text')].map((one) => one.textContent).filter((one) => /^(step|[0-9])$/.test(one)).join(' '));
          chart.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', bubbles: true })); chart.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true })); await soon();
          say('groups', document.querySelectorAll('#groups-view option').length, document.querySelector('#groups-view select').selectedOptions[0].textContent.split(':')[0]);
-         const members = [...document.querySelectorAll('.member')], heads = members.map((one) => one.querySelector('h4').textContent);
+         const members = [...document.querySelectorAll('.member')], heads = members.map((one) => one.querySelector('h3').textContent);
          const advantages = heads.filter((one) => !one.includes('not learnt from')).map((one) => Number(one.split('advantage ')[1]));
          say('members', members.length, advantages.length, Math.abs(advantages.reduce((sum, one) => sum + one, 0)) < 0.1, advantages.every((one, at) => !at || one <= advantages[at - 1]));
+         say('levels', [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map((one) => Number(one.tagName[1])).every((level, at, all) => !at || level <= all[at - 1] + 1));
+         const note = el('div', { class: 'notes', style: 'width:9rem' }, 'rollout.max_completion_length=768'); main.append(note);
+         say('wrapped', note.scrollWidth <= note.clientWidth); note.remove();
          say('prompt', document.querySelector('#groups-view pre.told').textContent.includes('<|program|>'));
          const details = document.querySelector('#completions'); details.open = true; await soon();
          say('listed', document.querySelectorAll('#browser tbody tr').length);
@@ -124,6 +127,8 @@ fn every_section_is_built_and_answers_its_reader() {
         "axis step 1 2 3",
         "groups 5 step 1",
         "members 8 6 true true",
+        "levels true",
+        "wrapped true",
         "prompt true",
         "listed 48",
         "found 0 of 48 completions",

@@ -148,7 +148,7 @@ fn a_program_that_takes_too_long_is_told_so_whether_it_is_called_or_run() {
     let reason = |task: &str, program: &str| failure(dir.path(), task, program);
     assert_eq!(
         reason("sum", "def add(a, b):\n    while True:\n        pass\n"),
-        "add(1, 2): took too long: one call used more than a call may"
+        "add(1, 2): took too long: one call used more than a call may, `sandbox.call_share` of the budget"
     );
     assert_eq!(
         reason("echo", "while True:\n    pass\n"),

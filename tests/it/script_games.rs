@@ -8,7 +8,7 @@ use grpo_2048::environment::game2048::{Baseline, Board, Choice, Game, Strategy};
 use grpo_2048::environment::{Ending, Environment, Outcome, ScriptGame, Trace, Transcript};
 use grpo_2048::program::Program;
 use grpo_2048::seed::{Purpose, Seed};
-use grpo_sandbox::{FUEL_PER_SECOND, Limits};
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, TierChoice};
 
 use crate::inside::{self, SANDBOX};
 
@@ -225,6 +225,23 @@ fn a_program_fails_as_it_does_elsewhere() {
 }
 
 #[test]
+fn both_tiers_say_alike_why_a_game_was_broken_off_and_after_how_many_moves() {
+    let game = stepping("reasons", "if action == 9: raise ValueError('nine')\nreturn action + 1, 1, False");
+    for (expression, expected) in [
+        ("[0, 1][seen]", "game 1 after 2 moves: IndexError: list index out of range (line 2)"),
+        ("9 if seen == 3 else seen", "game 1 after 3 moves: returned 9: nine"),
+    ] {
+        let reasons = [TierChoice::Auto, TierChoice::Interpreter].map(|tier| {
+            let (sandbox, environment) = (SANDBOX.with_tiers(tier, 0), Environment::Script(game.clone()));
+            let arena = Arena::new(sandbox, environment, rules(), Workers::new(1)).unwrap();
+            let (program, seeds) = (Program::from_text(&returning(expression), game.entry()), seeds(2));
+            arena.evaluate_all([(program, &seeds[..])], &mut |_, _| ()).unwrap()[0].reason()
+        });
+        assert_eq!(reasons, [(); 2].map(|()| Some(expected.to_owned())), "{expression}");
+    }
+}
+
+#[test]
 fn values_cross_as_they_are_and_as_copies() {
     let rules = "SEEN = {'a': [1.0, None, True], (1, 'b'): {2, 3}, 'x': (b'z', -0.0, 2 ** 70, 'é\\n\"', 1j)}\n\
                  def reset():\n    return SEEN\n\
@@ -284,6 +301,7 @@ fn a_game_that_fails_stops_the_run_and_is_told_where() {
         ("allocates", "return [0] * 10 ** 9, 1, False", "out of memory"),
         ("recursion", "return step(action)", "stack overflow"),
         ("raises", "return {}['x']", "KeyError: 'x'"),
+        ("beside", "import helpers", "'helpers' (line 6); a game is one file, and may import what programs may"),
         ("exits", "import sys; sys.exit(0)", "SystemExit: 0"),
         ("opens", "open('/etc/passwd')", "Error: "),
         ("nan", "return 0, float('nan'), False", "returned the reward nan; expected a finite number"),

@@ -95,6 +95,39 @@ fn an_environment_that_is_not_the_one_of_the_run_is_told_with_the_setting_that_n
 }
 
 #[test]
+fn of_a_game_that_was_edited_since_its_run_the_file_is_named_where_it_judges_again() {
+    let place = tempfile::tempdir().unwrap();
+    let (game, run) = (place.path().join("game.py"), place.path().join("run"));
+    let rules = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/2584.py")).unwrap();
+    fs::write(&game, &rules).unwrap();
+    runs::run(&run, &["--steps", "1", "--env", game.to_str().unwrap()]);
+    let few = ["eval", "--model", "run", "--samples", "1", "--games", "1", "--report-games", "0"];
+    let evaluated = || {
+        let output = done(place.path(), &few);
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (shown, said) = evaluated();
+    assert!(shown.contains("1 held-out game each, 0.05 s of a reference core a game"), "the run's own: {shown}");
+    assert!(said.contains(", with a budget of 0.05 s for ") && !said.contains("is not as it was"), "{said}");
+    let with_preset = done(place.path(), &[&few[..], &["--preset", "demo"]].concat());
+    let shown = String::from_utf8(with_preset.stdout).unwrap();
+    assert!(shown.contains(", 0.25 s of a reference core a game"), "that of the preset: {shown}");
+    assert!(certificate(&verify(place.path(), &["--json"])).get("environment_changed").is_none());
+
+    fs::write(&game, format!("{rules}# Another line.\n")).unwrap();
+    let named = "game.py is not as it was when run began: contents of game.py: \"";
+    let (_, said) = evaluated();
+    assert!(said.contains("warning: ") && said.contains(named), "{said}");
+    let output = verify(place.path(), &["--json"]);
+    assert!(certificate(&output)["environment_changed"].as_str().unwrap().contains(named));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let (_, blamed) = said.split_once(" rewards are not the ones that this run learnt from: ").expect(&said);
+    assert!(blamed.contains(named) && blamed.contains("hint: put it back as it was, or name a copy"), "{said}");
+    // The game itself spends other fuel, which is part of the evidence.
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
 fn completions_that_a_run_learnt_from_and_no_longer_has_are_missing() {
     let place = tempfile::tempdir().unwrap();
     let run = place.path().join("run");

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 pub use choices::*;
-pub use error::ConfigError;
+pub use error::{ConfigError, toml_refused};
 pub use learning::*;
 pub use nearest::nearest;
 pub use sections::*;
@@ -130,7 +130,7 @@ impl Layers {
     pub fn text(&mut self, origin: &str, text: &str) -> Result<(), ConfigError> {
         let mut layer: Table = text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax {
             origin: origin.into(),
-            message: error.to_string().trim_end().into(),
+            message: toml_refused(&error, text),
         })?;
         layer.remove("run");
         self.lay(layer, origin)

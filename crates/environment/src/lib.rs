@@ -24,7 +24,7 @@ pub use evaluator::{EVALUATED, Evaluator, PREPARED};
 pub use floor::Floor;
 pub use labels::{Labels, Worth};
 pub use outcome::{Case, Ending, Outcome, Points, points};
-pub use script::{Reference, ScriptError, ScriptGame};
+pub use script::{MOVES, Reference, ScriptError, ScriptGame};
 pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
 pub use value::{Dict, Equality, Int, Set, Value, ValueError};
 pub use verdict::Verdict;

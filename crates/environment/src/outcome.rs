@@ -104,6 +104,8 @@ pub struct Outcome {
     pub fuel: u64,
     /// The course of the game or the tests.
     pub trace: Trace,
+    /// Why the program broke a game off after its first move, in words: exception and line. Of a task its failed test says it.
+    pub reason: Option<String>,
 }
 
 impl Outcome {
@@ -191,11 +193,13 @@ struct Record {
     tests: Option<TestsTrace>,
     #[serde(skip_serializing_if = "Option::is_none")]
     transcript: Option<Transcript>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 impl From<Outcome> for Record {
     fn from(outcome: Outcome) -> Record {
-        let Outcome { case, score, ending, fuel, trace } = outcome;
+        let Outcome { case, score, ending, fuel, trace, reason } = outcome;
         let (seed, task) = match case {
             Case::Seed(seed) => (Some(seed), None),
             Case::Task(task) => (None, Some(task)),
@@ -212,6 +216,7 @@ impl From<Outcome> for Record {
             final_board: None,
             tests: None,
             transcript: None,
+            reason,
         };
         match trace {
             Trace::Board(BoardTrace { max_tile, moves, moves_text, final_board }) => Record {
@@ -249,7 +254,8 @@ impl TryFrom<Record> for Outcome {
             (None, Some(transcript)) => Trace::Transcript(transcript),
             _ => Trace::Board(board().ok_or("expected a board, tests or a transcript")?),
         };
-        Ok(Outcome { case, score: record.score, ending: record.ending, fuel: record.fuel, trace })
+        let Record { score, ending, fuel, reason, .. } = record;
+        Ok(Outcome { case, score, ending, fuel, trace, reason })
     }
 }
 
@@ -285,6 +291,7 @@ mod tests {
             ending: Ending::Freeze,
             fuel: 9,
             trace: Trace::Board(board),
+            reason: None,
         };
         let line = serde_json::to_string(&games).unwrap();
         let expected = r#"{"seed":"0000000000000007","score":4,"max_tile":4,"moves":1,"ending":"freeze","fuel":9,"moves_text":"WA","final_board":[[0,0,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,0]]}"#;
@@ -298,6 +305,7 @@ mod tests {
             ending: Ending::WrongAnswer,
             fuel: 9,
             trace: Trace::Tests(tests),
+            reason: None,
         };
         let line = serde_json::to_string(&task).unwrap();
         assert!(

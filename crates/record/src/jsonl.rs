@@ -65,7 +65,12 @@ impl<'a> JsonlSink<'a> {
             }
             found => {
                 let found = found.map_err(SinkError::at(path))?;
-                let kept = lines_up_to(&found, usize::MAX);
+                // Somebody else wrote it: all of it stays, and its last line is ended.
+                let kept = if found.last().is_none_or(|&byte| byte == b'\n') {
+                    found.clone()
+                } else {
+                    [&found[..], b"\n"].concat()
+                };
                 *file = keep(path, &found, &kept)?;
                 let [had, has] = [&held, &kept].map(|text| text.iter().filter(|&&byte| byte == b'\n').count());
                 format!(
@@ -222,18 +227,21 @@ mod tests {
         let mut steps_after = |number: usize| -> Vec<u64> {
             sink.note(&Event::StepDone(&step(number))).unwrap();
             let text = fs::read_to_string(&path).unwrap();
-            let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+            let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
             lines.filter_map(|line| line["step"].as_u64()).collect()
         };
         assert_eq!([steps_after(1), steps_after(2)], [vec![1], vec![1, 2]]);
         fs::remove_file(&path).unwrap();
         assert_eq!(steps_after(3), [1, 2, 3]);
         let text = fs::read_to_string(&path).unwrap();
-        files::write_whole(&path, text.replacen("{\"step\":2,", "{\"step\":", 1).as_bytes()).unwrap();
+        // What another wrote stays as it is, but for the end of its last line.
+        let replaced = text.replacen("{\"step\":2,", "a note: {\"step\":2,", 1);
+        files::write_whole(&path, replaced.trim_end().as_bytes()).unwrap();
         assert_eq!(steps_after(4), [1, 3, 4]);
+        assert!(fs::read_to_string(&path).unwrap().starts_with(&replaced));
         let told = told.borrow();
         assert!(told[0].ends_with("was removed while the run was writing it; it was written again"), "{told:?}");
-        assert!(told[1].contains("(3 lines before, 2 now)") && told.len() == 2, "{told:?}");
+        assert!(told[1].contains("(3 lines before, 3 now)") && told.len() == 2, "{told:?}");
     }
 
     #[test]

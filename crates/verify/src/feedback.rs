@@ -99,7 +99,8 @@ fn of_games(games: &[Outcome], is_evaluated: bool) -> String {
     let told = games.iter().take(GAMES_TOLD).enumerate().map(|(number, outcome)| {
         let name = if games.len() > 1 { format!("{each} {}", number + 1) } else { one.to_owned() };
         let points = serde_json::to_string(&Points(outcome.score)).expect("a score is JSON");
-        let how = ended(outcome.ending, &outcome.trace);
+        let why = outcome.reason.as_ref().map(|reason| format!(" ({})", quoted(reason))).unwrap_or_default();
+        let how = format!("{}{why}", ended(outcome.ending, &outcome.trace));
         let line = match (is_evaluated, outcome.ending) {
             (false, _) => format!("{name} ended after {} moves with {points} points: {how}.", outcome.moves()),
             (true, Ending::GameOver) => format!("{name} gives {points} points."),

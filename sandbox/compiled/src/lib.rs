@@ -26,7 +26,7 @@ pub use program::CompiledProgram;
 pub use session::CompiledSession;
 
 /// Version of the table of gas costs. Scores under different tables are not comparable.
-pub const COST_TABLE: u32 = 5;
+pub const COST_TABLE: u32 = 6;
 
 /// What a program may use. A unit of gas is a unit of the interpreter's fuel: each operation is charged what CPython
 /// spends on it, by measurement (`COSTS.md`).

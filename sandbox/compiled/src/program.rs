@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ruff_python_ast::token::{Token, TokenKind};
+use ruff_text_size::Ranged;
 use wasmtime::{Module, ModuleExport};
 
 use crate::check;
@@ -9,6 +11,9 @@ use crate::emit::{self, Emission};
 use crate::runtime::{STACK_NEEDED, Shared};
 use crate::scope::{Refused, Scopes};
 use crate::{NotCompiled, Outside, TierError};
+
+/// Bytes of a comment that take CPython as long as the end of a line that ends no statement.
+const LINE_END_BYTES: u64 = 6;
 
 /// A program that can be started any number of times. Cheap to clone.
 #[derive(Clone)]
@@ -55,7 +60,18 @@ pub(crate) fn emit(shared: &Shared, source: &str) -> Result<Emission, NotCompile
     let parsed = check::parse(source).map_err(NotCompiled::Outside)?;
     let scopes = Scopes::build(parsed.suite()).map_err(outside)?;
     let emission = emit::compile(&scopes, &shared.interface).map_err(outside)?;
-    Ok(Emission { tokens: parsed.tokens().len() as u64, ..emission })
+    let (comments, code): (Vec<&Token>, Vec<&Token>) =
+        parsed.tokens().iter().partition(|token| token.kind().is_trivia());
+    let passed_over = comments.iter().map(|token| passed_over(token)).sum();
+    Ok(Emission { tokens: code.len() as u64, passed_over, ..emission })
+}
+
+/// The bytes of a comment that take CPython as long to pass over.
+fn passed_over(token: &Token) -> u64 {
+    match token.kind() {
+        TokenKind::NonLogicalNewline => LINE_END_BYTES,
+        _ => u64::from(u32::from(token.range().len())),
+    }
 }
 
 fn imports(shared: &Shared, module: &Module) -> Result<Vec<ModuleExport>, TierError> {

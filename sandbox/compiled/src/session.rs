@@ -15,6 +15,8 @@ const PAGE: u64 = 1 << 16;
 /// What CPython spends on a program before its first line, and on each of its tokens: compiling it, and running it once.
 const LOAD_GAS: u64 = 511_000;
 const TOKEN_GAS: u64 = 16_000;
+/// What it spends on each byte of a comment.
+const PASSED_OVER_GAS: u64 = 110;
 
 /// What CPython spends on a call from the host, and on each byte that its arguments have here.
 const CALL_GAS: u64 = 11_900;
@@ -63,7 +65,8 @@ pub struct CompiledSession {
 impl CompiledProgram {
     /// Gas that compiling the source in CPython and running it once costs, before anything that it does is charged.
     pub fn loading_gas(&self) -> u64 {
-        LOAD_GAS + self.compiled.emission.tokens * TOKEN_GAS
+        let emission = &self.compiled.emission;
+        LOAD_GAS + emission.tokens * TOKEN_GAS + emission.passed_over * PASSED_OVER_GAS
     }
 
     /// A fresh instance in which the module's top level has run. `seed` seeds `random` as `random.seed(seed)` does.

@@ -52,7 +52,7 @@ chance.seed = _seed
 def _array(value, depth):
     """As nested lists, of the items that Python has for its own."""
     if value.size > values._ITEMS_MAX:
-        raise values.BadValue(f"array of {value.size} items")
+        raise values.too_long(f"array of {value.size} items")
     return values._write(numpy.ndarray.tolist(value), depth)
 
 

@@ -1,4 +1,4 @@
-# expect: raised AttributeError
+# expect: raised PermissionError
 import os
 
 

@@ -129,6 +129,15 @@ fn what_a_system_would_do_is_a_named_exception_and_not_the_end_of_the_program() 
     let expected =
         ["os.abort", "os.abort", "os.readlink", "signal.raise_signal"].map(|name| format!("{refused}{name}\n"));
     assert_eq!(printed(source), expected.concat() + "OSError [Errno 9] Bad file descriptor\nNone None None\n");
+    let others = "import os, posix, signal\nfor call in (lambda: os.system('ls'), os.wait, lambda: posix.kill(1, 9), lambda: os.execvp('ls', ['ls']), \
+                  signal.pause, os.get_terminal_size):\n    try:\n        call()\n    except PermissionError as error:\n        print(error)\n\
+                  print(os.getuid(), os.getgid(), os.getppid(), os.sched_getaffinity(0), os.closerange(3, 9), os.readinto(0, bytearray(1)))\n\
+                  print(hasattr(os, 'fork'), os.nice(5), signal.alarm(2), signal.setitimer(signal.ITIMER_REAL, 1), signal.alarm(0))\n";
+    let process =
+        ["system", "wait", "kill", "execv"].map(|name| format!("a program cannot use os.{name}: it is one process\n"));
+    let signal = "a program cannot use signal.pause: no signal reaches it\na program cannot use os.get_terminal_size\n";
+    let expected = process.concat() + signal + "1000 1000 1 {0} None 0\nFalse 0 0 (0.0, 0.0) 0\n";
+    assert_eq!(printed(others), expected);
     let nothing = "import os, posix, sys, tempfile\nprint(os.access('x', os.R_OK), posix.access(path='/', mode=os.F_OK), sys._debugmallocstats())\n\
                    try:\n    tempfile.TemporaryFile()\nexcept FileNotFoundError as error:\n    print(str(error)[11:])\n";
     for last in ["", "# numpy\n"] {

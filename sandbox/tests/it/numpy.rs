@@ -66,7 +66,7 @@ fn what_has_no_value_of_its_own_does_not_cross() {
         ("np.array([object()])", "object"),
         ("np.dtype(int)", "DType"),
         ("np.random.default_rng(1)", "Generator"),
-        ("np.zeros((1 << 20) + 1, np.int8)", "items"),
+        ("np.zeros((1 << 20) + 1, np.int8)", "array of 1048577 items (at most 1048576 bytes"),
         ("np.zeros((1,) * 50)", "nested more than 40 deep"),
         ("np.broadcast_to(1, (1 << 20, 1 << 20))", "items"),
     ] {

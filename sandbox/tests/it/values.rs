@@ -124,12 +124,12 @@ fn everything_else_is_a_fault_that_names_its_type() {
         ("(x for x in [])", "generator"),
         ("'\\ud800'", "str that is not text"),
         ("['\\udc00', 'a']", "str that is not text"),
-        ("'x' * (1 << 20)", "value of 1048578 bytes"),
-        ("'\\u00e9' * (1 << 19)", "value of 1048578 bytes"),
-        ("'x' * (1 << 21)", "str of 2097152 characters"),
-        ("['x' * 1000] * 2000", "value of 2006001 bytes"),
-        ("[0] * 600000", "600000 items"),
-        ("1 << 10**8", "int of 100000001 bits"),
+        ("'x' * (1 << 20)", "value of 1048578 bytes (at most 1048576 bytes of text can be returned)"),
+        ("'\\u00e9' * (1 << 19)", "value of 1048578 bytes (at most 1048576 bytes of text can be returned)"),
+        ("'x' * (1 << 21)", "str of 2097152 characters (at most 1048576 bytes of text can be returned)"),
+        ("['x' * 1000] * 2000", "value of 2006001 bytes (at most 1048576 bytes of text can be returned)"),
+        ("[0] * 600000", "600000 items (at most 1048576 bytes of text can be returned)"),
+        ("1 << 10**8", "int of 100000001 bits (at most 1048576 bytes of text can be returned)"),
     ] {
         assert_eq!(of(expression), format!("returned {found}"), "{expression}");
     }

@@ -10,7 +10,7 @@ use crate::cli::opened::tasks::{first_ids, named};
 use crate::cli::opened::{arena, interrupt, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, ModelConfig, PromptDraw};
-use crate::environment::{Environment, Labels, Request, game2048};
+use crate::environment::{Environment, Labels, Request, Verdict, game2048};
 use crate::evaluation::{Estimate, VerdictCounts};
 use crate::evolve::{self, Candidate, Discovery, Ended, EvolveError, Round, Search, Settings};
 use crate::metrics::{Console, Event, Progress};
@@ -225,9 +225,10 @@ impl EvolveArgs {
         let (rounds, mut last) = (self.rounds, VerdictCounts::default());
         let mut told = |round: &Round| {
             last.clone_from(&round.verdicts);
-            let best = round.best.as_ref().map_or_else(|| "nothing works yet".into(), result);
+            let none = if idle(&last, labels).is_empty() { "nothing works yet" } else { "nothing earns yet" };
+            let best = round.best.as_ref().map_or_else(|| none.into(), result);
             let entropy = round.entropy.map_or_else(String::new, |entropy| format!("  entropy {entropy:.3}"));
-            let why = if round.new == 0 { why_none(&round.verdicts, labels, longest) } else { String::new() };
+            let why = if round.new == 0 { why_none(round, labels, longest) } else { String::new() };
             console.print(&format!("round {}/{rounds}  {} new{entropy}  best {best}{why}", round.number, round.new));
         };
         let config = search.config;
@@ -255,7 +256,8 @@ impl EvolveArgs {
         let all = if self.task.is_some() { " for every task there" } else { "" };
         let mut lines = vec![format!("no program of {} earned anything", counted(self.rounds as usize, "round"))];
         if last.total() > 0 {
-            let told = advice::lines(last, config, labels, Command::Evolve);
+            let mut told = advice::lines(last, config, labels, Command::Evolve);
+            told[0].push_str(idle(last, labels));
             lines.push(format!("in the last round, {}", told.join("\n")));
         }
         lines.push(format!("hint: see what it writes{all}{here}: {command}"));
@@ -323,9 +325,19 @@ fn refused(error: EvolveError, config: &Config) -> CliError {
 }
 
 /// Why a round added nothing: what came of its completions, with an example.
-fn why_none(verdicts: &VerdictCounts, labels: Labels, longest: usize) -> String {
+fn why_none(Round { earning, verdicts, .. }: &Round, labels: Labels, longest: usize) -> String {
     let example = verdicts.example().map(|reason| format!(" (for example: {reason})")).unwrap_or_default();
-    format!("; of those written {}{example}", verdicts.in_words(labels, longest))
+    let idle = if *earning == 0 { idle(verdicts, labels) } else { "" };
+    format!("; of those written {}{example}{idle}", verdicts.in_words(labels, longest))
+}
+
+/// What is said of programs that work where none has earned anything, so that their share does not read like a success.
+fn idle(verdicts: &VerdictCounts, labels: Labels) -> &'static str {
+    match (verdicts.share(Verdict::Succeeded) > 0.0, labels) {
+        (false, _) => "",
+        (true, Labels::Tests) => "; those that pass earn nothing: their reward is not above 0",
+        (true, Labels::Board | Labels::Game) => "; those that play earn nothing: their reward is not above 0",
+    }
 }
 
 /// What a program came to in the search.
@@ -343,6 +355,23 @@ fn result(best: &Candidate) -> String {
 mod tests {
     use super::*;
     use crate::rollout::ServerFault;
+
+    #[test]
+    fn programs_that_play_and_earn_nothing_are_no_success_of_a_round() {
+        let round = |earning, succeeded| Round {
+            number: 1,
+            new: 0,
+            earning,
+            verdicts: VerdictCounts::counted(|name| if name == "succeeded" { succeeded } else { 2 - succeeded }),
+            entropy: None,
+            best: None,
+        };
+        let told = |earning, succeeded| why_none(&round(earning, succeeded), Labels::Game, 8);
+        let expected = "; of those written 100% play; those that play earn nothing: their reward is not above 0";
+        assert_eq!(told(0, 2), expected);
+        assert_eq!(told(2, 2), "; of those written 100% play", "all were there before");
+        assert!(told(0, 0).starts_with("; of those written 0% play, ") && !told(0, 0).contains("earn"));
+    }
 
     #[test]
     fn of_servers_that_fail_in_a_round_one_is_told_how_to_go_on() {

@@ -80,6 +80,9 @@ struct Certificate {
     /// Sha256 of the interpreter with numpy, if it judged any.
     #[serde(skip_serializing_if = "Option::is_none")]
     numpy_interpreter_sha256: Option<&'static str>,
+    /// How the environment differs from what the run began with, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    environment_changed: Option<String>,
     differences: Vec<Difference>,
     missing: Vec<Missing>,
 }
@@ -128,6 +131,10 @@ impl VerifyArgs {
         }
         let layers = self.source.layers_over(&runs::recorded_text(&run)?, &run, &self.flags)?;
         let config = layers.resolve()?;
+        let changed = runs::changed_environment(&run, &config.environment.env);
+        if let Some(changed) = &changed {
+            console.warn(&format!("warning: {changed}; what it judges otherwise by now has other rewards"));
+        }
         let (arena, sandbox) = arena::open_with_sandbox(&config, console).map_err(of_the_run)?;
         let arena = arena.under(Rules::training(&config));
         let mut certificate = Verification {
@@ -137,6 +144,7 @@ impl VerifyArgs {
             console,
         }
         .of(&run, &steps)?;
+        certificate.environment_changed = changed;
         certificate.numpy_interpreter_sha256 = sandbox.has_opened_numpy().then_some(grpo_sandbox::NUMPY_SHA256);
         match self.json {
             true => output::json(&certificate)?,
@@ -149,7 +157,13 @@ impl VerifyArgs {
                 "{missing} of {} completions that this run learnt from are missing, and so are their rewards",
                 judged + missing
             ),
-            (differing, _) => format!("{differing} of {judged} rewards are not the ones that this run learnt from"),
+            (differing, _) => {
+                let changed = certificate.environment_changed.map(|changed| {
+                    format!(": {changed}\nhint: put it back as it was, or name a copy of that with --set environment.env=FILE")
+                });
+                let changed = changed.unwrap_or_default();
+                format!("{differing} of {judged} rewards are not the ones that this run learnt from{changed}")
+            }
         };
         Err(CliError::Run(unconfirmed.into()))
     }
@@ -199,6 +213,7 @@ impl Verification<'_> {
             grpo_2048: env!("CARGO_PKG_VERSION"),
             interpreter_sha256: grpo_sandbox::SHA256,
             numpy_interpreter_sha256: None,
+            environment_changed: None,
             differences,
             missing,
         })

@@ -198,8 +198,8 @@ pub fn adapter_setting(dir: &Path, key: &str) -> Option<serde_json::Value> {
     serde_json::from_str::<serde_json::Value>(&text).ok()?.get(key).cloned()
 }
 
-/// Whether two names of models are one, or one place.
-fn is_same(one: &str, other: &str) -> bool {
+/// Whether two names of models or environments are one, or one place.
+pub fn is_same(one: &str, other: &str) -> bool {
     let place = |name: &str| std::fs::canonicalize(name).ok();
     one == other || place(one).is_some_and(|found| Some(found) == place(other))
 }

@@ -9,7 +9,7 @@ use toml::Table;
 use super::model::{ADAPTER_CONFIG, adapter_setting};
 use crate::cli::arguments::Flags;
 use crate::cli::said::{CliError, near};
-use crate::config::{Config, Layers, ModelConfig, RewardConfig, RolloutConfig};
+use crate::config::{Config, Layers, ModelConfig};
 use crate::metrics::Console;
 use crate::report::ReportError;
 use crate::shell;
@@ -51,13 +51,7 @@ pub fn require_directory(flag: &str, dir: &Path) -> Result<(), CliError> {
         (false, true) => "is no directory",
         (false, false) => "no such directory",
     };
-    // Who lists the runs there sees their names without it.
-    let of_runs = Path::new(run_dir::RUNS).join(dir);
-    let hint = match of_runs.is_dir() {
-        true => Some(near::did_you_mean(&of_runs.display().to_string())),
-        false => near::path_hint(dir).or_else(|| near::path_hint(&of_runs)),
-    };
-    Err(CliError::User { message: format!("{flag} {}: {found}", dir.display()), hint })
+    Err(CliError::User { message: format!("{flag} {}: {found}", dir.display()), hint: near::directory_hint(dir) })
 }
 
 /// The configuration that the run in `dir` recorded, as TOML.
@@ -91,44 +85,55 @@ fn run_of_checkpoint(dir: &Path) -> Option<String> {
     Some(format!("it is a checkpoint; name its run, {named}, whose newest checkpoint is taken"))
 }
 
-/// Settings of `[rollout]` by which the programs of an evaluation are sampled.
-const SAMPLING: [&str; 7] = ["temperature", "top_p", "top_k", "min_p", "max_completion_length", "turns", "feedback"];
-/// Settings of `[reward]` by which one of several turns is the answer, and which are weighed.
-const ANSWERING: [&str; 2] = ["turns", "turns_gamma"];
+/// Settings of an evaluation: what programs are for, by what they are sampled, and which of several turns is the answer.
+const EVALUATED: [(&str, &[&str]); 3] = [
+    ("environment", &["env"]),
+    ("rollout", &["temperature", "top_p", "top_k", "min_p", "max_completion_length", "turns", "feedback"]),
+    ("reward", &["turns", "turns_gamma"]),
+];
+/// Under which limits programs are tried.
+const LIMITS: [(&str, &[&str]); 2] =
+    [("sandbox", &["game_seconds", "call_share", "memory_mib"]), ("arena", &["freeze_after", "moves_max"])];
 
-/// How a run's evaluations sample, and which turn is the answer.
+/// How a run's evaluations sample, and how they try what is written.
 pub struct Sampling {
     pub run: PathBuf,
-    /// What the run learnt from.
-    pub env: String,
-    pub rollout: RolloutConfig,
-    pub reward: RewardConfig,
+    /// What the run recorded, with the temperature of its evaluations.
+    recorded: Config,
 }
 
 impl Sampling {
     /// That of the run that wrote a checkpoint, where it still lies in it.
     pub fn of(checkpoint: &Path) -> Result<Option<Sampling>, CliError> {
         let Some(run) = run_of(checkpoint) else { return Ok(None) };
-        let recorded = recorded(run)?;
-        let rollout = RolloutConfig { temperature: recorded.held_out_temperature(), ..recorded.rollout };
-        let (env, reward) = (recorded.environment.env, recorded.reward);
-        Ok(Some(Sampling { run: run.to_owned(), env, rollout, reward }))
+        let mut recorded = recorded(run)?;
+        recorded.rollout.temperature = recorded.held_out_temperature();
+        Ok(Some(Sampling { run: run.to_owned(), recorded }))
     }
 
-    /// The same as a layer of TOML, with what the run learnt from.
-    pub fn settings(&self) -> String {
-        let rollout = Table::try_from(&self.rollout).expect("settings are TOML");
-        let reward = Table::try_from(&self.reward).expect("settings are TOML");
-        let sampling = SAMPLING.map(|key| (key.to_owned(), rollout[key].clone()));
-        let answering = ANSWERING.map(|key| (key.to_owned(), reward[key].clone()));
-        let learnt_from = Table::from_iter([("env".to_owned(), self.env.clone().into())]);
-        let sections = [
-            ("environment", learnt_from),
-            ("rollout", Table::from_iter(sampling)),
-            ("reward", Table::from_iter(answering)),
-        ];
-        Table::from_iter(sections.map(|(name, section)| (name.to_owned(), section.into()))).to_string()
+    /// What the run learnt from.
+    pub fn env(&self) -> &str {
+        &self.recorded.environment.env
     }
+
+    /// The settings of the run's evaluations as a layer of TOML, with their limits or without.
+    pub fn settings(&self, with_limits: bool) -> String {
+        let all = Table::try_from(&self.recorded).expect("settings are TOML");
+        let section = |(name, keys): &(&str, &[&str])| {
+            let kept = keys.iter().map(|key| ((*key).to_owned(), all[*name][*key].clone()));
+            ((*name).to_owned(), Table::from_iter(kept).into())
+        };
+        let limits = LIMITS.iter().filter(|_| with_limits);
+        Table::from_iter(EVALUATED.iter().chain(limits).map(section)).to_string()
+    }
+}
+
+/// How the environment differs from what the run in `dir` began with, if it does. What cannot be read is left to whatever opens
+/// it, which says more.
+pub fn changed_environment(dir: &Path, env: &str) -> Option<String> {
+    let changed = run_dir::changed_environment(dir, env).unwrap_or_default();
+    let words = || format!("{env} is not as it was when {} began: {}", dir.display(), changed.join(", "));
+    (!changed.is_empty()).then(words)
 }
 
 /// A run that has a checkpoint.
@@ -337,19 +342,22 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_is_sampled_at_the_temperature_and_in_the_turns_of_the_evaluations_of_its_run() {
+    fn a_checkpoint_is_sampled_and_tried_as_the_evaluations_of_its_run_do() {
         let dir = tempfile::tempdir().unwrap();
         let recorded = "[environment]\nenv = \"tasks.jsonl\"\n[rollout]\nturns = 3\ntemperature = 0.9\n[train]\neval_temperature = 0.5\n\
-            [reward]\nturns = \"best\"\nturns_gamma = 0.9\nexponent = 0.7\n";
+            [reward]\nturns = \"best\"\nturns_gamma = 0.9\nexponent = 0.7\n\
+            [sandbox]\ngame_seconds = 5.0\n[arena]\nmoves_max = 2077\ngames = 3\n";
         fs::write(dir.path().join("config.toml"), recorded).unwrap();
         let sampling = Sampling::of(&dir.path().join("checkpoint-4")).unwrap().unwrap();
         let mut layers = Layers::default();
-        layers.text("run", &sampling.settings()).unwrap();
-        let Config { environment, rollout, reward, .. } = layers.resolve().unwrap();
+        layers.text("run", &sampling.settings(true)).unwrap();
+        let Config { environment, rollout, reward, sandbox, arena, .. } = layers.resolve().unwrap();
         assert_eq!(environment.env, "tasks.jsonl");
         assert_eq!((rollout.turns, rollout.temperature), (3, 0.5));
         assert_eq!((reward.turns, reward.turns_gamma), (TurnsReward::Best, 0.9), "the same turn is the answer");
-        assert_ne!(reward.exponent, 0.7, "rewards are those of the command");
+        assert_eq!((sandbox.game_seconds, arena.moves_max), (5.0, 2077), "scores are those of the same budget");
+        assert!(reward.exponent != 0.7 && arena.games != 3, "rewards and games are those of the command");
+        assert!(!sampling.settings(false).contains("game_seconds"));
     }
 
     #[test]

@@ -5,10 +5,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config::nearest;
+use crate::train::run_dir::RUNS;
 
-/// "did you mean ...?" for a path that does not exist, where a path with nearly the same name does.
+/// "did you mean ...?" for a path that does not exist, where a path with nearly the same name does. Who lists the directory of
+/// runs sees their names without it.
 pub fn path_hint(path: &Path) -> Option<String> {
-    near_path(path).map(|near| did_you_mean(&near.display().to_string()))
+    if path.as_os_str().is_empty() || path.exists() {
+        return None;
+    }
+    let runs = Path::new(RUNS);
+    let of_runs = || Some(runs.join(path)).filter(|_| runs.is_dir());
+    let run = of_runs().filter(|run| run.is_dir());
+    // A file of that very name is meant before a run of it, whatever its ending.
+    let beside = near_path(path);
+    let file = beside.clone().filter(|file| file.is_file() && file.with_extension("") == path);
+    let near = file.or(run).or(beside).or_else(|| near_path(&of_runs()?));
+    near.map(|near| did_you_mean(&near.display().to_string()))
+}
+
+/// The same where a directory is asked for, which a run is and a file of its name is not.
+pub fn directory_hint(path: &Path) -> Option<String> {
+    let run = Path::new(RUNS).join(path);
+    if run.is_dir() { Some(did_you_mean(&run.display().to_string())) } else { path_hint(path) }
 }
 
 /// The same for the name of a model, which may be a path.

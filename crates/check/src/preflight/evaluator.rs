@@ -9,6 +9,8 @@ use crate::environment::{Evaluator, Labels};
 
 /// Evaluations of the program to begin with.
 const GAMES: usize = 2;
+/// The reward of a program to begin with beyond which the scale is surely not that of its scores.
+const REWARD_EXPECTED: f32 = 10.0;
 /// A program without anything that an evaluator could call.
 const NOTHING: &str = "pass";
 
@@ -38,7 +40,8 @@ pub(super) fn examine(
         );
     };
     let players = vec![Standing::new("no program", 0, nothing), Standing::new("initial program", 1, first)];
-    report(players, vec![works(first), order(nothing, first), repeats(first, again), budget(config, first)])
+    let findings = [works(first), order(nothing, first), repeats(first, again), budget(config, first)];
+    report(players, findings.into_iter().chain(scale(first)).collect())
 }
 
 /// Whether the program to begin with has a score.
@@ -47,7 +50,7 @@ fn works(first: &JudgedTrial) -> CheckFinding {
     match evaluation.plays() {
         true => CheckFinding::ok(Check::References, format!("initial_program.py scores {}", written(first))),
         false => {
-            let reason = evaluation.start.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let reason = evaluation.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
             let text = format!("initial_program.py counts as {}{reason}", evaluation.verdict(false).name());
             CheckFinding::problem(Check::References, text).mend("correct it, or the evaluator")
         }
@@ -67,6 +70,16 @@ fn order(nothing: &JudgedTrial, first: &JudgedTrial) -> CheckFinding {
         false => CheckFinding::problem(Check::Order, text)
             .mend("a combined_score above 0 for programs that work, and SCALE as what a good one reaches"),
     }
+}
+
+/// Whether scores are far beyond what is said to earn 1, to which penalties and losses are relative.
+fn scale(first: &JudgedTrial) -> Option<CheckFinding> {
+    let (reward, score) = (first.reward.value, first.evaluation.mean_score());
+    let text =
+        format!("initial_program.py scores {} and earns {reward:.0}; a good program earns about 1", written(first));
+    let remedy =
+        format!("SCALE = {score} in the evaluator, or whatever score is to earn 1; it is 1 where it says nothing");
+    (reward > REWARD_EXPECTED).then(|| CheckFinding::warning(Check::Order, text).mend(remedy))
 }
 
 fn repeats(first: &JudgedTrial, again: &JudgedTrial) -> CheckFinding {

@@ -1,5 +1,5 @@
 """Calls an evaluator of OpenEvolve's form, `evaluate(program_path)`, where there are no files: both are texts, `EVALUATOR_TEXT` and
-`PROGRAM_TEXT`, and the path leads to the second one."""
+`PROGRAM_TEXT`, and the path leads to the second one. `EVALUATOR_FILE` is how the first one is called."""
 
 import builtins
 import dataclasses
@@ -177,7 +177,13 @@ def metrics_of(result):
 
 
 def told(error):
-    return f"{type(error).__name__}: {error}"[:SHOWN]
+    """What was raised, and the last line on the way there that is of the program or of the evaluator."""
+    place, step = "", error.__traceback__
+    while step is not None:
+        file, line = step.tb_frame.f_code.co_filename, step.tb_lineno
+        place = {PATH: f" (line {line})", EVALUATOR_FILE: f" (line {line} of {EVALUATOR_FILE})"}.get(file, place)
+        step = step.tb_next
+    return f"{type(error).__name__}: {error}"[:SHOWN] + place
 
 
 # The evaluator's function, when it is ready for a program.
@@ -192,7 +198,7 @@ def prepared():
     evaluator.__file__ = "/evolved/evaluator.py"
     sys.modules["evaluator"] = evaluator
     try:
-        exec(compile(EVALUATOR_TEXT, "evaluator.py", "exec"), evaluator.__dict__)
+        exec(compile(EVALUATOR_TEXT, EVALUATOR_FILE, "exec"), evaluator.__dict__)
         evaluate = evaluator.evaluate
     except BaseException as error:
         return {"broken": told(error)}

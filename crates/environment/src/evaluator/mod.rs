@@ -113,6 +113,7 @@ impl Evaluator {
     pub fn instance(&self, program: &Program) -> String {
         let text = |source: &str| Value::Str(source.to_owned()).to_string();
         let (evaluator, program) = (text(&self.0.source), text(program.source()));
-        format!("{HARNESS}\nEVALUATOR_TEXT = {evaluator}\nPROGRAM_TEXT = {program}\n")
+        let file = text(&self.0.path.file_name().unwrap_or_default().to_string_lossy());
+        format!("{HARNESS}\nEVALUATOR_FILE = {file}\nEVALUATOR_TEXT = {evaluator}\nPROGRAM_TEXT = {program}\n")
     }
 }

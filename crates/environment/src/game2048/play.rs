@@ -99,13 +99,20 @@ pub fn play<S: Strategy>(strategy: &mut S, seed: Seed, limits: &GameLimits) -> R
         }
     };
     let trace = BoardTrace { moves, moves_text, ..at_rest(&game) };
-    Ok(Outcome { case: seed.into(), score: game.score() as f64, ending, fuel: 0, trace: Trace::Board(trace) })
+    Ok(Outcome {
+        case: seed.into(),
+        score: game.score() as f64,
+        ending,
+        fuel: 0,
+        trace: Trace::Board(trace),
+        reason: None,
+    })
 }
 
 /// The outcome of a game that ended before its first move.
 pub fn unplayed(seed: Seed, ending: Ending) -> Outcome {
     let trace = Trace::Board(at_rest(&Game::new(seed)));
-    Outcome { case: seed.into(), score: 0.0, ending, fuel: 0, trace }
+    Outcome { case: seed.into(), score: 0.0, ending, fuel: 0, trace, reason: None }
 }
 
 /// An outcome with this score and tile, as if the game had been played.

@@ -111,7 +111,7 @@ impl<'a> Module<'a> {
         let Some(expression) = self.assigned().remove(name) else { return Ok(None) };
         let error = |message| self.error(expression.start(), &format!("{name}: {message}"));
         let value = Value::from_expression(expression, self.source)
-            .map_err(|wrong| error(format!("{wrong}; the file is read before anything of it runs")))?;
+            .map_err(|wrong| error(format!("{wrong}; the file is read before anything of it runs, so that a name stands for nothing: write its value here")))?;
         Ok(Some(Constant { path: self.path, line: self.line(expression.start()), name, value }))
     }
 

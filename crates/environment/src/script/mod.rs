@@ -22,7 +22,7 @@ pub use file::ScriptError;
 pub(super) use file::{Constant, Module, read};
 
 /// Default length of the longest game, in moves. Chosen: ten times a game of 2048 that reaches its tile.
-const MOVES: u32 = 10_000;
+pub const MOVES: u32 = 10_000;
 /// Largest number of moves that a file may ask for. Chosen, as `arena.moves_max`.
 const MOVES_MAX: u32 = 100_000;
 /// Default score of a simple program, as a share of the scale: that of 2048, 2500 / 40000.
@@ -46,6 +46,8 @@ struct Contents {
     scale: f64,
     anchor: f64,
     moves_max: u32,
+    /// Whether the file says it.
+    says_moves: bool,
     references: Vec<Reference>,
     example: Option<Example>,
     usual_actions: OnceLock<BTreeSet<String>>,
@@ -88,6 +90,7 @@ impl ScriptGame {
             scale,
             anchor,
             moves_max: moves_max(&module)?,
+            says_moves: module.constant("MOVES")?.is_some(),
             references: references(&module, &entry)?,
             example: example(&module, &entry)?,
             source: source.clone(),
@@ -144,6 +147,11 @@ impl ScriptGame {
         self.0.moves_max
     }
 
+    /// Whether the file says how many moves a game has at most.
+    pub fn says_moves(&self) -> bool {
+        self.0.says_moves
+    }
+
     /// Players of known strength, weakest first.
     pub fn references(&self) -> &[Reference] {
         &self.0.references
@@ -168,7 +176,7 @@ impl ScriptGame {
 /// The outcome of a game that ended before its first move.
 pub(super) fn unplayed(seed: Seed, ending: Ending) -> Outcome {
     let trace = Trace::Transcript(Transcript::default());
-    Outcome { case: Case::Seed(seed), score: 0.0, ending, fuel: 0, trace }
+    Outcome { case: Case::Seed(seed), score: 0.0, ending, fuel: 0, trace, reason: None }
 }
 
 fn entry(module: &Module) -> Result<Entry, ScriptError> {
@@ -218,7 +226,9 @@ fn references(module: &Module, entry: &Entry) -> Result<Vec<Reference>, ScriptEr
     let mut references = Vec::new();
     for (key, players) in ranks.pairs() {
         let rank = key.as_i64().and_then(|int| u8::try_from(int).ok()).filter(|&rank| rank > 0);
-        let rank = rank.ok_or_else(|| constant.error(&format!("found rank {key}; expected 1 to {}", u8::MAX)))?;
+        let rank = rank.ok_or_else(|| {
+            constant.error(&format!("found rank {key}; expected 1 to {}, an integer, the weakest at 1", u8::MAX))
+        })?;
         let players = match players {
             Value::List(players) | Value::Tuple(players) => players.as_slice(),
             one => std::slice::from_ref(one),

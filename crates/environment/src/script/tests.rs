@@ -126,11 +126,12 @@ fn a_mistake_is_named_with_its_line_and_what_is_expected() {
         (refusal_with("ENTRY = 'class(n)'"), "ENTRY: found 'class(n)'; expected the signature"),
         (refusal_with("REFERENCES = ['']"), "REFERENCES: found ['']; expected players by rank"),
         (refusal_with("REFERENCES = {0: ''}"), "REFERENCES: found rank 0; expected 1 to 255"),
-        (refusal_with("REFERENCES = {'a': ''}"), "REFERENCES: found rank 'a'"),
+        (refusal_with("REFERENCES = {'a': ''}"), "REFERENCES: found rank 'a'; expected 1 to 255, an integer"),
         (refusal_with("REFERENCES = {1: 5}"), "REFERENCES: rank 1: expected players by rank"),
         (refusal_with("REFERENCES = {3: ['def f(n): pass']}"), "rank 3: no top-level `def strategy(n)` found"),
         (refusal_with("REFERENCES = {3: 'def strategy(n): return ('}"), "rank 3: line 1 of 1:"),
         (refusal_with("REFERENCES = {3: PLAYER}"), "REFERENCES: `PLAYER` is no Python literal"),
+        (refusal_with("REFERENCES = {3: PLAYER}"), "so that a name stands for nothing: write its value here"),
         (refusal_with("EXAMPLE = 'x'"), "EXAMPLE: found 'x'; expected a pair of texts"),
         (refusal_with("EXAMPLE = ('x', 'y')"), "EXAMPLE: the program: no top-level `def strategy(n)` found"),
     ];

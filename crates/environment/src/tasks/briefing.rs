@@ -71,6 +71,6 @@ impl Task {
     pub(crate) fn unanswered_outcome(&self, case: Case, ending: Ending) -> Outcome {
         let tests = self.tests_and_checker();
         let trace = TestsTrace { tests, constant: self.constant(), ..TestsTrace::default() };
-        Outcome { case, score: 0.0, ending, fuel: 0, trace: Trace::Tests(trace) }
+        Outcome { case, score: 0.0, ending, fuel: 0, trace: Trace::Tests(trace), reason: None }
     }
 }

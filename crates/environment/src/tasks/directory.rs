@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::source;
 use crate::Example;
-use crate::config::nearest;
+use crate::config::{nearest, toml_refused};
 
 /// The content of an `env.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +103,7 @@ impl Directory {
         let text =
             std::fs::read_to_string(&path).map_err(|source| DirectoryError::Read { path: path.clone(), source })?;
         let file: File = toml::from_str(&text).map_err(|error| {
-            let message = format!("{}{}", error.to_string().trim_end(), meant(&text));
+            let message = format!("{}{}", toml_refused(&error, &text), meant(&text));
             DirectoryError::Syntax { path: path.clone(), message }
         })?;
         let rules = match (file.tasks, file.game) {
@@ -127,6 +128,11 @@ impl Directory {
         // A text of several lines ends in a line break, which would be an empty line before the fence that closes it.
         let example =
             file.example.map(|Pair { request, program }| Example { request, program: program.trim_end().to_owned() });
+        if let Some(Err(found)) = example.as_ref().map(|example| source::check(&example.program)) {
+            let message =
+                format!("example.program: {found}; expected the text of a Python program, which models are shown");
+            return Err(DirectoryError::Syntax { path, message });
+        }
         let (name, system, modules) = (file.name.unwrap_or(own), file.system, file.modules);
         Ok(Directory { name, rules, system, example, modules, path })
     }

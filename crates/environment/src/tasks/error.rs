@@ -63,7 +63,7 @@ impl RowFault {
 
     /// What is wrong with a line of so many bytes.
     pub fn of_length(bytes: usize) -> Option<RowFault> {
-        let fault = || RowFault(format!("{} MiB in one line; at most {}", bytes >> 20, LINE_MAX >> 20));
+        let fault = || RowFault(format!("{bytes} bytes in one line; at most {LINE_MAX} ({} MiB)", LINE_MAX >> 20));
         (bytes > LINE_MAX).then(fault)
     }
 }

@@ -73,6 +73,9 @@ const BELOW: [(&str, &str); 46] = [
     ("PatternError", "error"),
     ("error", "PatternError"),
 ];
+/// Built-in exceptions right under `Exception` that have none below them.
+const RIGHT_BELOW: [&str; 6] =
+    ["AssertionError", "BufferError", "ReferenceError", "StopAsyncIteration", "StopIteration", "SystemError"];
 /// What the sandbox calls its limits and traps, and exceptions that end a program: none is an answer.
 const NO_ANSWER: [&str; 8] = [
     "RecursionError", "MemoryError", "Trap", "Spent", "BaseException", "SystemExit", "KeyboardInterrupt",
@@ -86,6 +89,13 @@ const LINE_MAX: usize = 100;
 /// Whether a test may expect an exception of this name.
 pub(super) fn is_expectable(name: &str) -> bool {
     super::source::is_identifier(name) && !NO_ANSWER.contains(&name)
+}
+
+/// Python's or its library's exception that a name misspells by capitals alone: a program may define any other.
+pub(super) fn meant(name: &str) -> Option<&'static str> {
+    let below = BELOW.iter().flat_map(|(above, below)| below.split(' ').chain([*above]));
+    let known = || below.clone().chain(RIGHT_BELOW).filter(|known| is_expectable(known));
+    known().all(|known| known != name).then(|| known().find(|known| known.eq_ignore_ascii_case(name)))?
 }
 
 /// Whether a text is the name of an exception, by the custom of naming them.
@@ -187,6 +197,8 @@ mod tests {
         ] {
             assert!(!is_a(raised, expected), "{raised} is no {expected}");
         }
+        assert_eq!(["typeerror", "stopiteration"].map(meant), [Some("TypeError"), Some("StopIteration")]);
+        assert_eq!(["TypeError", "Error", "error", "ParserError", "Trap"].map(meant), [None; 5]);
         assert!(["RecursionError", "Trap", "not a name", ""].iter().all(|name| !is_expectable(name)));
     }
 

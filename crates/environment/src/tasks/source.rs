@@ -142,6 +142,17 @@ pub(super) fn with_module<T>(source: &str, then: impl FnOnce(&ModModule) -> T) -
     })
 }
 
+/// Whether a text may be the beginning of a program: what is wrong with it is wrong at its end, or it ends within a text.
+pub(super) fn is_begun(text: &str) -> bool {
+    let stack = text.len() * LEVEL_BYTES;
+    stacker::maybe_grow(stack, stack, || {
+        let end = text.trim_end().len();
+        // A text without its end is reported where it begins.
+        let is_open = |said: &str| ["unterminated", "closing quote"].iter().any(|words| said.contains(words));
+        first_error(&parse(text)).is_none_or(|(at, said)| at >= end || is_open(&said))
+    })
+}
+
 pub(super) fn functions(body: &[Stmt]) -> impl Iterator<Item = &StmtFunctionDef> {
     body.iter().filter_map(Stmt::as_function_def_stmt)
 }

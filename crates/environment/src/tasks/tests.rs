@@ -103,6 +103,7 @@ fn a_test_may_expect_an_exception_in_place_of_a_value() {
     assert!(found("NegativeAge") && found("JSONDecodeError") && !found("Other"));
     for (test, words) in [
         (r#""raises":"MemoryError""#, "tests[0].raises: found str 'MemoryError'; expected the name of an exception"),
+        (r#""raises":"Typeerror""#, "tests[0].raises: no exception `Typeerror`; did you mean `TypeError`?"),
         (r#""raises":7"#, "tests[0].raises: found int 7; expected the name of an exception"),
         (r#""raises":"ValueError","expected":"1""#, "tests[0].raises: beside `expected`; a call returns or raises"),
         (r#""expected":"ValueError""#, "for an exception write \"raises\": \"ValueError\" in place of it"),
@@ -111,6 +112,8 @@ fn a_test_may_expect_an_exception_in_place_of_a_value() {
         let said = refused(line(test));
         assert!(said.contains(words), "{test}: {said}");
     }
+    let own = line(r#""raises":"Typeerror""#).replace(r#""prompt":"p""#, r#""prompt":"Raise Typeerror.""#);
+    assert!(task(&own).passes(0, &raised("Typeerror")), "a class that the prompt asks for");
 }
 
 /// What `datasets` writes: every test has the keys of all.
@@ -475,7 +478,7 @@ fn files_that_are_no_tasks_at_all_are_refused_in_words() {
     assert_eq!(refused(latin), "tasks.jsonl:2: byte 11 of the line is not UTF-8; save the file as UTF-8");
     assert!(refused([0x1f, 0x8b, 8, 0]).contains("not UTF-8"));
     let long = format!("{ADD}\n{{\"id\":\"{}\"}}", "x".repeat(50 << 20));
-    assert_eq!(refused(long), "tasks.jsonl:2: 50 MiB in one line; at most 32");
+    assert_eq!(refused(long), "tasks.jsonl:2: 52428809 bytes in one line; at most 33554432 (32 MiB)");
     let nowhere = Tasks::open(Path::new("nowhere/tasks.jsonl")).unwrap_err().to_string();
     assert!(nowhere.starts_with("nowhere/tasks.jsonl: No such file"), "{nowhere}");
     let many = ADD.replace(TEST, &vec![TEST; 10_001].join(","));
@@ -552,7 +555,10 @@ fn a_directory_names_its_rules_and_its_words() {
         ("tasks = \"a\"\nmodules = [\"pandas\"]", "unknown variant `pandas`, expected `numpy`"),
         ("taks = \"a\"", "did you mean `tasks`?"),
         ("tasks = 7", "line 1"),
+        ("tasks = tasks.jsonl # all", "invalid boolean, expected `true`; if it is text, quote it: \"tasks.jsonl\""),
+        ("tasks = 2048.jsonl", "; if it is text, quote it: \"2048.jsonl\""),
         ("tasks = \"a\"\n[example]\nrequest = \"r\"", "missing field `program`"),
+        ("tasks = \"a\"\n[example]\nrequest = \"r\"\nprogram = \"def f(:\"", "example.program: line 1"),
         ("tasks", "line 1"),
     ] {
         let words = open(text).unwrap_err().to_string();

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Answer, Function, Kind, Task, Test};
+use ruff_python_ast::{ModModule, Stmt};
+
+use super::{Answer, Function, Kind, Task, Test, source};
 use crate::value::Value;
 
 impl Task {
@@ -47,6 +49,38 @@ impl Task {
             (None, None) => format!("def {}(", function.entry_point),
         }
     }
+
+    /// Whether some program of Python goes on from the author's beginning of it.
+    pub fn opening_is_begun(&self) -> bool {
+        self.opening.as_deref().is_none_or(source::is_begun)
+    }
+
+    /// What the author's beginning of the program leaves open, if it is another definition than the one that is asked for, with which
+    /// the reference does not begin either.
+    pub fn other_opening(&self) -> Option<String> {
+        let is_of_reference = |opening: &&String| {
+            self.reference.as_ref().is_some_and(|reference| reference.trim_start().starts_with(opening.trim()))
+        };
+        let opening =
+            self.opening.as_ref().filter(|opening| !is_of_reference(opening) && source::check(opening).is_err())?;
+        let mut ends = [" pass", "\n    pass", " 0", "): pass"].iter();
+        let open = ends.find_map(|end| source::with_module(&format!("{opening}{end}"), left_open).ok())?;
+        let Kind::Function(function) = &self.kind else { return None };
+        let wanted = function.entry_point.split('.').next().unwrap_or_default();
+        let is_other = !open.is_empty() && open.iter().all(|name| name != wanted);
+        is_other.then(|| format!("it begins `{}`, and `{wanted}` is asked for", open.join("`, `")))
+    }
+}
+
+/// All names that are defined, if the last statement is a definition.
+fn left_open(module: &ModModule) -> Vec<String> {
+    let name = |statement: &Stmt| match statement {
+        Stmt::FunctionDef(function) => Some(function.name.to_string()),
+        Stmt::ClassDef(class) => Some(class.name.to_string()),
+        _ => None,
+    };
+    let names = module.body.iter().filter_map(name);
+    if module.body.last().and_then(name).is_some() { names.collect() } else { Vec::new() }
 }
 
 fn assertion(function: &Function, test: &Test) -> Option<String> {

@@ -69,6 +69,8 @@ pub struct Round {
     pub number: usize,
     /// Programs that it added.
     pub new: usize,
+    /// Completions whose programs earned something, new or not.
+    pub earning: usize,
     pub verdicts: VerdictCounts,
     /// Entropy of the policy in the round, in nats per token, if it learnt from it.
     pub entropy: Option<f64>,
@@ -179,7 +181,7 @@ impl Search<'_> {
         let found = judged(&program, evaluation, &reward).filter(counts);
         if found.is_none() {
             let scores = || format!("its score is {}, and its reward {}", evaluation.mean_score(), reward.value);
-            let why = evaluation.start.reason().unwrap_or_else(scores);
+            let why = evaluation.reason().unwrap_or_else(scores);
             let words = format!("warning: the search begins without initial_program.py, which earns nothing: {why}");
             observer(Event::Message(&words));
         }
@@ -251,7 +253,7 @@ impl Search<'_> {
             Some(learner) => learner.learn(self.policy, self.config, &written, observer)?,
             None => None,
         };
-        let before = database.candidates().len();
+        let (before, failed) = (database.candidates().len(), database.failed);
         // One that no prompt had room for is asked less all the same, or it would be chosen for ever.
         asked.iter().for_each(|lineage| database.note_asked(lineage));
         for (place, episode) in episodes.into_items().into_iter().enumerate() {
@@ -265,8 +267,8 @@ impl Search<'_> {
         if self.settings.migration > 0 && number.is_multiple_of(self.settings.migration) {
             database.migrate();
         }
-        let new = database.candidates().len() - before;
-        Ok(Round { number, new, verdicts, entropy, best: database.ranked().first().map(|best| (*best).clone()) })
+        let (new, earning) = (database.candidates().len() - before, verdicts.total() + failed - database.failed);
+        Ok(Round { number, new, earning, verdicts, entropy, best: database.ranked().first().copied().cloned() })
     }
 
     fn stage<'a>(&'a self, rule: &'a Rule) -> Stage<'a> {

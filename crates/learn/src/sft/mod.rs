@@ -72,17 +72,20 @@ pub struct SftProgress {
     pub remaining: Duration,
 }
 
-/// Trains `learner`, or a new built-in model, saves it, and returns it. `observe` is called after every step and may
-/// stop the run. One that is done is made again: [`SftOptions::check_dir`] tells whether it is.
+/// Trains `learner`, or a new built-in model, saves it, and returns it. `begin` is called before anything is written but the lock,
+/// when all that is read is prepared; `observe` is called after every step and may stop the run. One that is done is made again:
+/// [`SftOptions::check_dir`] tells whether it is.
 pub fn run(
     options: &SftOptions,
     learner: Option<Learner>,
+    begin: &mut dyn FnMut(),
     observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
 ) -> Result<(SftSummary, Policy), SftError> {
     check_dir(&options.output_dir)?;
     let _lock = run_dir::lock(&options.output_dir)?;
     run_dir::sweep(&options.output_dir)?;
     let mut training = Training::begin(options, learner)?;
+    begin();
     if training.step == 0 {
         training.state(None).write(&options.output_dir)?;
     }

@@ -27,7 +27,7 @@ fn trained(
     learner: Option<Learner>,
     observe: &mut dyn FnMut(&SftProgress) -> ControlFlow<()>,
 ) -> Result<SftSummary, SftError> {
-    run(options, learner, observe).map(|(summary, _)| summary)
+    run(options, learner, &mut || (), observe).map(|(summary, _)| summary)
 }
 
 /// A small chat model, for what is true of any model: the built-in one reads its held-out programs before the first step and after

@@ -210,7 +210,7 @@ impl Ledger {
             index,
             source: program.as_ref().map_or(text.as_str(), Program::source).to_owned(),
             verdict: evaluation.verdict(*cut),
-            reason: evaluation.start.reason().unwrap_or(endings),
+            reason: evaluation.reason().unwrap_or(endings),
             reward: shortest(reward.value),
             parts: reward.parts.iter().map(|(name, value)| ((*name).to_owned(), shortest(*value))).collect(),
             mean_score: evaluation.mean_score(),

@@ -290,7 +290,9 @@ impl State {
             }
             // Only a program that looks at `random` while it loads comes here.
             Play::Rejected(_) => self.environment.unplayed(entry.cases[task.game], Ending::Raised),
-            Play::Game { outcome, .. } => outcome,
+            Play::Game { outcome, reason, .. } => {
+                Outcome { reason: reason.filter(|_| !outcome.ending.is_well()), ..outcome }
+            }
         };
         entry.games[task.game] = Some(outcome);
         let next = if is_first { 1..entry.games.len() } else { 0..0 };

@@ -1,7 +1,7 @@
 //! The checker of a task: Python that decides what no comparison of values can, in an instance of its own.
 //!
 //! It is a generator, `check()`, that yields calls, `(function, argument, ...)`, is sent what the program returned, and
-//! returns whether that was right, as True or False, or a number. A call that raises raises in the checker, which may catch it; any other failure of a
+//! returns whether that was right, as True or False, or 1 or 0. A call that raises raises in the checker, which may catch it; any other failure of a
 //! call ends it, and so does an exception of its own: neither is a pass.
 //! All calls go to one instance of the program, unless the task keeps them apart.
 //! Where it can be written as a function of the answers so far, it is run compiled; the interpreter has the last word on
@@ -71,7 +71,7 @@ pub(super) fn check(solver: &mut Solver<'_>) -> Result<Option<Checked>, Unplayed
         Err(Stop::Checker(reason) | Stop::Mistake(reason)) if !answered => return Err(early(solver, &reason)),
         Err(Stop::Mistake(reason)) => return Err(solver.mistake(&format!("the checker {reason}"))),
         Err(Stop::Checker(reason)) => Some((Ending::WrongAnswer, format!("fails on the answers: {reason}"))),
-        Err(Stop::Budget(fault)) => Some((ending(&fault), fault.to_string())),
+        Err(Stop::Budget(fault)) => Some((ending(&fault), format!("takes too long itself: {fault}"))),
         Err(Stop::Program(ending, reason)) => Some((ending, reason)),
         Err(Stop::Unplayed(unplayed)) => return Err(unplayed),
     };
@@ -112,7 +112,8 @@ fn passes(solver: &mut Solver<'_>, function: &Function, source: &str, answers: &
                 Ok(value) => answers.push(Reply { raised: false, json: value.to_json() }),
                 Err(fault) => {
                     let reply = if takes_up { Reply::raised(&fault, solver.lineage()) } else { None };
-                    let stop = Stop::Program(ending(&fault), format!("{name}: {fault}"));
+                    let asks = if is_missing(&fault, &name) { ", which the checker calls" } else { "" };
+                    let stop = Stop::Program(ending(&fault), format!("{name}: {}{asks}", solver.told(&fault)));
                     let Some(reply) = reply else { return Err(stop) };
                     (compiled, raised) = (None, Some(stop));
                     answers.push(reply);
@@ -236,6 +237,13 @@ impl Generator<'_> {
         let Ok(Value::List(words)) = Value::from_json(&asked) else { return Err(no_call()) };
         match words.as_slice() {
             [Value::Str(word), Value::Bool(verdict)] if word == "done" => Ok(Asked::Verdict(*verdict)),
+            // It may be a count, of which a program that fails brings it to 1. The reference shows whether it is one.
+            [Value::Str(word), Value::Bool(verdict), Value::Str(found)] if word == "number" => {
+                Ok(match solver.task.reference.is_some() {
+                    true => Asked::Verdict(*verdict),
+                    false => Asked::NoVerdict(found.clone()),
+                })
+            }
             [Value::Str(word), Value::Str(found)] if word == "no verdict" => Ok(Asked::NoVerdict(found.clone())),
             [Value::Str(word)] if word == "not caught" => Ok(Asked::NotCaught),
             [Value::Str(word), Value::Str(found)] if word == "no call" => {
@@ -264,15 +272,22 @@ fn answer(solver: &mut Solver<'_>, name: &str, arguments: Vec<Value>) -> Result<
     }
 }
 
+/// Whether the program has no function of this name.
+fn is_missing(fault: &Fault, name: &str) -> bool {
+    let words = format!("no function `{name}`");
+    matches!(fault, Fault::Raised { kind, message, line: None, .. } if kind == "NameError" && *message == words)
+}
+
 /// The failure of the checker with this source. Its author knows no line of what runs it, where `check` takes arguments.
 fn of_checker(failure: Failure, source: &str) -> Stop {
     match failure {
         Failure::Program(fault @ Fault::OutOfFuel { .. }) => Stop::Budget(fault),
-        Failure::Program(Fault::Raised { kind, message, line }) => {
-            let line = line.filter(|line| *line as usize <= source.lines().count());
-            Stop::Checker(Fault::Raised { kind, message, line }.to_string())
+        Failure::Program(mut fault) => {
+            if let Fault::Raised { line, .. } | Fault::StackOverflow { line } = &mut fault {
+                *line = line.filter(|line| *line as usize <= source.lines().count());
+            }
+            Stop::Checker(fault.to_string())
         }
-        Failure::Program(fault) => Stop::Checker(fault.to_string()),
         // An answer of the program that no call takes, such as one nested too deep.
         Failure::Host(HostError::Arguments(reason)) => Stop::Checker(reason),
         Failure::Host(error) => error.into(),

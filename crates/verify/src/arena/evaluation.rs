@@ -6,6 +6,7 @@ use grpo_sandbox::Difference;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{Ending, Outcome, Verdict};
+use crate::plural::counted;
 use crate::program::Rejection;
 use crate::stats;
 
@@ -111,6 +112,19 @@ impl Evaluation {
         }
     }
 
+    /// Why it failed, in words: why it did not play, or what ended the first game that it broke off, and after how many moves.
+    pub fn reason(&self) -> Option<String> {
+        let broken_off = || {
+            let (game, number) = self.games.iter().zip(1..).find(|(game, _)| !game.ending.is_well())?;
+            let moves = match game.moves() {
+                0 => String::new(),
+                moves => format!(" after {}", counted(moves as usize, "move")),
+            };
+            Some(format!("game {number}{moves}: {}", game.reason.as_ref()?))
+        };
+        self.start.reason().or_else(broken_off)
+    }
+
     /// Mean score of the games; 0 without games.
     pub fn mean_score(&self) -> f64 {
         // No score is written as -0.
@@ -132,7 +146,10 @@ impl Evaluation {
 
     /// Digest, in hex, of all that must be the same on every machine.
     pub fn digest(&self) -> String {
-        let evidence = serde_json::to_vec(self).expect("an evaluation has string keys only");
+        // What is said of a game that was broken off is no evidence beside how it ended.
+        let games = self.games.iter().map(|game| Outcome { reason: None, ..game.clone() }).collect();
+        let evidence = Evaluation { start: self.start.clone(), games, usage: Usage::default() };
+        let evidence = serde_json::to_vec(&evidence).expect("an evaluation has string keys only");
         blake3::hash(&evidence).to_hex().to_string()
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn evaluate(
     let fuel = session.fuel_used();
     let outcome = |score, ending, metrics: String| {
         let trace = Trace::Transcript(Transcript { last_observation: metrics, ..Transcript::default() });
-        Outcome { case: Case::Seed(seed), score, ending, fuel, trace }
+        Outcome { case: Case::Seed(seed), score, ending, fuel, trace, reason: None }
     };
     let failed = |ending, reason| (outcome(0.0, ending, String::new()), Some(reason));
     let (outcome, reason) = match answer {

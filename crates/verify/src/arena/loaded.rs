@@ -15,12 +15,14 @@ pub(super) struct Loaded<'a> {
     /// Lines of the program that stand before the prelude of its task.
     before: u32,
     prelude: u32,
+    /// The last line that can be one of the program.
+    own: u32,
 }
 
 impl<'a> Loaded<'a> {
     /// The program after the prelude of the task, and before what writes its arrays where the task compares their types.
     pub fn new(program: &'a Program, task: &Task) -> Loaded<'a> {
-        let mut loaded = Loaded { source: Cow::Borrowed(program.source()), before: 0, prelude: 0 };
+        let mut loaded = Loaded { source: Cow::Borrowed(program.source()), before: 0, prelude: 0, own: u32::MAX };
         if let Some(prelude) = &task.prelude {
             let (first, rest) = program.source().split_at(program.first_place());
             let prelude = format!("{}\n", prelude.trim_end());
@@ -28,6 +30,7 @@ impl<'a> Loaded<'a> {
             loaded.source = format!("{first}{prelude}{rest}").into();
         }
         if task.array_types {
+            loaded.own = lines(program.source()) + 1;
             loaded.source = format!("{}\n\n{TYPED}", loaded.source).into();
         }
         loaded
@@ -38,9 +41,15 @@ impl<'a> Loaded<'a> {
         let of_prelude =
             |message: String, line: u32| format!("{message} (line {line} of the prelude)").trim_start().to_owned();
         match fault {
-            Fault::Raised { kind, message, line: Some(line) } => match self.place(line) {
-                Place::Program(line) => Fault::Raised { kind, message, line: Some(line) },
-                Place::Prelude(line) => Fault::Raised { kind, message: of_prelude(message, line), line: None },
+            Fault::Raised { kind, full_name, message, line: Some(line) } => match self.place(line) {
+                Place::Program(line) => Fault::Raised { kind, full_name, message, line: self.own_line(line) },
+                Place::Prelude(line) => {
+                    Fault::Raised { kind, full_name, message: of_prelude(message, line), line: None }
+                }
+            },
+            Fault::StackOverflow { line: Some(line) } => match self.place(line) {
+                Place::Program(line) => Fault::StackOverflow { line: self.own_line(line) },
+                Place::Prelude(_) => Fault::StackOverflow { line: None },
             },
             Fault::NotCompiled { line, message } => match self.place(line) {
                 Place::Program(line) => Fault::NotCompiled { line, message },
@@ -54,6 +63,11 @@ impl<'a> Loaded<'a> {
     /// Whether the prelude raised.
     pub fn is_of_prelude(&self, fault: &Fault) -> bool {
         matches!(fault, Fault::Raised { line: Some(line), .. } if matches!(self.place(*line), Place::Prelude(_)))
+    }
+
+    /// A line of the program; none of what follows it.
+    fn own_line(&self, line: u32) -> Option<u32> {
+        Some(line).filter(|line| *line <= self.own)
     }
 
     fn place(&self, line: u32) -> Place {
@@ -155,6 +169,14 @@ mod tests {
         };
         assert_eq!(refused(5), "does not compile: line 1: 'return' outside function (line 5 of the prelude)");
         assert_eq!(refused(7), "does not compile: line 2: 'return' outside function");
+        let mut typed = function.tasks()[0].clone();
+        typed.array_types = true;
+        let overflow = |line| {
+            let fault = Fault::StackOverflow { line: Some(line) };
+            Loaded::new(&plain, &typed).own(fault).to_string()
+        };
+        let follows = "what follows the program is not its own";
+        assert_eq!([7, 12].map(overflow), ["stack overflow (line 2)", "stack overflow"], "{follows}");
         let script = task(None, PRELUDE);
         let own = "x = int(input())\nprint(int(sqrt(x)))\nprint(1 // x)\n";
         assert_eq!(answers(&script, own).0[0], "ZeroDivisionError: division by zero (line 3)");

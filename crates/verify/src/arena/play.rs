@@ -100,7 +100,7 @@ pub(super) fn ending(fault: &Fault) -> Ending {
         Fault::OutOfFuel { scope: FuelScope::Call } => Ending::Hung,
         Fault::OutOfFuel { scope: FuelScope::Game } => Ending::OutOfFuel,
         Fault::OutOfMemory => Ending::OutOfMemory,
-        Fault::StackOverflow => Ending::StackOverflow,
+        Fault::StackOverflow { .. } => Ending::StackOverflow,
         Fault::BadValue { .. } => Ending::BadMove,
         Fault::Raised { .. } | Fault::NotCompiled { .. } => Ending::Raised,
     }

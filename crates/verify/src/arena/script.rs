@@ -58,7 +58,8 @@ pub(super) fn play_script(
         }
         Stop::Broken(cause) => return Err(Unplayed::Broken(broken(cause))),
     };
-    let outcome = Outcome { case: Case::Seed(seed), score, ending, fuel, trace: Trace::Transcript(transcript) };
+    let trace = Trace::Transcript(transcript);
+    let outcome = Outcome { case: Case::Seed(seed), score, ending, fuel, trace, reason: None };
     Ok(Play::Game { outcome, reason, compiled })
 }
 

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
-use grpo_sandbox::{Failure, Fault, Limits, Sandbox, Session, Unloaded};
+use grpo_sandbox::{Failure, Fault, FuelScope, Limits, Sandbox, Session, Unloaded};
 use serde_json::json;
 
 use super::Rules;
@@ -78,6 +78,18 @@ impl<'a> Solver<'a> {
     /// Instructions spent so far.
     pub fn fuel(&self) -> u64 {
         self.spent + self.session.as_ref().map_or(0, Session::fuel_used)
+    }
+
+    /// A fault of this program in words; where a call has met the limit of one call, with the key of that limit.
+    pub fn told(&self, fault: &Fault) -> String {
+        match fault {
+            Fault::OutOfFuel { scope: FuelScope::Call } => match self.fuel() >= self.limits.game_fuel {
+                // The last instance had less left than one call may use.
+                true => Fault::OutOfFuel { scope: FuelScope::Game }.to_string(),
+                false => format!("{fault}, `sandbox.call_share` of the budget"),
+            },
+            _ => fault.to_string(),
+        }
     }
 
     /// Whether the instance that is alive runs compiled code.

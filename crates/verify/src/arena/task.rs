@@ -79,14 +79,11 @@ impl Tally {
         self.tests += 1;
         let task = solver.task;
         let expected = &task.tests[test].expected;
-        let answered = match answered {
+        let answered = answered.or_else(|fault| match &fault {
             // Where an exception is expected, it is an answer.
-            Err(Fault::Raised { kind, message, line }) => match task.raised(test, &kind, || solver.lineage()) {
-                Some(answer) => Ok(answer),
-                None => Err(Fault::Raised { kind, message, line }),
-            },
-            other => other,
-        };
+            Fault::Raised { kind, .. } => task.raised(test, kind, || solver.lineage()).ok_or(fault),
+            _ => Err(fault),
+        });
         self.answered += u32::from(answered.is_ok());
         match &answered {
             Ok(answer) if task.passes(test, answer) => {
@@ -99,7 +96,7 @@ impl Tally {
                     Some(answer @ Answer::Raised(_)) => format!(", expected {}", shown(answer)),
                     _ => String::new(),
                 };
-                format!("{}: {}{wanted}", asked(task, test), failure(task, fault))
+                format!("{}: {}{wanted}", asked(task, test), failure(solver, fault))
             }),
         }
     }
@@ -138,7 +135,8 @@ impl Tally {
             honeypot: task.is_honeypot,
             failed,
         };
-        let outcome = Outcome { case, score, ending, fuel: solver.fuel(), trace: Trace::Tests(trace) };
+        let (fuel, trace) = (solver.fuel(), Trace::Tests(trace));
+        let outcome = Outcome { case, score, ending, fuel, trace, reason: None };
         Play::Game { outcome, reason, compiled: solver.is_compiled() }
     }
 }
@@ -188,12 +186,12 @@ fn shown_lines(printed: Option<&str>, right: Option<&str>) -> (String, String) {
 }
 
 /// Why a program gave no answer to a test. A whole program is not called: it runs once for each test.
-fn failure(task: &Task, fault: &Fault) -> String {
-    match (fault, &task.kind) {
+fn failure(solver: &Solver<'_>, fault: &Fault) -> String {
+    match (fault, &solver.task.kind) {
         (Fault::OutOfFuel { scope: FuelScope::Call }, Kind::Script) => {
             "took too long: one run used more than a run may".to_owned()
         }
-        (Fault::OutOfFuel { .. }, _) => format!("took too long: {fault}"),
+        (Fault::OutOfFuel { .. }, _) => format!("took too long: {}", solver.told(fault)),
         _ => fault.to_string(),
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::play::{GameError, Play};
 use super::*;
-use crate::environment::Ending;
 use crate::environment::game2048::{Baseline, GameLimits, entry, play, unplayed};
+use crate::environment::{Ending, Outcome};
 use crate::seed::Purpose;
 use grpo_sandbox::{HostError, Limits};
 
@@ -44,7 +44,9 @@ fn stand_in(rules: &Rules, program: &Program, seed: Seed) -> Result<Play, GameEr
     // Another stream for each word, so that programs differ.
     let mut player = kind.player(seed.child(Purpose::Baseline, word.len() as u64));
     let Ok(outcome) = play(&mut player, seed, &rules.game);
-    Ok(Play::Game { outcome, reason: None, compiled: false })
+    let broken_off = word.starts_with("break").then(|| "IndexError: list index out of range (line 3)".to_owned());
+    let ending = if broken_off.is_some() { Ending::Raised } else { outcome.ending };
+    Ok(Play::Game { outcome: Outcome { ending, ..outcome }, reason: broken_off, compiled: false })
 }
 
 fn arena(workers: Workers) -> Arena {
@@ -132,6 +134,25 @@ fn a_first_call_that_fails_is_not_paid_for_again() {
         assert_eq!(seeds_played, seeds(0, 3));
         assert!(evaluation.games.iter().all(|game| (game.score, game.ending) == (0.0, Ending::Raised)));
     }
+}
+
+#[test]
+fn why_a_game_was_broken_off_after_its_first_move_is_kept_with_the_game_and_its_moves() {
+    let digest = evaluate(0, &["break"])[0].digest();
+    for workers in EVERY_WAY {
+        let evaluation = evaluate(workers, &["break"]).remove(0);
+        let moves = evaluation.games[0].moves();
+        let expected = format!("game 1 after {moves} moves: IndexError: list index out of range (line 3)");
+        assert_eq!(
+            (evaluation.start.reason(), evaluation.reason()),
+            (None, Some(expected.clone())),
+            "{workers} workers"
+        );
+        let written = serde_json::to_string(&evaluation).unwrap();
+        let read: Evaluation = serde_json::from_str(&written).unwrap();
+        assert_eq!((read.reason(), read.digest()), (Some(expected), digest.clone()));
+    }
+    assert_eq!(evaluate(0, &["greedy"])[0].reason(), None);
 }
 
 #[test]

@@ -274,7 +274,8 @@ fn tried(task: u32, name: &str, passed: u32) -> Sample {
     let trace = TestsTrace { tests: 4, passed, answered: 4, ..TestsTrace::default() };
     let ending = if passed == 4 { Ending::Passed } else { Ending::WrongAnswer };
     let trace = Trace::Tests(trace);
-    let outcome = Outcome { case: Case::Task(task), score: f64::from(passed) / 4.0, ending, fuel: 1, trace };
+    let outcome =
+        Outcome { case: Case::Task(task), score: f64::from(passed) / 4.0, ending, fuel: 1, trace, reason: None };
     let selection = Evaluation { start: Start::Played, games: vec![outcome], usage: Usage::default() };
     let code = format!("def strategy(board):\n    return {passed}\n");
     Sample { selection, ..sample(name, &code, Start::Played, &[]) }

@@ -21,7 +21,7 @@ impl VerdictCounts {
         for (evaluation, cut) in completions {
             let verdict = evaluation.verdict(cut);
             *counts.counts.entry(verdict).or_default() += 1;
-            if let Some(reason) = evaluation.start.reason() {
+            if let Some(reason) = evaluation.reason() {
                 counts.reasons.entry(verdict).or_insert(reason);
             }
         }

@@ -31,7 +31,14 @@ fn played(games: Vec<Outcome>) -> Evaluation {
 fn failing(test: u32, reason: &str) -> Outcome {
     let failed = Some(FailedTest { test, reason: reason.to_owned() });
     let trace = TestsTrace { tests: 4, passed: 1, answered: 4, constant: 1, honeypot: false, failed };
-    Outcome { case: Case::Task(0), score: 0.25, ending: Ending::WrongAnswer, fuel: 1, trace: Trace::Tests(trace) }
+    Outcome {
+        case: Case::Task(0),
+        score: 0.25,
+        ending: Ending::WrongAnswer,
+        fuel: 1,
+        trace: Trace::Tests(trace),
+        reason: None,
+    }
 }
 
 fn told(evaluation: &Evaluation, kind: Feedback) -> String {
@@ -142,6 +149,15 @@ fn a_game_is_told_with_its_score_its_last_moves_and_its_board() {
          The board at its end:\n0 0 0 0\n0 0 0 0\n0 0 2 2\n2 4 8 256\nGame 2 ended after 12 moves with 2316 points: an answer \
          of the program was no move.\nWrite the whole program again, so that it scores more."
     );
+}
+
+#[test]
+fn why_a_game_was_broken_off_is_told() {
+    let reason = Some("KeyError: '\u{202e}' (line 3)".to_owned());
+    let games = vec![Outcome { reason, ..scored(8, 2, Ending::Raised) }];
+    let text = feedback(&Environment::Game2048, &[], &played(games), Feedback::Shown);
+    let expected = "with 8 points: the program raised an exception (KeyError: '\\u{202e}' (line 3)).";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl Judge {
             score: evaluation.mean_score(),
             fuel: evaluation.games.iter().map(|outcome| outcome.fuel).sum(),
             parts: reward.parts,
-            reason: evaluation.start.reason().or_else(|| first_failure(&tests)),
+            reason: evaluation.reason().or_else(|| first_failure(&tests)),
             feedback: feedback(self.arena.environment(), cases, evaluation, self.told),
         }
     }

@@ -77,8 +77,10 @@ impl Callable {
 /// A program as WebAssembly.
 pub(crate) struct Emission {
     pub(crate) wasm: Vec<u8>,
-    /// Tokens of its source.
+    /// Tokens of its source, without those that are passed over.
     pub(crate) tokens: u64,
+    /// Bytes of its comments, with some for each end of a line that ends no statement.
+    pub(crate) passed_over: u64,
     /// Where variables at the top level lie, and how many there are.
     pub(crate) roots: u32,
     pub(crate) root_count: u32,

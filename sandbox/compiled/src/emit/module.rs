@@ -97,6 +97,7 @@ impl Emitter<'_> {
         Ok(Emission {
             wasm,
             tokens: 0,
+            passed_over: 0,
             roots: self.interface.heap,
             root_count: self.scopes.global_count(),
             heap: self.pool.start + end as u32,

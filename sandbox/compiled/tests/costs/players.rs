@@ -68,6 +68,23 @@ fn a_player_is_charged_in_both_tiers_alike() {
     assert!(played >= 20, "{played} players");
 }
 
+#[test]
+fn comments_are_charged_in_both_tiers_alike() {
+    let (tier, sandbox) = (CompiledTier::open().expect("the tier opens"), sandbox(TierChoice::Interpreter));
+    let loading = |source: &str| {
+        let compiled = tier.compile(source).expect("it compiles").start(7, &GAS).expect("it loads");
+        let interpreted = sandbox.load(source, 7, &FUEL).expect("it loads");
+        [compiled.gas_used(), interpreted.fuel_used()].map(|used| used as f64)
+    };
+    let bare = loading("def strategy(board):\n    return 'S'\n");
+    let line = format!("#{}\n", "-".repeat(78));
+    for comment in ["    # the largest tile stays in its corner\n", &line, "#\n", "\n"] {
+        let with = loading(&format!("def strategy(board):\n{}    return 'S'\n", comment.repeat(400)));
+        let share = (with[0] - bare[0]) / (with[1] - bare[1]);
+        assert!((0.67..=1.2).contains(&share), "{comment}: {share:.3}");
+    }
+}
+
 /// Moves that a player makes before its budget ends; none if it fails otherwise.
 fn moves(sandbox: &Sandbox, source: &str) -> Option<usize> {
     let limits = grpo_sandbox::Limits { game_fuel: BUDGET, call_fuel: BUDGET, memory_bytes: 128 << 20 };

@@ -53,8 +53,9 @@ const NO_BASELINE: &str = "none";
 /// same sampling seeds and budgets. best@n is the expected score of the best of n programs, chosen on some boards and measured
 /// on others. Numbers in brackets are 95 % bootstrap intervals over programs and boards; over games, for a single program.
 ///
-/// Runs and their checkpoints: programs are for what the run learnt from, and sampled as its own evaluations sample them,
-/// unless you say otherwise.
+/// Runs and their checkpoints: programs are for what the run learnt from, and sampled as its own evaluations do, unless you
+/// say otherwise. All models are tried alike: with the budget and limits of the run in --model, unless a preset or another
+/// environment is asked for.
 ///
 /// Suites (--suite humaneval --data HumanEval.jsonl): the rows of a public benchmark as tasks, with its split, its budget
 /// and the temperature that it is usually sampled at, which --set changes. The data is yours; its digest is printed, and
@@ -332,30 +333,38 @@ impl EvalArgs {
             return self.source.resolve(flags, console);
         };
         let run = sampling.run.display().to_string();
-        let config = self.source.resolve_on(Base { name: &run, settings: &sampling.settings() }, flags, console)?;
-        let RolloutConfig { temperature, max_completion_length, turns, .. } = config.rollout;
-        let turns = if turns > 1 { format!(", in up to {turns} turns") } else { String::new() };
-        let is_2048 = |env: &str| env == game2048::NAME;
         let layers = self.source.layers(flags)?;
         let origin = layers.origin("environment.env");
+        // A preset that is asked for has its own limits, and another environment others.
+        let is_own = origin.is_none() || model::is_same(&layers.clone().resolve()?.environment.env, sampling.env());
+        let settings = sampling.settings(is_own && self.source.preset.is_none());
+        let config = self.source.resolve_on(Base { name: &run, settings: &settings }, flags, console)?;
+        let RolloutConfig { temperature, max_completion_length, turns, .. } = config.rollout;
+        let turns = if turns > 1 { format!(", in up to {turns} turns") } else { String::new() };
+        let (env, trained_on, seconds) = (&config.environment.env, sampling.env(), config.sandbox.game_seconds);
+        let is_2048 = |env: &str| env == game2048::NAME;
         // Those that it is compared with are asked for the same as it.
         let of_run = match origin {
-            None if against.is_none() && !is_2048(&sampling.env) => {
-                format!(" for {}, as its config.toml says", sampling.env)
-            }
+            None if against.is_none() && !is_2048(trained_on) => format!(" for {trained_on}, as its config.toml says"),
             _ => String::new(),
         };
         console.print(&format!(
-            "{run}: programs of up to {} at a temperature of {temperature}{turns}{of_run}",
+            "{run}: programs of up to {} at a temperature of {temperature}, with a budget of {seconds} s{turns}{of_run}",
             counted(max_completion_length, "token")
         ));
+        if model::is_same(env, trained_on)
+            && let Some(changed) = runs::changed_environment(&sampling.run, env)
+        {
+            console.warn(&format!(
+                "warning: {changed}; the figures are of what it is now, which the run did not learn from"
+            ));
+        }
         // A file may be all settings of another run; `--env` and `--set` are meant for this one command.
         let is_said = origin.is_some_and(|origin| origin.starts_with("--"));
-        if !is_said && is_2048(&config.environment.env) && !is_2048(&sampling.env) {
+        if !is_said && is_2048(env) && !is_2048(trained_on) {
             console.warn(&format!(
-                "{run} was trained on {}, and is asked for players of 2048 here; --env {} asks it for the same",
-                sampling.env,
-                shell::quoted(&sampling.env)
+                "{run} was trained on {trained_on}, and is asked for players of 2048 here; --env {} asks it for the same",
+                shell::quoted(trained_on)
             ));
         }
         Ok(config)

@@ -144,7 +144,7 @@ fn program(sample: &Sample, labels: Labels) -> Value {
         json!({
             "style": sample.style,
             "verdict": sample.selection.verdict(sample.cut),
-            "reason": sample.selection.start.reason(),
+            "reason": sample.selection.reason(),
             "plays": sample.selection.plays(),
             "mean_score": sample.score(),
             "report_score": sample.report_score(),

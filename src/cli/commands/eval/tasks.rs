@@ -190,7 +190,7 @@ fn program(sample: &Sample) -> Value {
     json!({
         "task": sample.style,
         "verdict": sample.selection.verdict(sample.cut),
-        "reason": sample.selection.start.reason(),
+        "reason": sample.selection.reason(),
         "passed": tests.map(|tests| tests.passed),
         "tests": tests.map(|tests| tests.tests),
         "failed": failed,

@@ -41,13 +41,14 @@ impl Contestant {
     pub fn result(&self) -> String {
         match &self.played {
             Ok(outcome) => format!(
-                "{}: score {}, best tile {}, {}, {:.2} Gfuel ({:.0}% of the budget)",
+                "{}: score {}, best tile {}, {}, {:.2} Gfuel ({:.0}% of the budget){}",
                 outcome.ending.name(),
                 outcome.score,
                 outcome.max_tile(),
                 counted(outcome.moves() as usize, "move"),
                 outcome.fuel as f64 / 1e9,
-                100.0 * outcome.fuel as f64 / self.budget_fuel
+                100.0 * outcome.fuel as f64 / self.budget_fuel,
+                outcome.reason.as_ref().map(|reason| format!("; {}", visible(reason))).unwrap_or_default()
             ),
             Err(reason) => reason.clone(),
         }

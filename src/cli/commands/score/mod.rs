@@ -233,7 +233,7 @@ impl Scored {
         Scored {
             file: visible(&path.display().to_string()),
             verdict: evaluation.verdict(false),
-            reason: evaluation.start.reason(),
+            reason: evaluation.reason(),
             reward: rule.score(evaluation).value,
             mean_score: evaluation.mean_score(),
             max_tile: labels.has_tiles().then(|| evaluation.max_tile()),
@@ -270,7 +270,9 @@ fn table(scored: &[Scored], labels: Labels) -> String {
         });
         row.extend(labels.has_tiles().then(|| line.max_tile.unwrap_or(0).to_string()));
         row.extend([format!("{moves:.0}"), format!("{:.3}", line.reward)]);
-        row.push(line.reason.as_deref().map_or_else(|| endings(&line.games), |reason| cut(reason, REASON_WIDTH)));
+        let reason = line.reason.as_deref().map(|reason| cut(reason, 2 * REASON_WIDTH));
+        let ended = (!line.games.is_empty()).then(|| endings(&line.games));
+        row.push(ended.into_iter().chain(reason).collect::<Vec<_>>().join("; "));
         row
     };
     let head = ["file", "verdict", "score", "+/-", "tile", "moves", "reward", "how games ended"];

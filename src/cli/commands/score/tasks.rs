@@ -98,7 +98,7 @@ impl<'a> Attempt<'a> {
             file: visible(&self.path.display().to_string()),
             task: self.task.id.clone(),
             verdict: evaluation.verdict(false),
-            reason: evaluation.start.reason(),
+            reason: evaluation.reason(),
             reward: rule.score(evaluation).value,
             passed: tests.map_or(0, |tests| tests.passed),
             tests: tests.map_or(self.task.tests_and_checker(), |tests| tests.tests),

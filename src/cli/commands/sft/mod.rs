@@ -112,8 +112,8 @@ impl SftArgs {
         runs::tell_own_dir("sft", &self.output_dir, &config, console);
         model::check_files("--model", &config)?;
         sft::check_dir(&self.output_dir).map_err(refused)?;
-        let tasks = tasks(&config, console)?;
         let stop = RunStop::new(console, true)?;
+        let tasks = tasks(&config, console)?;
         let device = model::device(&config.model.device, console)?;
         let allowance = machine::allowance(&device, &config, 1)?;
         let learner = learner(&config, &device, tasks.as_ref(), console)?;
@@ -138,7 +138,6 @@ impl SftArgs {
         let probe = Probe::of(&config, learner.as_ref(), tasks, console)?;
         let before = probe.as_ref().zip(learner.as_ref()).map(|(probe, learner)| probe.plays(&learner.policy));
         let before = before.transpose()?;
-        stop.begin();
         let mut bar = None;
         let mut observe = |progress: &SftProgress| {
             let line = progress_line(progress);
@@ -156,7 +155,7 @@ impl SftArgs {
             }
             if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let (summary, policy) = sft::run(&options, learner, &mut observe).map_err(refused)?;
+        let (summary, policy) = sft::run(&options, learner, &mut || stop.begin(), &mut observe).map_err(refused)?;
         drop(bar);
         if summary.interrupted {
             console.print(&format!("stopped at step {}; the same command goes on from there", summary.steps));

@@ -17,6 +17,9 @@ const SAME_CHANCE: &str = "__import__('random').seed(0)\n";
 /// Body of the function of a player that returns a value which is surely no action, and crosses as one could.
 pub const STRAY: &str = "return {'no': ['action']}";
 
+/// Bodies of players that return values of many types, most of which are an action of no game.
+pub const ODD: [&str; 5] = [STRAY, "return None", "return 'no action'", "return 2 ** 64", "return [0, 0]"];
+
 /// A program that plays as another one does, and tries to earn more.
 #[derive(Debug, Clone, Copy)]
 pub struct Wrapper {

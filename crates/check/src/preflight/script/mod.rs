@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use self::cheats::{BROKEN_PLAYERS, CHEATS, HONEST, NO_ACTION, STRAY};
+use self::cheats::{BROKEN_PLAYERS, CHEATS, HONEST, NO_ACTION, ODD, STRAY};
 use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{CLIMB_EXPECTED, JudgedCheat, Ladder, ReferencePlayer, limit};
 use super::report::{Report, Standing, fine_percent};
@@ -14,7 +14,7 @@ use super::trial::{BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules, Start};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
-use crate::environment::{Ending, Labels, Outcome, Reference, ScriptGame, Trace};
+use crate::environment::{Ending, Labels, MOVES, Outcome, Reference, ScriptGame, Trace};
 use crate::plural::counted;
 
 /// Games of each reference player; its cheats play the same games.
@@ -33,6 +33,10 @@ pub(super) fn examine(
     told: Told<'_>,
 ) -> Result<Report, ArenaError> {
     let trials = trials(game);
+    // What is wrong with a game is told by the first of these: an endless `step` would be waited for in every trial.
+    for trial in first_trials(game) {
+        judged(judge, &[trial])?;
+    }
     told("games", 0, trials.len());
     let judged = judged(judge, &trials)?;
     let evidence = Evidence { config, game, judged: &judged };
@@ -54,9 +58,18 @@ fn trials(game: &ScriptGame) -> Vec<Trial> {
         sources.map(|source| Trial::new(&cheats::wrapped(game, &weakest.source, source), seeds(GAMES)))
     });
     let again = game.references().last().map(|strongest| Trial::new(&strongest.source, seeds(REPEATED)));
-    // Without references a `step` that is not prepared for it would be the game's mistake, and stop the check.
     let stray = again.is_some().then(|| Trial::new(&cheats::broken(game, STRAY), seeds(1)));
     broken.chain(references).chain(cheats.into_iter().flatten()).chain(stray).chain(again).collect()
+}
+
+/// What is played alone, one after another: a game of the weakest reference player. A game without references answers for every
+/// move, so that odd ones are its mistakes, of which a model's first programs make all kinds.
+fn first_trials(game: &ScriptGame) -> Vec<Trial> {
+    let sources = match game.references().first() {
+        Some(weakest) => vec![weakest.source.clone()],
+        None => ODD.iter().map(|body| cheats::broken(game, body)).collect(),
+    };
+    sources.iter().map(|source| Trial::new(source, seeds(1))).collect()
 }
 
 struct Evidence<'a> {
@@ -119,6 +132,7 @@ impl Evidence<'_> {
             false => findings.extend([ladder.order(*weakest), ladder.spread(simplest)]),
         }
         findings.extend(self.below_zero());
+        findings.extend(self.endless());
         findings.extend(self.broken_off(*strongest));
         findings.extend([self.repeats(), self.budget(), ladder.cheats()]);
         findings.extend(doubtful.iter().filter_map(|(_, cheat)| ladder.paid(cheat)).map(long_text));
@@ -154,17 +168,27 @@ impl Evidence<'_> {
             let first = evaluation.games.iter().find(is_broken).filter(|_| matches!(evaluation.start, Start::Played))?;
             let broken = evaluation.games.iter().filter(is_broken).count();
             let text = format!(
-                "{} breaks off {broken} of {}: {} after {}{}",
+                "{} breaks off {broken} of {}: {} after {}{}{}",
                 reference.name,
                 counted(evaluation.games.len(), "game"),
                 first.ending,
                 counted(first.moves() as usize, "move"),
                 first.seed().map(|seed| format!(" of the game with seed {seed}")).unwrap_or_default(),
+                first.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default(),
             );
             let remedy = "correct the player, or `step` where it raises a ValueError that its move is not to blame for, as \
                           max([]) does";
             Some(CheckFinding::warning(Check::References, text).mend(remedy))
         })
+    }
+
+    /// Whether every game goes on to the number of moves that a file has by saying nothing of it.
+    fn endless(&self) -> Option<CheckFinding> {
+        let mut games = self.references().flat_map(|(_, judged)| &judged.evaluation.games);
+        let is_endless = !self.game.says_moves() && games.all(|game| game.ending == Ending::MoveLimit);
+        let text = format!("no game of a reference player is ever done: all are cut at {MOVES} moves, the default");
+        let remedy = "have `step` return True as `done` when the game is over, or say with MOVES how long it is";
+        is_endless.then(|| CheckFinding::warning(Check::Rules, text).mend(remedy))
     }
 
     /// Whether a game that a reference player plays to its end scores below 0, where what fails has 0.

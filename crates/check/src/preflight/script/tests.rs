@@ -1,5 +1,6 @@
 //! Each way in which a game pays the wrong thing is found, and games in order are not accused.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -132,6 +133,41 @@ fn a_game_without_references_is_told_what_to_add() {
 }
 
 #[test]
+fn a_step_that_is_not_prepared_for_odd_answers_is_a_problem_without_references() {
+    let (start, end) = (GUESS.find("REFERENCES").unwrap(), GUESS.find("\ndef reset").unwrap());
+    let alone = format!("{}{}", &GUESS[..start], &GUESS[end..]);
+    let check = "    if type(action) is not int:\n        raise ValueError(\"no number\")\n";
+    let cases = [
+        (
+            "",
+            "step({'no': ['action']}), move 1",
+            "TypeError: unsupported operand type(s) for -: 'int' and 'dict' (line 12)",
+        ),
+        ("    if type(action) not in (int, str): raise ValueError\n", "step('no action'), move 1", "TypeError: "),
+        (
+            "    if not isinstance(action, int): raise ValueError\n    {1: 1}[action]\n",
+            "move 1",
+            "KeyError: 18446744073709551616",
+        ),
+    ];
+    for (instead, call, raised) in cases {
+        assert_problem(&alone.replace(check, instead), Check::Rules, &["game.py: ", call, raised, "a ValueError"]);
+    }
+}
+
+#[test]
+fn a_game_that_is_never_done_is_warned_of_unless_it_says_how_long_it_is() {
+    let warned = |source: &str, ending| {
+        let cut = |_: &Trial, judged: &mut JudgedTrial| {
+            judged.evaluation.games.iter_mut().filter(|game| game.moves() == 10).for_each(|game| game.ending = ending);
+        };
+        planted(opened(source), cut).findings.iter().any(|finding| finding.text.contains("is ever done"))
+    };
+    assert!(warned(GUESS, Ending::MoveLimit) && !warned(GUESS, Ending::GameOver));
+    assert!(!warned(&GUESS.replace("\nREFERENCES", "\nMOVES = 10_000\nREFERENCES"), Ending::MoveLimit));
+}
+
+#[test]
 fn a_game_that_takes_many_actions_for_one_is_found() {
     let sloppy = GUESS
         .replace(
@@ -167,6 +203,21 @@ fn a_step_that_takes_every_value_for_an_action_is_warned_of_though_rubbish_pays_
 #[test]
 fn a_game_that_fails_is_named_with_what_it_did() {
     assert_problem(&GUESS.replace("turn == 10", "1 / 0"), Check::Rules, &["game.py: ", "ZeroDivisionError"]);
+}
+
+#[test]
+fn a_game_that_fails_is_told_by_one_trial_however_long_that_takes() {
+    struct Failing(RefCell<Vec<usize>>);
+    impl TrialJudge for Failing {
+        fn judge(&self, trials: &[Trial]) -> Result<Vec<JudgedTrial>, ArenaError> {
+            self.0.borrow_mut().push(trials.len());
+            Err(ArenaError::Environment { completion: 0, game: "game.py".into(), message: "did not end".into() })
+        }
+    }
+    let Environment::Script(game) = opened(GUESS) else { panic!("a game is a script") };
+    let judge = Failing(RefCell::default());
+    assert!(examine(&CONFIG, &game, &judge, &|_, _, _| ()).is_err());
+    assert_eq!(judge.0.into_inner(), [1]);
 }
 
 #[test]
@@ -221,6 +272,7 @@ fn a_best_player_that_breaks_games_off_is_named_as_the_rules_may_be_to_blame() {
     let (level, text) = found(&checked(&ends), Check::References);
     assert_eq!(level, Level::Warning);
     let expected = "rank 3 breaks off 12 of 12 games: bad_move after 9 moves of the game with seed ";
+    assert!(text.contains(": returned ") && text.contains(": max() "), "{text}");
     assert!(text.starts_with(expected) && text.contains("-> correct the player, or `step`"), "{text}");
     // A weaker player may make bad moves.
     let weak = GUESS.replace("return 0\"", "return 0 if number else None\"");

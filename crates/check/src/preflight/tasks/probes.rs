@@ -5,17 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cheats::{self, Attempt, FUNCTION_CHEATS, FUNCTION_STUBS, SCRIPT_CHEATS, SCRIPT_STUBS};
 use super::examination::{Examination, SAMPLE, sample};
+use super::suite::{NOTHING_LEARNT, shown};
 use crate::arena::ArenaError;
 use crate::config::TestsReward;
+use crate::environment::Outcome;
 use crate::environment::tasks::{Kind, Task};
 use crate::plural::counted;
 use crate::preflight::Told;
 use crate::preflight::finding::{Check, CheckFinding};
 use crate::preflight::ladder::{exceeds, rises};
+use crate::preflight::trial::JudgedTrial;
 
 /// Most that a stub may earn, because a task in which doing nothing is half the work is still a task. Chosen: among the
 /// tasks of `examples/tasks` the best stub earns 0.55, by returning the argument of `absolute`.
 const STUB_EXPECTED: f32 = 0.7;
+/// Tolerated difference of a full reward from 1, in f32.
+pub(super) const ROUNDING: f32 = 1e-5;
+/// The end of what is said of a checker that gives no verdict.
+const NO_VERDICT: &str = "; expected True or False";
 /// Name of the best constant answer in messages.
 const CONSTANT: &str = "the best constant";
 
@@ -49,16 +56,64 @@ impl Examination<'_> {
             }
         }
         let judged = self.judged("stubs and cheats", &programs, told)?;
+        let unsaid = self.no_verdicts(&probes, &judged);
         probes.iter_mut().zip(judged).for_each(|(probe, judged)| probe.reward = judged.reward.value);
         let tasks = counted(sample.len(), "task");
-        let mut findings = vec![self.constants(&probes, constant, &tasks)];
+        let mut findings = self.constants(&probes, constant, sample.len());
         findings.extend(self.stubs(&probes, &tasks));
         findings.extend(self.cheats(&probes, &tasks));
+        findings.extend(unsaid);
         Ok(findings)
     }
 
-    fn constants(&self, probes: &[Probe], passed: f64, tasks: &str) -> CheckFinding {
-        let earned = || probes.iter().filter(|probe| probe.role == Role::Constant).map(|probe| probe.reward);
+    /// Reports checkers that gave a probe no verdict, of tasks without a reference, which would show it.
+    fn no_verdicts(&self, probes: &[Probe], judged: &[JudgedTrial]) -> Vec<CheckFinding> {
+        let mut seen = BTreeSet::new();
+        let told = probes.iter().zip(judged).filter_map(|(probe, judged)| {
+            let task = self.task(probe.task);
+            let tests = judged.evaluation.games.first().and_then(Outcome::tests)?;
+            let failed = tests.failed.as_ref().filter(|failed| failed.reason.ends_with(NO_VERDICT))?;
+            let is_first = task.has_checker() && task.reference.is_none() && seen.insert(probe.task);
+            is_first.then(|| CheckFinding::warning(Check::Rules, failed.reason.clone()).at(self.place(probe.task)))
+        });
+        told.map(|finding| finding.mend("have the checker return True or False, and add a reference")).collect()
+    }
+
+    /// Reports what constants earn: on the tasks whose checkers take them for right one by one, and on all others together.
+    fn constants(&self, probes: &[Probe], passed: f64, tasks: usize) -> Vec<CheckFinding> {
+        let constants = probes.iter().filter(|probe| probe.role == Role::Constant);
+        let (lenient, others): (Vec<&Probe>, Vec<&Probe>) = constants.partition(|probe| self.is_by_checker(probe));
+        let mut findings: Vec<CheckFinding> = lenient.iter().map(|probe| self.lenient_checker(probe)).collect();
+        if lenient.is_empty() || lenient.len() < tasks {
+            let tasks = counted(tasks - lenient.len(), "task");
+            findings.push(self.counted_constants(&others, passed, &tasks));
+        }
+        findings
+    }
+
+    /// Whether a constant is paid because the checker of its task takes it for right. What a checker says is known only by
+    /// running it, so that it is none of the tests that are counted for a constant.
+    fn is_by_checker(&self, probe: &Probe) -> bool {
+        let counted = if self.config.reward.tests == TestsReward::AboveConstant { 0.0 } else { 1.0 - ROUNDING };
+        self.task(probe.task).has_checker() && probe.reward > counted
+    }
+
+    fn lenient_checker(&self, probe: &Probe) -> CheckFinding {
+        let task = self.task(probe.task);
+        let constant = task.commonest_answer(0..task.tests.len()).map(|(answer, _)| shown(answer)).unwrap_or_default();
+        let text = format!("the checker takes the constant {constant} for right, which earns {:.2}", probe.reward);
+        let is_all = probe.reward > 1.0 - ROUNDING;
+        let finding = match (is_all, self.config.reward.tests) {
+            (true, TestsReward::AboveConstant) => {
+                CheckFinding::problem(Check::Constants, format!("{text}: {NOTHING_LEARNT}"))
+            }
+            _ => CheckFinding::warning(Check::Constants, text),
+        };
+        finding.at(self.place(probe.task)).mend("have the checker refuse it, or add tests with other answers")
+    }
+
+    fn counted_constants(&self, probes: &[&Probe], passed: f64, tasks: &str) -> CheckFinding {
+        let earned = || probes.iter().map(|probe| probe.reward);
         let count = earned().count().max(1);
         let (mean, most) = (earned().sum::<f32>() / count as f32, earned().fold(f32::NEG_INFINITY, f32::max));
         let is_paid = earned().any(|reward| exceeds(reward, 0.0));
@@ -138,7 +193,12 @@ impl Examination<'_> {
                 paid.len(),
                 counted(tried, "attempt")
             );
-            CheckFinding::problem(Check::Cheats, text).at(self.place(task))
+            let finding = CheckFinding::problem(Check::Cheats, text).at(self.place(task));
+            match self.task(task).has_checker() {
+                true => finding
+                    .mend("have the checker refuse what this returns; if it does, please report a bug of grpo-2048"),
+                false => finding,
+            }
         };
         paid.iter().map(finding).collect()
     }

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::examination::Examination;
+use super::probes::ROUNDING;
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
-use crate::environment::tasks::Task;
-use crate::environment::{Ending, Outcome};
+use crate::environment::tasks::{Kind, Task};
+use crate::environment::{Ending, FailedTest, Outcome};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};
 use crate::preflight::report::fine_percent;
@@ -15,8 +16,6 @@ use crate::preflight::trial::{BUDGET_EXPECTED, JudgedTrial, Told};
 
 /// References whose bonus is told one by one.
 const BONUSES_SHOWN: usize = 16;
-/// Tolerated difference of a full reward from 1, in f32.
-const ROUNDING: f32 = 1e-5;
 /// How the interpreter says that there is no such module.
 const NO_MODULE: &str = "ModuleNotFoundError: No module named '";
 /// Line before a reference, so that its `random` has another seed.
@@ -42,7 +41,7 @@ impl Run {
     /// Why it fails, in words; `None` if it passes.
     fn fault(&self) -> Option<String> {
         let failed = || Some(self.outcome()?.tests()?.failed.as_ref()?.reason.clone());
-        (!self.passes()).then(|| failed().or_else(|| self.judged.evaluation.start.reason())).flatten()
+        (!self.passes()).then(|| failed().or_else(|| self.judged.evaluation.reason())).flatten()
     }
 
     fn passes(&self) -> bool {
@@ -129,25 +128,28 @@ impl Examination<'_> {
         let failed = tests.and_then(|tests| Some((tests.failed.as_ref()?, tests.tests)));
         let text = match failed {
             Some((failed, tests)) => format!("the reference fails test {} of {tests}: {}", failed.test, failed.reason),
-            None => format!("the reference does not run: {}", evaluation.start.reason().unwrap_or_default()),
+            None => format!("the reference does not run: {}", evaluation.reason().unwrap_or_default()),
         };
         let ending = run.outcome().map(|outcome| outcome.ending);
+        // The checker is the last test.
+        let is_last = |(failed, tests): (&FailedTest, u32)| failed.test == tests;
+        let of_checker = self.task(run.task).has_checker() && failed.is_some_and(is_last);
         Some(match ending {
             Some(Ending::OutOfFuel | Ending::Hung) => {
                 let seconds = self.budget_of(run.task) / FUEL_PER_SECOND as f64;
-                let remedy = format!("a faster reference, smaller tests, or \"seconds\" above {seconds} for the task");
-                problem(text).mend(remedy)
+                let slow = if of_checker { "reference or checker" } else { "reference" };
+                let remedy = format!("a faster {slow}, smaller tests, or \"seconds\" above {seconds} for the task");
+                let share = self.config.sandbox.call_share;
+                problem(text).mend(match self.task(run.task).kind {
+                    Kind::Function(_) => format!("{remedy}, of which one call may use sandbox.call_share = {share}"),
+                    Kind::Script => remedy,
+                })
             }
             Some(Ending::OutOfMemory) => problem(text).mend("a reference that takes less memory, or smaller tests"),
             _ if run.lacks().is_some() => {
                 problem(text).mend("import what docs/sandbox.md lists, or leave out the task")
             }
-            // The checker is the last test.
-            Some(Ending::WrongAnswer)
-                if self.task(run.task).has_checker() && failed.is_some_and(|(failed, tests)| failed.test == tests) =>
-            {
-                problem(text).mend("correct the reference, or the checker")
-            }
+            Some(_) if of_checker => problem(text).mend("correct the reference, or the checker"),
             Some(Ending::WrongAnswer) => problem(text).mend("correct the reference, or what the test expects"),
             _ if self.task(run.task).prelude.is_some() => {
                 problem(text).mend("correct the reference, or the prelude of the task")

@@ -17,6 +17,8 @@ use crate::stats;
 const SHOWN_EXPECTED: f64 = 0.5;
 /// Characters of an answer that are shown in a message.
 const ANSWER_MAX: usize = 40;
+/// What follows where one answer earns the full reward.
+pub(super) const NOTHING_LEARNT: &str = "nothing can be learnt";
 
 #[derive(Default)]
 struct Suite {
@@ -59,6 +61,7 @@ fn suite(task: &Task, config: &Config) -> Suite {
         suite.findings.extend(given_away.or_else(|| all_public(task, told)));
     }
     suite.findings.extend(asked_twice(task));
+    suite.findings.extend(opening(task));
     suite
 }
 
@@ -78,7 +81,7 @@ fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>)
     };
     // Under other rewards the constant earns something, so the task still teaches that.
     let (level, text) = match kind {
-        TestsReward::AboveConstant => (Level::Problem, format!("{text}: nothing can be learnt")),
+        TestsReward::AboveConstant => (Level::Problem, format!("{text}: {NOTHING_LEARNT}")),
         TestsReward::All | TestsReward::Share => (Level::Warning, text),
     };
     let finding = CheckFinding { level, ..CheckFinding::ok(Check::Constants, text) };
@@ -143,6 +146,15 @@ fn all_public(task: &Task, told: usize) -> Option<CheckFinding> {
     Some(CheckFinding { level, ..CheckFinding::ok(Check::Shown, text) }.mend(remedy))
 }
 
+/// A finding if what prompts begin of the program is the beginning of none, or seems to be that of another one.
+fn opening(task: &Task) -> Option<CheckFinding> {
+    let finding = match task.opening_is_begun() {
+        false => CheckFinding::problem(Check::Prompts, "\"opening\": no program of Python begins like it"),
+        true => CheckFinding::warning(Check::Prompts, format!("\"opening\": {}", task.other_opening()?)),
+    };
+    Some(finding.mend("correct it, or leave it out: the `def` line of `reference` stands for it then"))
+}
+
 /// A finding for the first test that occurs twice, which says whether any program can pass both.
 fn asked_twice(task: &Task) -> Option<CheckFinding> {
     let mut first: HashMap<&str, usize> = HashMap::new();
@@ -168,7 +180,7 @@ fn asked_twice(task: &Task) -> Option<CheckFinding> {
     Some(CheckFinding::warning(Check::Tests, text).mend("ask for something else in one of them"))
 }
 
-fn shown(answer: &Answer) -> String {
+pub(super) fn shown(answer: &Answer) -> String {
     let text = match answer {
         Answer::Value(value) => value.to_string(),
         Answer::Raised(kind) => format!("raising {kind}"),

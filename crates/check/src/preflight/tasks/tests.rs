@@ -97,6 +97,42 @@ fn tasks_of_every_kind_are_in_order() {
 }
 
 #[test]
+fn an_opening_of_another_program_is_a_problem() {
+    let opened = |opening: &str| task("opened", "def f(x):\n    return x * 2", &format!(r#","opening":"{opening}""#));
+    for right in [
+        r"import math\n",
+        r"import math\n\ndef f(x):",
+        r"def g(x):\n    return x\n\ndef f(",
+        r"def f(x):\n    if x:",
+        r"import functools\n\n@functools.cache\n",
+        "def f(x: list[",
+        "def f(x: int) ->",
+        r"def f(x):\n    return sum(",
+        r"def f(x):\n    return max(x, ",
+        r#"def f(x):\n    \"\"\"Doubles"#,
+        r"def f(x):\n    return f'",
+        r"def f(x):\n    try:\n        y = x\n",
+        "TABLE = {",
+        "from math import ",
+    ] {
+        let report = checked(&[&opened(right)]);
+        assert_eq!(report.level(), Level::Ok, "{right}: {:#?}", report.findings);
+    }
+    let own = task("own", "def g(x):\n    return x * 2\ndef f(x):\n    return g(x)", r#","opening":"def g(x):""#);
+    assert_eq!(checked(&[&own]).level(), Level::Ok, "the reference begins like it");
+    for (expected, wrong, said) in [
+        (Level::Warning, "def g(x):", "\"opening\": it begins `g`, and `f` is asked for"),
+        (Level::Warning, "class f_:", "\"opening\": it begins `f_`, and `f` is asked for"),
+        (Level::Problem, "def f(x:)", "\"opening\": no program of Python begins like it"),
+        (Level::Problem, "Here is the program:", "\"opening\": no program of Python begins like it"),
+    ] {
+        let (level, line, text, remedy) = only(&checked(&[DOUBLE, &opened(wrong)]), Check::Prompts);
+        assert_eq!((level, line, text.as_str()), (expected, 2, said));
+        assert!(remedy.contains("leave it out"), "{remedy}");
+    }
+}
+
+#[test]
 fn a_checker_that_fails_before_it_has_an_answer_is_its_own_problem() {
     let broken = r#","checker":"def check():\n    a = yield ('f', word)\n    return a == 40""#;
     let report = checked(&[DOUBLE, &task("broken", "def f(x):\n    return x * 2", broken)]);
@@ -187,6 +223,7 @@ fn a_reference_that_has_too_little_time_is_named() {
     assert_eq!((level, line), (Level::Problem, 1));
     assert!(text.contains("one call used more than a call may") || text.contains("budget used up"), "{text}");
     assert!(remedy.contains("\"seconds\" above 0.02"), "{remedy}");
+    assert!(remedy.ends_with("of which one call may use sandbox.call_share = 0.25"), "{remedy}");
 
     let report = checked(&[&slow(2000, 1.0)]);
     assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
@@ -243,6 +280,35 @@ fn one_exception_of_all_types_is_a_constant_and_earns_nothing_above_it() {
     let (level, _, text, _) = found(&checked(&[&line("")]), Check::Constants);
     let expected = "all 3 tests are passed by raising one exception that is under all the types which they expect";
     assert_eq!((level, text), (Level::Problem, format!("{expected}: nothing can be learnt")));
+}
+
+#[test]
+fn a_checker_that_is_weaker_than_the_tests_is_its_authors_to_mend() {
+    let checker = r#","checker":"def check():\n    a = yield ('f', 20)\n    return type(a) is int""#;
+    let of = |source: &str| task("weak", source, checker);
+    let remedy = "have the checker refuse it, or add tests with other answers";
+    let text = |constant: &str, earns: &str| {
+        format!("the checker takes the constant {constant} for right, which earns {earns}")
+    };
+    let told = |level, text| (level, 1, text, remedy.to_owned());
+    let weak = checked(&[&of("def f(x):\n    return 2 * x")]);
+    // Two of six tests, where one of them is counted.
+    assert_eq!(only(&weak, Check::Constants), told(Level::Warning, text("2", "0.20")));
+    let whole = checked(&[&of("def f(x):\n    return 7")]);
+    let all = format!("{}: nothing can be learnt", text("7", "1.00"));
+    assert_eq!(found(&whole, Check::Constants), told(Level::Problem, all));
+    let report = checked(&[DOUBLE, &of("def f(x):\n    return 2 * x")]);
+    let of_others = report.findings.iter().find(|one| one.check == Check::Constants && one.level == Level::Ok).unwrap();
+    assert!(of_others.text.ends_with("earns nothing on 1 task"), "{}", of_others.text);
+}
+
+#[test]
+fn a_cheat_that_a_checker_takes_for_right_is_its_authors_to_mend() {
+    let alone = r#"{"id":"alone","prompt":"Do.","entry_point":"f","reference":"def f(x):\n    return {x: 1}","checker":"def check():\n    a = yield ('f', 20)\n    return type(a) is dict"}"#;
+    let (level, line, text, remedy) = only(&checked(&[alone]), Check::Cheats);
+    assert_eq!((level, line), (Level::Problem, 1));
+    assert!(text.starts_with("a dict that equals everything earns 1.00"), "{text}");
+    assert!(remedy.starts_with("have the checker refuse what this returns"), "{remedy}");
 }
 
 #[test]

@@ -92,7 +92,12 @@ impl Row<'_> {
         let place = format!("{place}.{RAISES}");
         match raised {
             _ if value.is_some() => self.fault(&place, "beside `expected`; a call returns or raises"),
-            Value::Str(name) if exceptions::is_expectable(name) => return Some(Answer::Raised(name.clone())),
+            Value::Str(name) if exceptions::is_expectable(name) => {
+                match exceptions::meant(name).filter(|_| !self.is_said_elsewhere(name)) {
+                    Some(meant) => self.fault(&place, format!("no exception `{name}`; did you mean `{meant}`?")),
+                    None => return Some(Answer::Raised(name.clone())),
+                }
+            }
             other => {
                 let expected =
                     "expected the name of an exception, such as `ValueError`; no limit of the sandbox is one";
@@ -100,6 +105,12 @@ impl Row<'_> {
             }
         }
         None
+    }
+
+    /// Whether programs may know an exception of this name, which may be a class of their own.
+    fn is_said_elsewhere(&self, name: &str) -> bool {
+        let says = |key: &&str| matches!(self.get(key), Some(Value::Str(text)) if text.contains(name));
+        ["prompt", "reference", "prelude", "opening"].iter().any(says)
     }
 
     /// A value, or the value of a text that contains a Python literal.

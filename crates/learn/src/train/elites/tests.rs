@@ -198,7 +198,7 @@ fn a_program_that_passes_a_honeypot_is_not_imitated() {
     let passed = |honeypot| {
         let trace = TestsTrace { tests: 1, passed: 1, answered: 1, honeypot, ..TestsTrace::default() };
         let trace = Trace::Tests(trace);
-        let outcome = Outcome { case: Case::Task(0), score: 1.0, ending: Ending::Passed, fuel: 1, trace };
+        let outcome = Outcome { case: Case::Task(0), score: 1.0, ending: Ending::Passed, fuel: 1, trace, reason: None };
         Evaluation { start: Start::Played, games: vec![outcome], usage: Usage::default() }
     };
     let kept = |honeypot| {

@@ -22,7 +22,8 @@ fn turn_of(start: Start, games: Vec<Outcome>) -> Turn {
 fn turn(task: u32, passed: u32) -> Turn {
     let trace =
         Trace::Tests(TestsTrace { tests: 2, passed, answered: 2, honeypot: task == 1, ..TestsTrace::default() });
-    let outcome = Outcome { case: Case::Task(task), score: 0.0, ending: Ending::WrongAnswer, fuel: 1, trace };
+    let outcome =
+        Outcome { case: Case::Task(task), score: 0.0, ending: Ending::WrongAnswer, fuel: 1, trace, reason: None };
     turn_of(Start::Played, vec![outcome])
 }
 
@@ -35,6 +36,7 @@ fn a_program_that_freezes_counts_with_its_score_and_what_is_no_program_as_nothin
         ending: Ending::Freeze,
         fuel: 1,
         trace: Trace::Board(board.clone()),
+        reason: None,
     };
     let config = Config::preset("builtin").unwrap();
     let record = |turns: Vec<Turn>| {

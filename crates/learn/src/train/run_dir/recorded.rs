@@ -206,6 +206,15 @@ fn told(changes: &[Change]) -> Vec<String> {
     changes.iter().map(ToString::to_string).collect()
 }
 
+/// The files of the environment of this name that are not those that the run began with: lines and digests, then and now.
+pub fn changed_environment(run: &Path, env: &str) -> Result<Vec<String>, RunDirError> {
+    let changes = changed(run, CONTENTS, || contents(env))?.unwrap_or_default();
+    // A copy is the same by another name.
+    let recorded: BTreeSet<_> = changes.iter().filter_map(|change| change.recorded.as_ref()).collect();
+    let found: BTreeSet<_> = changes.iter().filter_map(|change| change.found.as_ref()).collect();
+    Ok(if recorded == found { Vec::new() } else { told(&changes) })
+}
+
 /// Refuses a run that was begun with settings that may not change, with other files of its environment, or with another model.
 /// What has changed besides is told in warnings.
 pub(super) fn check(run: &Path, config: &Config) -> Result<Vec<String>, RunDirError> {
@@ -229,9 +238,9 @@ pub(super) fn check(run: &Path, config: &Config) -> Result<Vec<String>, RunDirEr
         return Err(RunDirError::Differs { path, differing });
     }
     let env = &config.environment.env;
-    let contents = changed(run, CONTENTS, || contents(env))?.unwrap_or_default();
-    if !contents.is_empty() {
-        return Err(RunDirError::Changed { path, env: env.clone(), changed: told(&contents) });
+    let changed_env = changed_environment(run, env)?;
+    if !changed_env.is_empty() {
+        return Err(RunDirError::Changed { path, env: env.clone(), changed: changed_env });
     }
     if has_own_weights(config) {
         major.retain(|change| !change.key.ends_with(WEIGHTS));

@@ -23,7 +23,7 @@ pub const COMPLETIONS_VERSION: u64 = 3;
 fn with_evidence(line: serde_json::Value, evaluation: &Evaluation, cut: bool) -> String {
     let mut line = line;
     line["verdict"] = evaluation.verdict(cut).name().into();
-    line["reason"] = evaluation.start.reason().into();
+    line["reason"] = evaluation.reason().into();
     line["games"] = serde_json::to_value(&evaluation.games).expect("outcomes are JSON");
     line["digest"] = evaluation.digest().into();
     format!("{line}\n")
@@ -84,7 +84,7 @@ fn told_turn(turn: &Turn, number: usize, advantages: &[f32]) -> serde_json::Valu
         "tokens": completion.ids.len(),
         "finish": completion.finish,
         "verdict": evaluation.verdict(completion.finish == FinishReason::Length).name(),
-        "reason": evaluation.start.reason(),
+        "reason": evaluation.reason(),
         "failed": tests.and_then(|tests| tests.failed.as_ref()),
         "score": Points(evaluation.mean_score()),
         "reward": shortest(reward.value),

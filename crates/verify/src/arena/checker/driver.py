@@ -36,10 +36,15 @@ def __verdict(value):
     """A verdict, or what was returned in place of one, as texts and tuples are: those are true whatever they say."""
     import numbers
 
-    # Single values of numpy have a shape without dimensions.
-    if isinstance(value, numbers.Number) or getattr(value, "shape", None) == ():
+    if type(value).__name__ in ("bool", "bool_"):
         return ["done", bool(value)]
-    return ["no verdict", "None" if value is None else f"{type(value).__name__} {repr(value)[:60]}"]
+    found = "None" if value is None else f"{type(value).__name__} {repr(value)[:60]}"
+    # Single values of numpy have a shape without dimensions.
+    is_number = isinstance(value, numbers.Number) or getattr(value, "shape", None) == ()
+    # A share of the answers, and nan, would be true too.
+    if is_number and value in (0, 1):
+        return ["number", bool(value), found]
+    return ["no verdict", found]
 
 
 def __advance(answers):

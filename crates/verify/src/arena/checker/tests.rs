@@ -169,18 +169,43 @@ fn what_is_returned_in_place_of_a_verdict_is_a_mistake_by_the_reference_and_a_wr
         with_keys(&checker, serde_json::json!({"reference": "def f(x):\n    return 1\n"}))
     };
     let program = |answer: &str| format!("def f(x):\n    return {answer}\n");
-    for (end, found) in [("r == 2, 'why'", "tuple (False, 'why')"), ("'wrong'", "str 'wrong'"), ("[r]", "list [1]")] {
+    for (end, found) in [
+        ("r == 2, 'why'", "tuple (False, 'why')"),
+        ("'wrong'", "str 'wrong'"),
+        ("[r]", "list [1]"),
+        ("0.6", "float 0.6"),
+        ("float('nan')", "float nan"),
+        ("-r", "int -1"),
+        ("r + 1", "int 2"),
+        ("Fraction(r, 2)", "Fraction Fraction(1, 2)"),
+    ] {
         let expected = format!("line 1 (t): the checker returned {found}; expected True or False");
         assert_eq!(mistake(&of(end), &program("1")), expected);
     }
+    // A program that fails may bring a count to 1.
+    let alone = "def check():
+    return (yield ('f', 1)) + (yield ('f', 2))
+";
+    let counted = failed(
+        &with_keys(alone, serde_json::json!({})),
+        TierChoice::Auto,
+        "def f(x):
+    return x == 1
+",
+    );
+    let reason = "fails on the answers: returned int 1; expected True or False".to_owned();
+    assert_eq!(counted, Some((Ending::WrongAnswer, reason)));
     for choice in [TierChoice::Auto, TierChoice::Interpreter] {
-        let ends = ["r", "r - 1", "Fraction(r, 2)", "r == 1", "0.0"]
+        let ends = ["r", "r - 1", "Fraction(r, 1)", "r == 1", "0.0"]
             .map(|end| failed(&of(end), choice, &program("1")).is_none());
         assert_eq!(ends, [true, false, true, true, false]);
         // A program ends nobody's run.
-        for (end, answer, found) in
-            [("r", "'yes'", "str 'yes'"), ("r[0]", "'no'", "str 'n'"), ("r == 1, 'why'", "2", "tuple (False, 'why')")]
-        {
+        for (end, answer, found) in [
+            ("r", "'yes'", "str 'yes'"),
+            ("r[0]", "'no'", "str 'n'"),
+            ("r == 1, 'why'", "2", "tuple (False, 'why')"),
+            ("r", "0.6", "float 0.6"),
+        ] {
             let reason = format!("fails on the answers: returned {found}; expected True or False");
             assert_eq!(failed(&of(end), choice, &program(answer)), Some((Ending::WrongAnswer, reason)));
         }
@@ -197,6 +222,16 @@ fn a_checker_that_returns_nothing_says_no_and_of_the_tasks_own_program_why() {
         let reason = "fails on the answers: returned None; expected True or False, as by `return True` at its end";
         assert_eq!(said(program).as_deref(), Some(reason));
         assert_eq!(said("def f(x):\n    return 1\n").as_deref(), Some("found the answers wrong"));
+    }
+}
+
+#[test]
+fn a_function_that_the_program_does_not_have_is_said_to_be_called_by_the_checker() {
+    let tasks = tasks("def check():\n    r = yield ('encod', 1)\n    return r == 1\n");
+    let reason = "encod: NameError: no function `encod`, which the checker calls";
+    for choice in [TierChoice::Auto, TierChoice::Interpreter] {
+        let found = failed(&tasks, choice, "def f(x):\n    return x\n");
+        assert_eq!(found, Some((Ending::Raised, reason.to_owned())));
     }
 }
 

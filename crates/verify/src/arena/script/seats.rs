@@ -288,6 +288,12 @@ fn said(fault: &Fault, limits: &Limits) -> String {
             )
         }
         Fault::BadValue { found } => format!("returned {found}, which cannot leave the sandbox"),
+        Fault::Raised { kind, .. } if kind == "ModuleNotFoundError" => {
+            format!(
+                "{fault}; a game is one file, and may import what programs may: Python's standard library, numpy and \
+                 sortedcontainers, no file beside it"
+            )
+        }
         fault => fault.to_string(),
     }
 }

@@ -190,7 +190,7 @@ fn own_limit(fault: &Fault, source: &str) -> Option<String> {
 /// The error output of `sys.exit("3")`, whose status is 1. The guest tells a text of digits and a number alike, so that the line
 /// which left has to say what it was.
 fn digits_as_words(fault: &Fault, source: &str) -> Option<String> {
-    let Fault::Raised { kind, message, line } = fault else { return None };
+    let Fault::Raised { kind, message, line, .. } = fault else { return None };
     if kind != "SystemExit" {
         return None;
     }
@@ -216,6 +216,11 @@ fn syntax_error(message: &str) -> &'static str {
     if is_indentation { "IndentationError" } else { "SyntaxError" }
 }
 
+/// The last of Python's lines about an exception, which it names so.
+fn traceback(line: u32, raised: &str) -> String {
+    format!("Traceback (most recent call last):\n  File \"<program>\", line {line}\n{raised}")
+}
+
 /// The exit status and the error output that Python would give.
 fn exit(fault: &Fault) -> (i32, String) {
     let (code, words) = match fault {
@@ -226,13 +231,16 @@ fn exit(fault: &Fault) -> (i32, String) {
             // Of a status the system keeps eight bits.
             message.parse().map_or_else(|_| (1, message.clone()), |code: i32| (code & 0xff, String::new()))
         }
-        Fault::Raised { kind, message, line: Some(line) } => {
+        Fault::Raised { full_name, message, line: Some(line), .. } => {
             // Python writes no colon after an exception without a message.
-            let raised = if message.is_empty() { kind.clone() } else { format!("{kind}: {message}") };
-            (1, format!("Traceback (most recent call last):\n  File \"<program>\", line {line}\n{raised}"))
+            let raised = if message.is_empty() { full_name.clone() } else { format!("{full_name}: {message}") };
+            (1, traceback(*line, &raised))
         }
         Fault::OutOfMemory => (1, "MemoryError".to_owned()),
-        Fault::StackOverflow => (1, "RecursionError".to_owned()),
+        Fault::StackOverflow { line: Some(line) } => {
+            (1, traceback(*line, "RecursionError: maximum recursion depth exceeded"))
+        }
+        Fault::StackOverflow { line: None } => (1, "RecursionError".to_owned()),
         Fault::Raised { .. } | Fault::BadValue { .. } | Fault::OutOfFuel { .. } => (1, fault.to_string()),
     };
     (code, if words.is_empty() { words } else { words + "\n" })

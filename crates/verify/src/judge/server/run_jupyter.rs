@@ -225,7 +225,7 @@ fn of_fault(fault: &Fault) -> (String, String, String) {
             return named("TimeoutError", words.to_owned());
         }
         Fault::OutOfMemory => "MemoryError",
-        Fault::StackOverflow => "RecursionError",
+        Fault::StackOverflow { .. } => "RecursionError",
         Fault::Raised { kind, .. } => kind,
         Fault::NotCompiled { .. } | Fault::BadValue { .. } => "ValueError",
     };

@@ -61,10 +61,15 @@ fn a_run_whose_tasks_are_named_by_a_link_goes_on_by_either_name() {
     for config in [recorded(&path).unwrap(), config] {
         drop(RunDir::reopen(&path, &config).unwrap());
     }
+    let changed = |env: &Path| changed_environment(&path, env.to_str().unwrap()).unwrap();
     let other = root.path().join("tasks-v2.jsonl");
+    fs::write(&other, "{}\n").unwrap();
+    assert!(changed(&other).is_empty() && changed(&root.path().join("gone.jsonl")).is_empty(), "a copy; no file");
     fs::write(&other, "{}\n{}\n").unwrap();
+    assert_eq!(changed(&other).len(), 2, "another one is here, and the one of the run is not");
     fs::rename(&other, &file).unwrap();
     assert!(matches!(RunDir::reopen(&path, &recorded(&path).unwrap()), Err(RunDirError::Changed { .. })));
+    assert!(matches!(&changed(&file)[..], [one] if one.starts_with("contents of tasks-v1.jsonl: \"1 line, ")));
 }
 
 #[test]

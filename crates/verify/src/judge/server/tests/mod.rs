@@ -113,7 +113,13 @@ const TOO_LONG: &str = "source of 300000 bytes, at most 262144 are compiled";
 
 /// Runs a program that is the name of what comes of it.
 fn run(job: &Job) -> Result<ScriptRun, HostError> {
-    let raised = |kind: &str, message: &str| Fault::Raised { kind: kind.into(), message: message.into(), line: None };
+    let raised_at = |line: Option<u32>, kind: &str, message: &str| Fault::Raised {
+        kind: kind.into(),
+        full_name: kind.into(),
+        message: message.into(),
+        line,
+    };
+    let raised = |kind: &str, message: &str| raised_at(None, kind, message);
     let printed = match job.source.as_str() {
         "echo" => Ok(job.stdin.clone()),
         "spin" => Err(Fault::OutOfFuel { scope: FuelScope::Game }),
@@ -121,14 +127,12 @@ fn run(job: &Job) -> Result<ScriptRun, HostError> {
         "words of a limit" => Err(Fault::NotCompiled { line: 3, message: TOO_LONG.into() }),
         "exit 3" => Err(raised("SystemExit", "3")),
         "exit -1" => Err(raised("SystemExit", "-1")),
-        "assert" => Err(Fault::Raised { kind: "AssertionError".into(), message: String::new(), line: Some(2) }),
+        "assert" => Err(raised_at(Some(2), "AssertionError", "")),
         "exit words" => Err(raised("SystemExit", "no input")),
         "code = '0'\nexit(code)" => Err(raised("SystemExit", "0")),
-        "x = 3\nsys.exit('3')" | "x = 3\nsys.exit(3)" => {
-            Err(Fault::Raised { kind: "SystemExit".into(), message: "3".into(), line: Some(2) })
-        }
+        "x = 3\nsys.exit('3')" | "x = 3\nsys.exit(3)" => Err(raised_at(Some(2), "SystemExit", "3")),
         "memory" => Err(Fault::OutOfMemory),
-        "deep" => Err(Fault::StackOverflow),
+        "deep" => Err(Fault::StackOverflow { line: None }),
         "broken" => return Err(HostError::Memory("mmap: no".into())),
         _ => Err(raised("KeyError", "'x'")),
     };
