@@ -61,7 +61,7 @@ const CURVES = [
   ["reward", "Mean reward", "95 % interval of the mean of a step", { spread: rewardSpread }],
   ["tasks/frac_passed", "Tasks solved", "share of completions that pass all tests", SHARE],
   ["tasks/frac_tests", "Tests passed", "mean share of a task's tests", SHARE],
-  ["game/mean_score", "Training score", "points a game; 0 for a completion without a program", { floor: 0, show: whole }],
+  ["game/mean_score", "Training score", "points a game; what fails has 0, or below zero the lowest of its step", { floor: 0, show: whole }],
   ["game/frac_played", "Programs that play to the end", "share of completions that play every game to an end that is no fault of theirs", { floor: 0, ceiling: 1, show: percent }],
   ["turns/succeeded/1", "First turns that succeed", "share of conversations whose first program passes all tests, or plays", SHARE],
   ["repair/fixed", "Repairs", "share of failed first programs whose conversation ends in one that succeeds", SHARE],

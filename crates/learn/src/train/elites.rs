@@ -34,6 +34,9 @@ pub struct Tally {
     /// Sum of their scores.
     #[serde(serialize_with = "crate::environment::points")]
     pub score: f64,
+    /// The largest tile of all of them; none in games without tiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tile: Option<u32>,
 }
 
 impl Tally {
@@ -57,8 +60,14 @@ impl Tally {
             games: self.games + games as u64,
             reward: self.reward + games as f64 * f64::from(reward),
             score: self.score + evaluation.games.iter().map(|game| game.score).sum::<f64>(),
+            max_tile: self.max_tile.max(best_tile(evaluation)),
         }
     }
+}
+
+/// The largest tile, if the games have tiles.
+pub(super) fn best_tile(evaluation: &Evaluation) -> Option<u32> {
+    evaluation.games.iter().any(|game| game.board().is_some()).then(|| evaluation.max_tile())
 }
 
 /// One program of a step that is worth imitating.

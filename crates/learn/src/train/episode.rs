@@ -11,6 +11,9 @@ use crate::program::{Program, Rejection};
 use crate::reward::Reward;
 use crate::rollout::{Completion, FinishReason, Trajectory, TurnTokens};
 
+/// Tolerated difference of two sums of a reward's parts, in f32.
+const ROUNDING: f32 = 1e-5;
+
 /// What the policy is told before it writes again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
@@ -134,9 +137,11 @@ impl Episode {
         games.iter().any(|game| game.tests().is_some_and(|tests| tests.honeypot))
     }
 
-    /// Whether the last program earned less than the first.
+    /// Whether the last program earned less than the first, but for what its length and its fuel are worth: each turn has more
+    /// tokens than those before it.
     pub fn got_worse(&self) -> bool {
-        self.turns.last().is_some_and(|last| last.reward.value < self.first().reward.value)
+        let worth = |turn: &Turn| turn.reward.value - part(&turn.reward, "length") - part(&turn.reward, "fuel");
+        self.turns.last().is_some_and(|last| worth(last) < worth(self.first()) - ROUNDING)
     }
 
     /// Whether those of the newest program of the first `turns` turns did.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::elites::Elites;
+use super::elites::{Elites, best_tile};
 use super::run_dir::HALL_OF_FAME;
 use crate::arena::Evaluation;
 use crate::environment::Floor;
@@ -124,6 +124,7 @@ impl HallOfFame {
             if let Some(known) = self.members.iter_mut().find(|member| member.program == elite.program) {
                 if Some(tally.games) > known.games {
                     (known.mean_score, known.games) = (tally.mean_score(), Some(tally.games));
+                    known.max_tile = known.max_tile.max(tally.max_tile);
                 }
                 continue;
             }
@@ -134,6 +135,7 @@ impl HallOfFame {
                 style: elite.style.clone(),
                 mean_score: tally.mean_score(),
                 games: Some(tally.games),
+                max_tile: tally.max_tile,
                 ..Member::default()
             });
         }
@@ -211,11 +213,6 @@ impl HallOfFame {
 /// The evaluation of one program with more games.
 fn joined(played: Evaluation, more: Evaluation) -> Evaluation {
     Evaluation { games: [played.games, more.games].concat(), ..played }
-}
-
-/// The largest tile, if the games have tiles.
-fn best_tile(evaluation: &Evaluation) -> Option<u32> {
-    evaluation.games.iter().any(|game| game.board().is_some()).then(|| evaluation.max_tile())
 }
 
 #[cfg(test)]
@@ -331,7 +328,7 @@ mod tests {
         let elite =
             |name: &String| serde_json::json!({"program": name, "source": "", "prompt": 0, "ids": [], "step": 1});
         let tally = |name: &String| match name.as_str() {
-            "steady" => serde_json::json!({"games": 20, "reward": 12.0, "score": 120_000.0}),
+            "steady" => serde_json::json!({"games": 20, "reward": 12.0, "score": 120_000.0, "max_tile": 1024}),
             _ => serde_json::json!({"games": 1, "reward": 0.9, "score": 9000.0}),
         };
         let tallies: serde_json::Map<String, serde_json::Value> =
@@ -342,6 +339,7 @@ mod tests {
         hall.nominate(&serde_json::from_value(elites).unwrap());
         let steady = &hall.members()[0];
         assert_eq!((steady.program.as_str(), steady.games, steady.mean_score), ("steady", Some(20), 6000.0));
+        assert_eq!(steady.max_tile, Some(1024), "of the same games as the mean");
         assert_eq!(hall.members().len(), SIZE);
     }
 

@@ -124,7 +124,7 @@ pub fn summarise_on(floor: Floor, samples: &[Sample], sizes: &[usize], labels: L
         median_score: row[1],
         plays: row[2],
         parses: row[3],
-        unique: unique(samples) as f64 / samples.len().max(1) as f64,
+        unique: frac_unique(samples),
         reaches: thresholds.iter().copied().zip(reaches.iter().copied()).collect(),
         best_of: sizes.iter().copied().zip(best_of.iter().copied()).collect(),
         styles: styles(floor, samples),
@@ -145,9 +145,11 @@ fn score_on(boards: &[usize], floor: Floor, sample: &Sample) -> f64 {
     }
 }
 
-fn unique(samples: &[Sample]) -> usize {
+/// Share of distinct programs among those that parse, as in the metrics of a step.
+fn frac_unique(samples: &[Sample]) -> f64 {
     let programs = samples.iter().filter_map(|sample| sample.program.as_ref().ok());
-    programs.map(Program::digest).collect::<BTreeSet<_>>().len()
+    let digests: Vec<[u8; 32]> = programs.map(Program::digest).collect();
+    digests.iter().collect::<BTreeSet<_>>().len() as f64 / digests.len().max(1) as f64
 }
 
 fn styles(floor: Floor, samples: &[Sample]) -> BTreeMap<String, StyleSummary> {

@@ -114,17 +114,18 @@ pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample], turns: usize) -> Tasks
         .collect();
     let groups = groups(&by_task);
     by_task.sort_by(|a, b| a.pass_at_1().total_cmp(&b.pass_at_1()).then(a.tests.total_cmp(&b.tests)));
-    let distinct: BTreeSet<(&str, [u8; 32])> = samples
+    let programs: Vec<(&str, [u8; 32])> = samples
         .iter()
         .filter_map(|sample| Some((sample.style.as_str(), sample.program.as_ref().map(Program::digest).ok()?)))
         .collect();
+    let distinct = programs.iter().collect::<BTreeSet<_>>().len();
     TasksSummary {
         samples_per_task: fewest,
         pass_at: sizes.iter().copied().zip(row.iter().copied()).collect(),
         pass_by_turn: row[sizes.len() + 2..].to_vec(),
         tests: row[sizes.len()],
         parses: row[sizes.len() + 1],
-        unique: distinct.len() as f64 / samples.len().max(1) as f64,
+        unique: distinct as f64 / programs.len().max(1) as f64,
         entropy: surprise_a_token(samples),
         reward: mean(samples.iter().map(|sample| sample.reward)),
         groups,

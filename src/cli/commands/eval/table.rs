@@ -42,8 +42,11 @@ fn heading(report: &EvalReport) -> String {
         ));
     }
     if others > 0 {
-        let native = if report.labels.has_tiles() { "; native strategies: on all" } else { "" };
-        text.push_str(&format!("\nbest@n: chosen on those, played on {}{native}", counted(others, "other board")));
+        let native = if report.labels.has_tiles() { "\nnative strategies: on all" } else { "" };
+        text.push_str(&format!(
+            "\nbest@n: chosen on those, played on up to {}; best@1: on those{native}",
+            counted(others, "other board")
+        ));
     }
     text.push_str("\n\n");
     text

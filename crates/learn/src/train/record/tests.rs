@@ -5,6 +5,7 @@ use crate::environment::{BoardTrace, Ending, Outcome, TestsTrace, Trace};
 use crate::groups::Groups;
 use crate::grpo::Division;
 use crate::program::Rejection;
+use crate::reward::Reward;
 use crate::rollout::FinishReason;
 use crate::seed::Seed;
 
@@ -100,6 +101,17 @@ fn completions_that_pass_a_honeypot_in_any_turn_are_counted_and_named() {
     assert_eq!((honest.families["honeypot/passed"], honest.honeypots_passed().count()), (0.0, 0));
     let unasked = record(vec![vec![turn(0, 2)], vec![turn(0, 0)]]);
     assert!(unasked.families.keys().all(|key| !key.starts_with("honeypot/")));
+}
+
+#[test]
+fn a_later_program_that_earns_less_for_its_length_alone_is_not_broken() {
+    let of = |tests: f32, length: f32| {
+        let reward = Reward { value: tests + length, parts: vec![("tests", tests), ("length", length)] };
+        Turn { reward, ..fixture::turn(0.0, FinishReason::Stop) }
+    };
+    let config = Config::preset("builtin").unwrap();
+    let worse = |last| Episode::new(vec![of(0.5, 0.0), last], 2, &config.reward).got_worse();
+    assert_eq!([of(0.5, -0.2), of(0.6, -0.3), of(0.4, 0.0)].map(worse), [false, false, true]);
 }
 
 #[test]
