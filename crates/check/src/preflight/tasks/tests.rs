@@ -303,6 +303,16 @@ fn a_checker_that_is_weaker_than_the_tests_is_its_authors_to_mend() {
 }
 
 #[test]
+fn a_checker_that_counts_is_told_of_where_no_reference_shows_it() {
+    let counting = r#"{"id":"counts","prompt":"Double.","entry_point":"f","checker":"def check():\n    a = yield ('f', 1)\n    b = yield ('f', 2)\n    return (a == 2) + (b == 4)"}"#;
+    let report = checked(&[DOUBLE, counting]);
+    let told: Vec<_> = report.findings.iter().filter(|one| one.text.ends_with("; expected True or False")).collect();
+    assert_eq!(told.len(), 1, "{:#?}", report.findings);
+    assert_eq!((told[0].check, told[0].level), (Check::Rules, Level::Warning));
+    assert!(told[0].text.contains("returned int "), "{}", told[0].text);
+}
+
+#[test]
 fn a_cheat_that_a_checker_takes_for_right_is_its_authors_to_mend() {
     let alone = r#"{"id":"alone","prompt":"Do.","entry_point":"f","reference":"def f(x):\n    return {x: 1}","checker":"def check():\n    a = yield ('f', 20)\n    return type(a) is dict"}"#;
     let (level, line, text, remedy) = only(&checked(&[alone]), Check::Cheats);
