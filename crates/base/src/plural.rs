@@ -29,6 +29,17 @@ pub fn small(number: f64) -> Option<String> {
     (number != 0.0 && number.abs() < 1e-3).then(|| format!("{number:.3e}"))
 }
 
+/// A number with a unit prefix: `950`, `12.3 k`, `1.4 M`, `135 M`.
+pub fn prefixed(number: usize) -> String {
+    let number = number as f64;
+    match number {
+        number if number >= 1e8 => format!("{:.0} M", number / 1e6),
+        number if number >= 1e6 => format!("{:.1} M", number / 1e6),
+        number if number >= 1e3 => format!("{:.1} k", number / 1e3),
+        _ => format!("{number}"),
+    }
+}
+
 /// The first `most` characters of a text, with `...` behind them where it has more.
 pub fn cut(text: &str, most: usize) -> String {
     cut_display(&text, most)
@@ -64,7 +75,7 @@ impl Write for Head {
 mod tests {
     use std::fmt::{self, Display, Formatter};
 
-    use super::{cut, cut_display, decimal, percent};
+    use super::{cut, cut_display, decimal, percent, prefixed};
 
     #[test]
     fn of_what_is_cut_no_more_is_written_than_is_kept() {
@@ -78,6 +89,11 @@ mod tests {
         }
         assert_eq!(cut_display(&Endless, 3), "äbä...");
         assert_eq!(["", "ab", "abc", "abcd"].map(|text| cut(text, 3)), ["", "ab", "abc", "abc..."]);
+    }
+
+    #[test]
+    fn a_number_has_the_prefix_that_leaves_it_digits() {
+        assert_eq!([0, 950, 12_345, 1_400_000, 134_515_008].map(prefixed), ["0", "950", "12.3 k", "1.4 M", "135 M"]);
     }
 
     #[test]

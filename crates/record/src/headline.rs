@@ -1,7 +1,7 @@
 //! Describes a run in words, and formats numbers for people.
 
 use super::event::RunHeader;
-use crate::plural::counted;
+use crate::plural::{counted, prefixed};
 use grpo_environment::Labels;
 
 /// Precedes the description of a control run.
@@ -13,7 +13,7 @@ pub(super) fn headline(header: &RunHeader) -> String {
     let trained = if header.trainable == header.parameters {
         "all trained".to_owned()
     } else {
-        format!("{} trained", count(header.trainable))
+        format!("{} trained", prefixed(header.trainable))
     };
     let workers = match header.parallel_rewards {
         0 => "sequential".to_owned(),
@@ -34,7 +34,7 @@ pub(super) fn headline(header: &RunHeader) -> String {
         "{control}{} ({} weights, {trained}) on {}, seed {}\n\
          {} x {} = {} a step, {cases}{workers}{ahead}; {steps} in {}",
         header.model,
-        count(header.parameters),
+        prefixed(header.parameters),
         header.device,
         header.seed,
         counted(header.groups, "prompt"),
@@ -42,17 +42,6 @@ pub(super) fn headline(header: &RunHeader) -> String {
         header.groups * header.num_generations,
         header.output_dir.display()
     )
-}
-
-/// A number with a unit prefix: `950`, `12.3 k`, `1.4 M`, `135 M`.
-fn count(number: usize) -> String {
-    let number = number as f64;
-    match number {
-        number if number >= 1e8 => format!("{:.0} M", number / 1e6),
-        number if number >= 1e6 => format!("{:.1} M", number / 1e6),
-        number if number >= 1e3 => format!("{:.1} k", number / 1e3),
-        _ => format!("{number}"),
-    }
 }
 
 /// Seconds as `8 s`, `2:05` (minutes) or `1:02:05` (hours).
@@ -70,9 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_counts_read_as_people_write_them() {
+    fn durations_read_as_people_write_them() {
         assert_eq!([8.2, 125.0, 3725.0].map(duration), ["8 s", "2:05", "1:02:05"]);
-        assert_eq!([950, 12_345, 1_400_000, 134_515_008].map(count), ["950", "12.3 k", "1.4 M", "135 M"]);
     }
 
     #[test]

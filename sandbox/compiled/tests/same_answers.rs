@@ -100,6 +100,18 @@ fn edges_of_the_language_are_those_of_cpython() {
     assert!(through * 100 >= all * 80, "{through} of {all}");
 }
 
+#[test]
+fn an_exception_that_other_scopes_see_is_gone_after_its_handler() {
+    let shared = "D = {}\ndef play(n):\n    global e\n    if n > 1: return e.args[0]\n    try: return D[n]\n    \
+                  except KeyError as e: return 5\n";
+    let captured = "D = {}\ndef play(n):\n    def kept(): return e.args[0]\n    try: n = D[n]\n    \
+                    except KeyError as e: n = 5\n    return kept() if n else n\n";
+    for source in [shared, captured] {
+        let came = compare(source, "play", &["[1]".into(), "[2]".into()]);
+        assert!(!matches!(came, Came::Through), "{came:?}: {source}");
+    }
+}
+
 /// Recursions of a depth that is given, in which every level is a frame of the interpreter, or several.
 const RECURSIONS: &[&str] = &[
     "def play(n):\n    return n and 1 + play(n - 1)\n",

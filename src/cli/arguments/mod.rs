@@ -2,6 +2,7 @@
 
 pub mod boards;
 mod flags;
+mod reads;
 mod source;
 mod terminal;
 mod unknown_flag;

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Command};
 
 use super::flags::{Flags, with_key};
+use super::reads::{reads, who_reads};
 use crate::cli::said::{CliError, near};
 use crate::config::{Config, ConfigError, Layers, PRESETS};
 use crate::metrics::Console;
@@ -97,24 +98,20 @@ impl SourceArgs {
         settled(self.layers_on(Some(base), flags)?, console)
     }
 
-    /// Warns of settings of `--set` that have no effect, because `command` reads none but those in `read`: sections, and single
-    /// keys of others.
-    pub fn tell_idle(&self, command: &str, read: &[&str], console: &Console) {
-        let idle: Vec<String> = self.idle(read).map(|assignment| format!("--set {assignment}")).collect();
-        if !idle.is_empty() {
-            let (idle, read) = (idle.join("; "), read.join(", "));
-            console.print(&format!("warning: {idle}: no effect; `{command}` has flags, and reads {read}"));
+    /// Warns of settings of `--set` that `command` does not read.
+    pub fn tell_idle(&self, command: &str, console: &Console) {
+        for (assignment, key) in self.idle(command) {
+            console.print(&format!("warning: --set {assignment}: no effect; {}", who_reads(command, key)));
         }
     }
 
-    /// The assignments of `--set` to other settings than those in `read`.
-    fn idle(&self, read: &[&str]) -> impl Iterator<Item = &String> {
-        let is_read = move |assignment: &&String| {
-            let key = assignment.split('=').next().unwrap_or_default().trim();
-            let section = key.split('.').next().unwrap_or_default();
-            read.contains(&key) || read.contains(&section)
-        };
-        self.set.iter().filter(move |assignment| !is_read(assignment))
+    /// The assignments of `--set` to settings that `command` does not read, with their keys.
+    fn idle(&self, command: &str) -> impl Iterator<Item = (&str, &str)> {
+        let with_keys = self.set.iter().map(|assignment| {
+            let key = assignment.split('=').next().unwrap_or_default();
+            (assignment.as_str(), key.trim())
+        });
+        with_keys.filter(move |(_, key)| !reads(command, key))
     }
 
     fn layers_on(&self, base: Option<Base<'_>>, flags: &Flags) -> Result<Layers, CliError> {
@@ -309,8 +306,8 @@ mod tests {
     fn settings_that_a_command_does_not_read_are_told() {
         let set = ["arena.games=2", "arena.moves_max=2000", "reward.scale = 3", "train.game_seconds=5", "grpo.beta=1"];
         let source = SourceArgs { set: set.map(String::from).into(), ..Default::default() };
-        let idle: Vec<&String> = source.idle(&["arena.moves_max", "reward"]).collect();
-        assert_eq!(idle, ["arena.games=2", "train.game_seconds=5", "grpo.beta=1"]);
+        let idle: Vec<&str> = source.idle("eval").map(|(_, key)| key).collect();
+        assert_eq!(idle, ["arena.games", "train.game_seconds", "grpo.beta"]);
     }
 
     #[test]

@@ -7,13 +7,14 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
 use super::flags::{argument_of, plain, with_key};
+use super::reads::{reads, who_reads};
 use crate::cli::said::CliError;
 use crate::config::trl::{self, TrlAnswer};
 use crate::config::{ConfigError, Layers, keys, known_as, nearest};
 use crate::shell;
 
 /// Flags whose setting a command refuses: command, flag, why, what to do.
-const REFUSED: [(&str, &str, &str, &str); 6] = [
+const REFUSED: [(&str, &str, &str, &str); 13] = [
     (
         "play",
         "--env",
@@ -25,6 +26,18 @@ const REFUSED: [(&str, &str, &str, &str); 6] = [
     ("verify", "--run", "`verify` takes its run without a flag", "say `grpo-2048 verify RUN`"),
     ("report", "--run", "`report` takes its runs without a flag", "say `grpo-2048 report RUN`"),
     ("eval", "--run", "`eval` takes a run for a model", "say --model RUN"),
+    ("eval", "--num-generations", "`eval` has no groups", "say --samples N"),
+    ("evolve", "--steps", "`evolve` counts rounds", "say --rounds N"),
+    ("sft", "--steps", "`sft` counts tokens", "say --total-tokens N"),
+    ("sft", "--max-steps", "`sft` counts tokens", "say --total-tokens N"),
+    ("train", "--rounds", "`train` counts steps", "say --steps N"),
+    (
+        "train",
+        "--samples",
+        "`train` asks --groups times for --num-generations programs",
+        "say --num-generations N, or --set train.eval_samples=N for its evaluations",
+    ),
+    ("score", "--model", "`score` takes programs", "`grpo-2048 eval --model M` samples them from a model"),
 ];
 
 /// The help of a command, where a line asks for it behind a flag that does not exist: the parser ends at the first of the two.
@@ -86,13 +99,15 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
     if !has("set") {
         return None;
     }
+    let updates = if typed.iter().any(|word| word == "--update") { " --update" } else { "" };
+    let reader = format!("{}{updates}", command.get_name());
     let following = typed.get(place + 1).filter(|word| !word.starts_with("--")).map(String::as_str);
     let value = typed[place].split_once('=').map(|(_, value)| value).or(following);
     let say = |key: &str, value: &str| match argument_of(key).map(|name| name.replace('_', "-")) {
         Some(long) if has(&long) => format!("--{long} {}", shell::quoted(value)),
         _ => format!("--set {}", shell::quoted(format_args!("{key}={value}"))),
     };
-    let hint = hint(command, &name, value, &say)?;
+    let hint = hint(Meant { command, reader: &reader, say: &say }, &name, value)?;
     Some(CliError::user_hint(unknown(), hint))
 }
 
@@ -193,24 +208,39 @@ fn subcommand<'a>(command: &'a Command, words: &[String]) -> &'a Command {
     words.iter().fold(command, |command, word| command.find_subcommand(word).unwrap_or(command))
 }
 
-fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &str) -> String) -> Option<String> {
+/// For whom a hint is: the command, its name with the flags that decide what it reads, and how it sets a key to a value.
+#[derive(Clone, Copy)]
+struct Meant<'a> {
+    command: &'a Command,
+    reader: &'a str,
+    say: &'a dyn Fn(&str, &str) -> String,
+}
+
+/// What to say in place of the unknown flag `name`, which has underscores for hyphens here.
+fn hint(meant: Meant<'_>, name: &str, value: Option<&str>) -> Option<String> {
+    let Meant { command, reader, say } = meant;
     let longs = command.get_arguments().filter_map(|argument| argument.get_long());
     let flags: Vec<String> = longs.map(|long| long.replace('-', "_")).collect();
     let is_flag = |name: &str| flags.iter().any(|flag| flag == name);
     if is_flag(name) {
         return Some(format!("say --{}", name.replace('_', "-")));
     }
-    let known = known_as(name);
-    let is_of_sft = !known.is_empty() && known.iter().all(|key| key.starts_with("sft."));
-    if is_of_sft && !["sft", "config"].contains(&command.get_name()) {
-        return Some(format!("`grpo-2048 sft` alone reads {}", known.join(" and ")));
+    // Another command's flag stands for one of the keys of its name, beside which `sft` may have its own.
+    let of_flag = with_key(name).map(|(_, key)| key.to_owned());
+    let mut known = known_as(name);
+    if let Some(flag) = &of_flag {
+        known.retain(|key| key.starts_with("sft."));
+        known.insert(0, flag.clone());
     }
-    let ours = of_command(command.get_name(), known);
-    // A name that TRL has too may stand for other values there, so that its value decides.
+    let ours = of_command(reader, &known);
+    if let Some(key) = known.first().filter(|_| ours.is_empty()) {
+        return Some(who_reads(reader, key));
+    }
+    // A name that TRL has too may stand for other values there, so that its value decides; not that of a flag of another command.
     let answer = value.and_then(|value| trl::answer(name, value)).and_then(Result::ok);
     let is_ours =
         |answer: &TrlAnswer| answer.settings.first().is_some_and(|(key, _)| ours.iter().any(|our| our == key));
-    if let Some(answer) = answer.filter(is_ours) {
+    if let Some(answer) = answer.filter(|answer| of_flag.is_none() && is_ours(answer)) {
         return Some(of_trl(Ok(answer), true, say));
     }
     if !ours.is_empty() {
@@ -218,10 +248,15 @@ fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &
         return Some(format!("say {}", said.join(" or ")));
     }
     if let Some(answer) = trl::answer(name, value.unwrap_or("true")) {
-        return Some(of_trl(answer, value.is_some(), say));
+        let keys = answer.iter().flat_map(|answer| &answer.settings).map(|(key, _)| key);
+        return Some(match keys.clone().find(|key| !reads(reader, key)) {
+            Some(key) => who_reads(reader, key),
+            None => of_trl(answer, value.is_some(), say),
+        });
     }
     let keys = keys();
-    let mut names: Vec<&str> = keys.iter().filter_map(|key| Some(key.split_once('.')?.1)).collect();
+    let own = keys.iter().filter(|key| reads(reader, key));
+    let mut names: Vec<&str> = own.filter_map(|key| Some(key.split_once('.')?.1)).collect();
     trl::names().for_each(|name| names.push(name));
     // Flags come last, because `nearest` takes the last of equally near names.
     names.extend(flags.iter().map(String::as_str));
@@ -229,14 +264,14 @@ fn hint(command: &Command, name: &str, value: Option<&str>, say: &dyn Fn(&str, &
     if is_flag(near) {
         return None;
     }
-    let near = near.to_owned();
-    hint(command, &near, value, say).map(|hint| format!("did you mean `{near}`? {hint}"))
+    hint(meant, near, value).map(|hint| format!("did you mean `{near}`? {hint}"))
 }
 
-/// The keys of one name that the command reads: `sft` reads section `sft`, the others all other sections.
-fn of_command(command: &str, keys: Vec<String>) -> Vec<String> {
-    let (of_sft, others): (Vec<_>, Vec<_>) = keys.into_iter().partition(|key| key.starts_with("sft."));
-    if others.is_empty() || (command == "sft" && !of_sft.is_empty()) { of_sft } else { others }
+/// The keys of one name that the command reads; `sft` reads those of section `sft` where it can.
+fn of_command<'a>(reader: &str, keys: &'a [String]) -> Vec<&'a str> {
+    let read = keys.iter().map(String::as_str).filter(|key| reads(reader, key));
+    let (of_sft, others): (Vec<_>, Vec<_>) = read.partition(|key| key.starts_with("sft."));
+    if others.is_empty() || (reader == "sft" && !of_sft.is_empty()) { of_sft } else { others }
 }
 
 fn of_trl(answer: Result<TrlAnswer, ConfigError>, has_value: bool, say: &dyn Fn(&str, &str) -> String) -> String {

@@ -25,12 +25,6 @@ use crate::train::advice::{self, Command};
 /// The settings of a search whose model learns, under all that the user says.
 const UPDATED: Base<'_> = Base { name: "evolve --update", settings: "[grpo]\nscale_rewards = \"entropic\"\n" };
 
-/// The settings that are read; of a search whose model learns, those of `grpo` too.
-const READ: &[&str] = &[
-    "environment", "model", "rollout", "sandbox", "arena.freeze_after", "arena.moves_max", "arena.parallel_rewards",
-    "reward", "train.seed", "train.board_salt", "train.memory_mib", "train.gpu_memory_fraction", "grpo",
-];
-
 /// Search for one good program with a language model that is shown programs and what they came to
 ///
 /// A round asks --groups times for --num-generations programs, each time to improve one that was found before, with others
@@ -134,10 +128,9 @@ impl EvolveArgs {
             true => self.source.resolve_on(UPDATED, &flags, console)?,
             false => self.source.resolve(&flags, console)?,
         };
-        let read = if self.update { READ } else { &READ[..READ.len() - 1] };
-        self.source.tell_idle("evolve", read, console);
-        runs::tell_own_dir("evolve", &self.output_dir, &config, console);
         fits(&config)?;
+        self.source.tell_idle(if self.update { "evolve --update" } else { "evolve" }, console);
+        runs::tell_own_dir("evolve", &self.output_dir, &config, console);
         model::check_files("--model", &config)?;
         evolve::check_dir(&self.output_dir).map_err(|error| refused(error, &config))?;
         let arena = arena::open(&config, console)?;

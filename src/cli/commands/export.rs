@@ -13,7 +13,7 @@ use crate::cli::said::{CliError, output};
 use crate::config::{Config, ModelConfig};
 use crate::files;
 use crate::metrics::Console;
-use crate::plural::counted;
+use crate::plural::{counted, prefixed};
 use crate::policy::{self, Exported, HubRepo, Origin, PolicyError, Precision, PushError, Visibility};
 use crate::report::{CardSubject, Training, card};
 use crate::train::run_dir;
@@ -256,12 +256,12 @@ impl ExportArgs {
         let dir = self.output_dir.display();
         // A text of JSON is one of Python: quotes and backslashes of a path are escaped.
         let quoted = serde_json::Value::String(dir.to_string());
-        let millions = exported.parameters as f64 / 1e6;
+        let parameters = prefixed(exported.parameters);
         let format = exported.format.torch_name();
         let template = if exported.chat_template { "with" } else { "without" };
         if !self.merge {
             return format!(
-                "{dir}  ({millions:.2} M adapter weights on {} of {})\nload   \
+                "{dir}  ({parameters} adapter weights on {} of {})\nload   \
                  PeftModel.from_pretrained(base, {quoted})\n",
                 counted(exported.adapted, "layer"),
                 config.model.model
@@ -272,7 +272,7 @@ impl ExportArgs {
             count => format!(", an adapter on {} added in", counted(count, "layer")),
         };
         format!(
-            "{dir}  ({millions:.1} M weights, {format}{merged}, {template} a chat template)\nload   \
+            "{dir}  ({parameters} weights, {format}{merged}, {template} a chat template)\nload   \
              AutoModelForCausalLM.from_pretrained({quoted})\n"
         )
     }

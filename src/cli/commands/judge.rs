@@ -27,8 +27,6 @@ use crate::seed::Seed;
 const STDIN: &str = "-";
 /// What a server says to the first Ctrl-C.
 const AFTER_REQUESTS: &str = "stopping after the requests at hand; Ctrl-C again ends at once";
-/// The settings that are read.
-const READ: [&str; 5] = ["environment", "sandbox", "arena", "reward", "rollout.feedback"];
 
 /// Judge completions of another trainer: JSON lines in, rewards out
 ///
@@ -91,7 +89,7 @@ impl JudgeArgs {
             ));
         }
         let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
-        self.source.tell_idle("judge", &READ, console);
+        self.source.tell_idle("judge", console);
         fits(&config.reward)?;
         if self.serve.is_none() && self.source.layers(&self.flags)?.origin("environment.env").is_none() {
             console.print("judging players of 2048; --env names tasks or another game");

@@ -8,6 +8,7 @@ use crate::cli::said::{CliError, near};
 use crate::config::{Config, ModelConfig};
 use crate::environment::Environment;
 use crate::metrics::Console;
+use crate::plural::prefixed;
 use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
 use crate::preflight::{self, CheckFinding};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
@@ -250,8 +251,8 @@ pub fn policy_shown(config: &Config, device: &Device, console: &Console) -> Resu
         (None, Precision::F32) => String::new(),
         (None, half) => format!(" in {half}"),
     };
-    let millions = loaded.decoder().config().parameters() as f64 / 1e6;
-    console.print(&format!("model: {name}, {millions:.1} M weights{format}, from {}{adapter}", place(config)));
+    let parameters = prefixed(loaded.decoder().config().parameters());
+    console.print(&format!("model: {name}, {parameters} weights{format}, from {}{adapter}", place(config)));
     Ok(loaded)
 }
 

@@ -7,6 +7,7 @@ use crate::cli::opened::machine::MachineMemory;
 use crate::cli::opened::{arena, model};
 use crate::cli::said::{CliError, Finding};
 use crate::config::Config;
+use crate::plural::prefixed;
 use crate::policy::{self, Agreement, Device, Policy, PolicyError, Precision};
 
 /// What the logits of both implementations follow.
@@ -43,9 +44,9 @@ fn model(config: &Config, device: &Device) -> Vec<Finding> {
 }
 
 fn loaded(config: &Config, policy: &Policy, seconds: f64) -> Finding {
-    let millions = policy.decoder().config().parameters() as f64 / 1e6;
+    let parameters = prefixed(policy.decoder().config().parameters());
     let place = model::place(config);
-    let line = format!("{}: {millions:.1} M weights, {place}, loaded in {seconds:.1} s", config.model.model);
+    let line = format!("{}: {parameters} weights, {place}, loaded in {seconds:.1} s", config.model.model);
     let prompts = arena::environment(config).and_then(|environment| model::prompts(config, policy, &environment));
     match prompts {
         Ok(_) if policy.tokenizer().stop_ids().is_empty() => Finding::warning(

@@ -35,12 +35,6 @@ const SAMPLES: (u32, u32) = (256, 8);
 const SUITE_SAMPLES: u32 = 10;
 /// Report games of the best programs.
 const REPORT_GAMES: u32 = 32;
-/// The settings that are read. Games and samples have flags of their own, and a run's `train.eval_temperature` is taken from what
-/// it recorded.
-const READ: [&str; 8] = [
-    "environment", "model", "rollout", "sandbox", "arena.freeze_after", "arena.moves_max", "arena.parallel_rewards",
-    "reward",
-];
 /// Word that asks for no baseline.
 const NO_BASELINE: &str = "none";
 
@@ -145,7 +139,7 @@ impl EvalArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         refuse_several("eval")?;
         let config = self.configuration(None, console)?;
-        self.source.tell_idle("eval", &READ, console);
+        self.source.tell_idle("eval", console);
         let rivals: Vec<Config> =
             self.against.iter().map(|name| self.configuration(Some(name), console)).collect::<Result<_, _>>()?;
         model::check_files("--model", &config)?;

@@ -28,9 +28,6 @@ use tasks::Attempt;
 /// Characters of a reason in the table.
 const REASON_WIDTH: usize = 60;
 
-/// The settings that are read.
-const READ: [&str; 4] = ["environment", "sandbox", "arena", "reward"];
-
 /// Run programs on the tests of tasks, or in games, and print what they come to
 ///
 /// Of tasks (--env tasks.jsonl) a file is tried on the one that --task names, or on every one whose function it defines.
@@ -88,7 +85,7 @@ impl ScoreArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let files = programs::read_all(&self.files)?;
         let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
-        self.source.tell_idle("score", &READ, console);
+        self.source.tell_idle("score", console);
         let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
         let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
         arena::refuse_on_tasks(&arena, &config, &[&of_games[..], &[("--boards", self.boards.is_some())]].concat())?;

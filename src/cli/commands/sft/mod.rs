@@ -29,12 +29,6 @@ use probe::Probe;
 /// for each step.
 const LINE_STEPS: usize = 50;
 
-/// The settings that are read.
-const READ: [&str; 10] = [
-    "environment", "model", "rollout", "sandbox", "arena", "reward", "sft", "train.seed", "train.memory_mib",
-    "train.gpu_memory_fraction",
-];
-
 /// Train a model on generated programs or on tasks' references, before any reward
 ///
 /// Without --model the built-in model is trained from nothing, and a model directory in Hugging Face layout is written,
@@ -107,7 +101,7 @@ impl SftArgs {
         let flags = runs::with_trained_adapter(&self.flags, console)?;
         let layers = self.source.layers(&flags)?;
         let config = settled(layers.clone(), console)?;
-        self.source.tell_idle("sft", &READ, console);
+        self.source.tell_idle("sft", console);
         runs::tell_idle_adapters(&layers, &config.model, console);
         runs::tell_own_dir("sft", &self.output_dir, &config, console);
         model::check_files("--model", &config)?;

@@ -35,10 +35,6 @@ use crate::train::{Run, TrainError};
 use launched::Launched;
 use trace::TraceArgs;
 
-/// The settings that are read.
-const READ: [&str; 10] =
-    ["environment", "model", "rollout", "sandbox", "arena", "reward", "grpo", "train", "parallel", "guard"];
-
 /// Train a model by GRPO on the results of the programs it writes
 ///
 /// A step samples groups x num-generations programs, runs each on the tests of its task, or in the same games, and moves
@@ -216,7 +212,7 @@ impl TrainArgs {
         let resumed = self.resumed()?;
         let layers = arena::count_epochs(self.layers(resumed.as_deref(), peers, console)?)?;
         let config = settled(layers.clone(), console)?;
-        self.source.tell_idle("train", &READ, console);
+        self.source.tell_idle("train", console);
         runs::tell_idle_adapters(&layers, &config.model, console);
         agree(peers, &config)?;
         let reopened = self.check(resumed.as_deref(), &config, peers, console)?;

@@ -1,0 +1,80 @@
+//! Which settings each command reads.
+
+/// Sections, and single keys of others, that each command with `--set` reads; what a flag adds stands behind its command. Those
+/// that are not listed read all.
+const READS: [(&str, &str); 7] = [
+    ("train", "environment model rollout sandbox arena reward grpo train parallel guard"),
+    (
+        "sft",
+        "environment model rollout.max_completion_length rollout.turns rollout.feedback rollout.temperature \
+         rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs sandbox arena reward sft train.seed \
+         train.memory_mib train.gpu_memory_fraction",
+    ),
+    // Games and samples have flags of their own, and a run's `train.eval_temperature` is taken from what it recorded.
+    (
+        "eval",
+        "environment model rollout.max_completion_length rollout.turns rollout.feedback rollout.temperature \
+         rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs sandbox arena.freeze_after arena.moves_max \
+         arena.parallel_rewards reward",
+    ),
+    (
+        "evolve",
+        "environment model rollout.groups rollout.num_generations rollout.max_completion_length rollout.temperature \
+         rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs rollout.servers rollout.adapter_dir \
+         rollout.server_requests rollout.server_seconds rollout.correction rollout.correction_level \
+         rollout.correction_cap rollout.correction_floor sandbox arena.freeze_after arena.moves_max \
+         arena.parallel_rewards reward train.seed train.board_salt train.memory_mib train.gpu_memory_fraction",
+    ),
+    ("evolve --update", "grpo"),
+    ("judge", "environment sandbox arena reward rollout.feedback"),
+    ("score", "environment sandbox arena reward"),
+];
+
+/// Whether `command` reads the setting `key`.
+pub fn reads(command: &str, key: &str) -> bool {
+    let mut read = READS.iter().filter(|(of, _)| command.starts_with(of)).peekable();
+    read.peek().is_none() || read.any(|(_, read)| is_among(read, key))
+}
+
+fn is_among(read: &str, key: &str) -> bool {
+    let section = key.split('.').next().unwrap_or_default();
+    read.split(' ').any(|name| name == key || name == section)
+}
+
+/// That `command` does not read `key`, with the commands that do.
+pub fn who_reads(command: &str, key: &str) -> String {
+    let readers = READS.iter().filter(|(_, read)| is_among(read, key));
+    let readers: Vec<&str> = readers.map(|(of, _)| *of).collect();
+    match &readers[..] {
+        [reader] => format!("`grpo-2048 {reader}` alone reads {key}"),
+        _ => format!("`{command}` does not read {key}, as `{}` do", readers.join("`, `")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::keys;
+
+    #[test]
+    fn what_is_read_exists_and_all_settings_are_read_by_some_command() {
+        let keys = keys();
+        for (command, read) in READS {
+            for name in read.split(' ') {
+                assert!(keys.iter().any(|key| is_among(name, key)), "{command}: {name:?}");
+            }
+        }
+        let idle: Vec<_> = keys.iter().filter(|key| !READS.iter().any(|(_, read)| is_among(read, key))).collect();
+        assert!(idle.is_empty(), "{idle:?}");
+        assert!(!reads("eval", "rollout.groups") && reads("eval", "reward.scale") && reads("config", "rollout.groups"));
+        assert!(!reads("evolve", "grpo.beta") && reads("evolve --update", "grpo.beta"));
+        assert!(reads("evolve --update", "rollout.groups") && !reads("evolve --update", "rollout.turns"));
+    }
+
+    #[test]
+    fn who_reads_a_setting_is_named_where_a_command_does_not() {
+        assert_eq!(who_reads("evolve", "train.save_steps"), "`grpo-2048 train` alone reads train.save_steps");
+        let expected = "`judge` does not read rollout.turns, as `train`, `sft`, `eval` do";
+        assert_eq!(who_reads("judge", "rollout.turns"), expected);
+    }
+}
