@@ -38,8 +38,10 @@ PY
 python tests/readers/judge_package.py
 python tests/readers/judge_examples.py
 python tests/readers/audit_action.py "${wheels[0]}"
+# That of the build may be linked once more meanwhile.
+cp "$(command -v grpo-2048)" "$empty/grpo-2048"
 pip uninstall --quiet --yes grpo-2048
 # The program without the package, from an archive that install.sh of the same release fetches.
-BIN=target/release/grpo-2048 RELEASES=file://$PWD/target/dist scripts/release.sh > /dev/null
+BIN=$empty/grpo-2048 RELEASES=file://$PWD/target/dist scripts/release.sh > /dev/null
 env -u XDG_DATA_HOME -u GRPO_2048_RELEASES HOME="$empty" sh target/dist/install.sh --to "$empty/program"
 PATH=$empty/program:$PATH python tests/readers/judge_examples.py

@@ -13,7 +13,8 @@ const TRL_BATCH: usize = 8;
 ///
 /// TRL samples `per_device_train_batch_size x steps_per_generation` completions on each device and updates the model
 /// after `gradient_accumulation_steps` parts of them. This program makes one update with all completions, so the two
-/// numbers must agree, as they do by TRL's defaults.
+/// numbers must agree, as they do by TRL's defaults, or the update takes several whole samplings, in which TRL normalises
+/// `scale_rewards: batch` and averages tokens for themselves.
 pub(super) fn completions(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     if key == "num_iterations" {
         return given.is(key, "grpo.num_iterations");
@@ -26,10 +27,14 @@ pub(super) fn completions(given: &Given<'_>, key: &str) -> Result<Meaning, Strin
         (Some(batch), None) => batch,
         (None, steps) => at_once * steps.unwrap_or(parts),
     };
+    if !sampled.is_multiple_of(at_once) {
+        return Err(format!("{sampled} completions are sampled at a time, which are no whole number of {at_once}"));
+    }
     let updated = at_once * parts;
     let more_than_once = count(given, "num_iterations")?.is_some_and(|times| times > 1);
-    // Several batches that are sampled by one policy and used in one update are equivalent to one batch.
-    let together = !more_than_once && updated.is_multiple_of(sampled);
+    let of_batch = given.word("scale_rewards").as_deref() == Some("batch");
+    // Several batches that are sampled by one policy and used in one update are one batch, but for what is taken over a batch.
+    let together = !more_than_once && !of_batch && updated.is_multiple_of(sampled);
     if sampled != updated && !together {
         return Err(format!(
             "{sampled} completions are sampled at a time and {updated} learnt from; here every update is made on all that \
@@ -42,7 +47,9 @@ pub(super) fn completions(given: &Given<'_>, key: &str) -> Result<Meaning, Strin
             "{at_once} x {parts} = {updated} completions are no whole number of groups of num_generations = {generations}"
         ));
     }
-    let note = format!("groups: {at_once} at once x {parts} accumulated / {generations} generations, on one device");
+    let apart = if sampled < updated { ", averaged together, as TRL does not" } else { "" };
+    let note =
+        format!("groups: {at_once} at once x {parts} accumulated / {generations} generations, on one device{apart}");
     let meaning = Meaning::set("rollout.groups", (updated / generations) as i64).because(note);
     Ok(match key {
         "per_device_train_batch_size" => meaning.and("grpo.micro_batch", at_once as i64),

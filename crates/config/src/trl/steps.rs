@@ -54,7 +54,10 @@ fn share(given: &Given<'_>, ours: &'static str, number: f64, most: Option<f64>) 
 /// Converts a number of updates to steps.
 fn counted(ours: &'static str, given: &Given<'_>, updates: f64) -> Result<Meaning, String> {
     let updates = whole(updates)?;
+    if updates < 0 {
+        return Err("expected a number of steps, 0 or more".into());
+    }
     let each = given.number("num_iterations")?.map_or(Ok(1), whole)?.max(1);
     let note = if each > 1 { format!("{updates} updates, {each} a step") } else { String::new() };
-    Ok(Meaning::set(ours, (updates.max(0) + each - 1) / each).because(note))
+    Ok(Meaning::set(ours, (updates + each - 1) / each).because(note))
 }

@@ -53,7 +53,7 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     ("attn_implementation", Idle("attention has kernels of its own")),
     ("use_peft lora_r", Says(words::lora)),
     ("lora_alpha", Is("model.lora_alpha")),
-    ("lora_dropout", Is("model.lora_dropout")),
+    ("lora_dropout disable_dropout", Says(words::dropout)),
     ("use_rslora", Is("model.use_rslora")),
     ("lora_target_modules", Is("model.lora_target_modules")),
     (
@@ -70,8 +70,7 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     ),
     ("past_index", Only(&["-1"], "no model here takes what it gave for the text before; leave it away")),
     ("trust_remote_code", Idle("no code of a model is ever run")),
-    ("router_aux_loss_coef", Idle("no model here has a router")),
-    ("disable_dropout", Idle("models have no dropout but model.lora_dropout")),
+    ("router_aux_loss_coef", Only(&["0"], "routers of experts get no loss of their own; leave it away")),
     ("cast_lm_head_to_fp32", Idle("logits are f32 in every precision")),
     // The task.
     ("dataset_name datasets dataset_mixture", Task("`grpo-2048 tasks convert` makes tasks of a dataset's rows")),
@@ -150,7 +149,10 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     ("vespo_k_pos vespo_lambda_pos vespo_k_neg vespo_lambda_neg", Idle("only loss_type vespo reads it")),
     ("scale_rewards", Says(words::scale_rewards)),
     ("reward_weights", Only(&[], "a program has one reward; [reward] in `grpo-2048 config` weighs its parts")),
-    ("multi_objective_aggregation", Idle("a program has one reward")),
+    (
+        "multi_objective_aggregation",
+        Only(&["sum_then_normalize"], "advantages are normalised once, as grpo.scale_rewards says; leave it away"),
+    ),
     ("mask_truncated_completions", Is("grpo.mask_truncated_completions")),
     ("top_entropy_quantile", Is("grpo.top_entropy_quantile")),
     ("entropy_coef use_adaptive_entropy", Says(words::entropy)),

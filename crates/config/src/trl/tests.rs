@@ -159,6 +159,13 @@ fn groups_are_counted_as_trl_counts_them() {
     assert!(words.contains("32 completions are sampled at a time and 8 learnt from"), "{words}");
     assert!(words.contains("say gradient_accumulation_steps: 4"), "{words}");
     assert_eq!(words.matches("learnt from").count(), 1, "one reason for both keys: {words}");
+    let several = "per_device_train_batch_size: 8\ngradient_accumulation_steps: 2\nsteps_per_generation: 1";
+    let told = read(several).unwrap().answers[0].to_string();
+    assert!(told.ends_with("on one device, averaged together, as TRL does not)"), "{told}");
+    let words = refusal(&format!("{several}\nscale_rewards: batch"));
+    assert!(words.contains("8 completions are sampled at a time and 16 learnt from"), "{words}");
+    let words = refusal("per_device_train_batch_size: 8\ngeneration_batch_size: 4");
+    assert!(words.contains("4 completions are sampled at a time, which are no whole number of 8"), "{words}");
 }
 
 #[test]
@@ -289,6 +296,20 @@ fn a_dataset_is_taken_where_the_tasks_are_named() {
     assert_eq!((layers.epochs(), layers.answers().len()), (None, 2));
     assert_eq!(layers.origin("train.max_steps"), Some("--set train.max_steps=3"));
     assert!(layers.resolve().is_ok());
+}
+
+#[test]
+fn what_trl_would_add_or_switch_off_is_not_passed_by() {
+    let words = refusal("router_aux_loss_coef: 0.01");
+    assert!(words.contains("routers of experts get no loss of their own"), "{words}");
+    let words = refusal("multi_objective_aggregation: normalize_then_sum");
+    assert!(words.contains("advantages are normalised once"), "{words}");
+    assert!(read("router_aux_loss_coef: 0.0\nmulti_objective_aggregation: sum_then_normalize").is_ok());
+    let without = "use_peft: true\nlora_dropout: 0.3\ndisable_dropout: true";
+    assert_eq!(set(without, "model.lora_dropout").as_deref(), Some("0.0"));
+    assert_eq!(set("lora_dropout: 0.3\ndisable_dropout: false", "model.lora_dropout").as_deref(), Some("0.3"));
+    let words = refusal("max_steps: 9\nwarmup_steps: -5");
+    assert!(words.contains("expected a number of steps, 0 or more"), "{words}");
 }
 
 #[test]

@@ -51,6 +51,17 @@ pub(super) fn lora(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     })
 }
 
+/// `lora_dropout` and `disable_dropout`. TRL turns off every dropout of a model, that of its adapters among them.
+pub(super) fn dropout(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    let is_off = given.truth("disable_dropout")? == Some(true);
+    Ok(match key {
+        "disable_dropout" if is_off => Meaning::set("model.lora_dropout", 0.0),
+        "disable_dropout" => Meaning::nothing("model.lora_dropout is all the dropout that there is"),
+        _ if is_off => Meaning::nothing("disable_dropout is true"),
+        _ => return given.is(key, "model.lora_dropout"),
+    })
+}
+
 /// Older versions of TRL have -1 for no limit.
 pub(super) fn top_k(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let count = coerce::whole(given.number(key)?.unwrap_or(0.0))?;
