@@ -53,21 +53,43 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     if let Some(whole) = whole(text, entry) {
         return Ok(whole);
     }
-    let (mut rejection, mut example, mut used) = (None, None, None);
     // A model may copy a file with its mark into a fence.
-    let unmarked = |piece: &str| fences::dedent(piece.trim_start_matches(BYTE_ORDER_MARK));
-    let pieces: Vec<String> = fences::pieces(text).into_iter().map(unmarked).collect();
+    let unmarked = |(piece, _): &(&str, &str)| fences::dedent(piece.trim_start_matches(BYTE_ORDER_MARK));
+    let labelled = fences::pieces(text);
+    let pieces: Vec<String> = labelled.iter().map(unmarked).collect();
+    let again = Cell::new(AGAIN_BYTES_MAX);
+    let answer = labelled.iter().rposition(|(_, label)| *label == fences::THOUGHT).unwrap_or(0);
+    if labelled[answer..].iter().any(|(_, label)| fences::is_of_python(label)) {
+        // Beside Python that is called so, what is called otherwise is output, or the same in another language.
+        let ours = |place: usize| match labelled[place].1 {
+            "" | fences::THOUGHT => place >= answer,
+            label => place >= answer && fences::is_of_python(label),
+        };
+        if let Ok((found, false)) = last_of(&pieces, &ours, entry, &again) {
+            return Ok(found);
+        }
+    }
+    last_of(&pieces, &|_| true, entry, &again).map(|(found, _)| found)
+}
+
+/// The last program in the `pieces` whose places are `eligible`, and whether it is no more than an example.
+fn last_of(
+    pieces: &[String],
+    eligible: &dyn Fn(usize) -> bool,
+    entry: &Entry,
+    again: &Cell<usize>,
+) -> Result<(Found, bool), Rejection> {
+    let (mut rejection, mut example, mut used) = (None, None, None);
     let with_uses = |found: Found, place: usize| {
         let uses = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
         found.after(&uses)
     };
-    let again = Cell::new(AGAIN_BYTES_MAX);
-    for (place, piece) in pieces.iter().enumerate().rev() {
+    for (place, piece) in pieces.iter().enumerate().rev().filter(|(place, _)| eligible(*place)) {
         let inner = fences::inline(piece);
         // The piece as it is, then what is between fences within its lines, the last of that first.
         for piece in std::iter::once(piece).chain(inner.iter().rev()) {
             let stretch = without_continuation(piece);
-            let search = Search { stretch, entry, attempts: Cell::new(1), again: &again };
+            let search = Search { stretch, entry, attempts: Cell::new(1), again };
             match search.source() {
                 // Such a piece shows how the entry is used, or uses its name for something else, as `count = total = 0` does.
                 Ok(found) if search.entries(stretch).next().is_none() || entry.is_only_shown_by(&found.module.body) => {
@@ -78,7 +100,7 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
                     let (own, found) = (found.source.len(), with_uses(found, place));
                     let is_alone = found.source.len() == own || !matches!(entry, Entry::Script);
                     if is_alone || helpers::may_read_input(&found.module) {
-                        return Ok(found);
+                        return Ok((found, false));
                     }
                     used = Some(found);
                 }
@@ -87,7 +109,8 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
             }
         }
     }
-    let found = used.or_else(|| example.map(|(found, place)| with_uses(found, place)));
+    let found = used.map(|found| (found, false));
+    let found = found.or_else(|| example.map(|(found, place)| (with_uses(found, place), true)));
     found.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
 }
 

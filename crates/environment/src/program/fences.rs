@@ -16,7 +16,7 @@ const INLINE: &str = "```";
 /// Most parses of joined pieces of a text: few programs have fences in their docstrings, and few of those many.
 const JOINS_MAX: usize = 32;
 /// Ends the line with which a model ends its thoughts.
-const THOUGHT: &str = "</think>";
+pub(super) const THOUGHT: &str = "</think>";
 /// What a text that goes on over lines is quoted with.
 const TRIPLE: [&str; 2] = ["\"\"\"", "'''"];
 
@@ -29,9 +29,15 @@ struct Piece {
     end: usize,
 }
 
-/// The pieces of a text, in their order.
-pub(super) fn pieces(text: &str) -> Vec<&str> {
+/// The pieces of a text, in their order, each with what the fence before it says that it is, `python` or `text`, or with
+/// [`THOUGHT`]; with nothing where neither stands there, or the fence says nothing.
+pub(super) fn pieces(text: &str) -> Vec<(&str, &str)> {
     joined(text, &split(text))
+}
+
+/// Whether a fence says that it has Python.
+pub(super) fn is_of_python(label: &str) -> bool {
+    label.to_ascii_lowercase().contains("py")
 }
 
 /// What a piece comes to if a fence may stand anywhere in a line, as one that closes behind a program's last word does;
@@ -110,12 +116,17 @@ fn split(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// The pieces, those joined that are Python only together.
-fn joined<'a>(text: &'a str, pieces: &[Piece]) -> Vec<&'a str> {
+/// The pieces, those joined that are Python only together, with the labels of the fences before them.
+fn joined<'a>(text: &'a str, pieces: &[Piece]) -> Vec<(&'a str, &'a str)> {
     let (mut whole, mut at, mut tries) = (Vec::new(), 0, JOINS_MAX);
     while at < pieces.len() {
         let last = last_of(text, &pieces[at..], &mut tries);
-        whole.push(&text[pieces[at].start..pieces[at + last].end]);
+        let Piece { fence, start, .. } = pieces[at];
+        let line = text[fence..start].trim();
+        let is_marked = line == THOUGHT || Fence::of(line).is_some();
+        let info = if is_marked { line.trim_start_matches(['`', '~']) } else { "" };
+        let label = info.split_whitespace().next().unwrap_or_default();
+        whole.push((&text[start..pieces[at + last].end], label));
         at += last + 1;
     }
     whole

@@ -269,6 +269,23 @@ fn an_example_that_imports_the_function_is_no_program_where_another_block_define
 }
 
 #[test]
+fn beside_a_block_of_python_one_of_another_language_is_no_program() {
+    let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
+    let code = "n = int(input())\nprint(n)\n";
+    for (label, other) in [("text", "O(n)"), ("javascript", "console.log(n)"), ("lua", "print(6)")] {
+        let text = format!("```Python\n{code}```\nBeside it:\n```{label}\n{other}\n```\n");
+        assert_eq!(script(&text), code);
+    }
+    let other = "def strategy(board):\n    return 'A'\n";
+    assert_eq!(source(&format!("```python\n{CONSTANT}```\n```text\n{other}```\n")), CONSTANT);
+    // It is one where the Python shows its use, or is in the thoughts before the answer, or is no Python.
+    for before in ["```python\nprint(strategy([]))\n```\n", "```python\ndef strategy(board): (\n```\n"] {
+        assert_eq!(source(&format!("{before}```text\n{other}```\n")), other, "{before}");
+    }
+    assert_eq!(source(&format!("```python\n{CONSTANT}```\n</think>\n```text\n{other}```\n")), other);
+}
+
+#[test]
 fn prose_before_unfenced_code_is_left_out() {
     for prose in ["Sure!", "Sure, here's a strategy:", "Solution\n", "It's easy (really:\n\nSteps:\n- move up"] {
         assert_eq!(source(&format!("{prose}\n\n{CONSTANT}")), CONSTANT, "{prose}");

@@ -6,6 +6,8 @@ use crate::value::{Dict, Value};
 
 /// Most solutions that are tried as a reference.
 const SOLUTIONS_MAX: usize = 20;
+/// By how much printed numbers may differ for the graders of APPS and those made of it, which compare them by numpy's `allclose`.
+const APPS_TOLERANCE: f64 = 1e-5;
 /// Words for a test that calls a function, where a data set says of each test what it is.
 const OF_FUNCTIONS: [&str; 2] = ["functional", "function_call"];
 
@@ -19,7 +21,8 @@ pub(super) struct Cases<'a> {
     pub fn_name: Option<String>,
     /// The given beginning of the code, which shows whether the function is a method.
     pub starter: Option<&'a str>,
-    /// Whether they are read as APPS's grader reads them: keys of dicts that read as integers are integers.
+    /// Whether they are read as APPS's grader reads them: keys of dicts that read as integers are integers, and floats that are
+    /// printed may differ a little.
     pub is_of_apps: bool,
     pub solutions: Vec<String>,
 }
@@ -86,6 +89,9 @@ impl Cases<'_> {
             draft.reference = solutions.into_iter().find(|code| source::check(code).is_ok()).map(str::to_owned);
             for (input, output) in self.inputs.iter().zip(&self.outputs) {
                 draft.tests.push((text(input)?, text(output)?));
+            }
+            if self.is_of_apps && draft.tests.iter().any(|(_, output)| output.split_whitespace().any(is_float)) {
+                draft.tolerance = APPS_TOLERANCE;
             }
             return Ok(draft);
         };
@@ -173,6 +179,12 @@ pub(super) fn name_in(value: &Value) -> Option<String> {
         Some(Value::Str(name)) if !name.is_empty() => Some(name.clone()),
         _ => dict.get("metadata").and_then(name_in),
     }
+}
+
+/// Whether a word that is printed is a number with a point or an exponent.
+fn is_float(word: &str) -> bool {
+    let has_digits = word.contains(|letter: char| letter.is_ascii_digit());
+    has_digits && word.contains(['.', 'e', 'E']) && word.parse::<f64>().is_ok()
 }
 
 /// Text for a script; some data sets store a list of lines.

@@ -88,6 +88,17 @@ fn of_deep_coder_the_function_that_check_is_called_with_is_asked_for() {
 
 /// JSON has no integers as keys (`JSON forces dictionaries to have string keys; this undoes this`, says the grader).
 #[test]
+fn floats_that_are_printed_may_differ_where_graders_made_of_that_of_apps_let_them() {
+    let tolerance = |outputs: [&str; 2]| {
+        let cases = json!({"inputs": ["1", "2"], "outputs": outputs}).to_string();
+        task(json!({"question": "q", "input_output": cases})).equality.tolerance
+    };
+    assert_eq!(tolerance(["1\n", "x 0.333333\n"]), 1e-5);
+    assert_eq!(tolerance(["1e-9", "2"]), 1e-5);
+    assert_eq!([["1", "2"], ["v1.2.3", "e"], ["e5", "inf"], [".", "nan"]].map(tolerance), [0.0; 4]);
+}
+
+#[test]
 fn keys_that_read_as_integers_are_integers_in_tests_of_apps() {
     let cases = |inputs: serde_json::Value, outputs: serde_json::Value| json!({"fn_name": "f", "inputs": inputs, "outputs": outputs});
     let apps = |cases: serde_json::Value| tests(&task(json!({"question": "q", "input_output": cases}))).1;
