@@ -271,6 +271,8 @@ fn wrong_input_is_answered_with_what_is_right() {
         done(dir.path(), &["report", "run", "--output", "page.html"]);
         assert!(dir.path().join("page.html").is_symlink());
         assert!(fs::read_to_string(dir.path().join("kept.html")).unwrap().starts_with("<!"));
+        let page = printed(dir.path(), &["report", "run", "--output", "-"]);
+        assert!(page.starts_with("<!") && page.trim_end().ends_with("</html>") && !dir.path().join("-").exists());
         let words = refused(dir.path(), &["report", "run", "--output", "nowhere/page.html"]);
         let told =
             "--output nowhere/page.html: No such file or directory (os error 2)\nhint: name a file in a directory";

@@ -53,6 +53,9 @@ fn a_run_with_relative_paths_goes_on_and_is_exported_from_elsewhere_and_records_
     let few = ["--samples", "2", "--games", "1", "--report-games", "0", "--baselines", "none"];
     let evaluated = printed(elsewhere.path(), &[&["eval", "--model", &run, "--against", &run], &few[..]].concat());
     assert!(evaluated.contains("checkpoint-2"));
+    let earlier = format!("{run}/checkpoint-1");
+    let evaluated = printed(elsewhere.path(), &[&["eval", "--model", &earlier], &few[..]].concat());
+    assert!(evaluated.contains("checkpoint-1") && !evaluated.contains("checkpoint-2"), "{evaluated}");
 }
 
 #[test]

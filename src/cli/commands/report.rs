@@ -15,6 +15,8 @@ use crate::train::run_dir::{
     BEST, CHECKPOINT, COMPLETIONS, CONFIG, DIFFERENCES, ELITES, ENDED, HALL_OF_FAME, LOCK, REPLAYS,
 };
 
+/// An `--output` that is no file.
+const STDOUT: &str = "-";
 /// Name of the page in the directory of a single run.
 const PAGE: &str = "report.html";
 /// What a run consists of, with its checkpoints; people put pages and tables of their own beside it.
@@ -39,7 +41,7 @@ pub struct ReportArgs {
     /// Directories that runs write to, or "latest"
     #[arg(value_name = "DIR", required = true)]
     runs: Vec<PathBuf>,
-    /// Where to write the page
+    /// Where to write the page; - is standard output
     #[arg(long, short, value_name = "FILE", conflicts_with = "follow", help_heading = "Page")]
     output: Option<PathBuf>,
     /// Serve the page on this machine (127.0.0.1) until Ctrl-C; it renews itself while the runs write
@@ -67,9 +69,16 @@ impl ReportArgs {
         let runs: Vec<RunView> =
             readers.iter_mut().map(RunReader::read_whole).collect::<Result<_, _>>().map_err(report_error)?;
         let page = html(&runs, Refresh::Never);
-        output::write_file(format!("--output {}", path.display()), &path, page.as_bytes())?;
+        let is_printed = path.as_os_str() == STDOUT;
+        match is_printed {
+            true => output::print(&page)?,
+            false => output::write_file(format!("--output {}", path.display()), &path, page.as_bytes())?,
+        }
         for (run, note) in runs.iter().flat_map(|run| run.notes.iter().map(move |note| (run, note))) {
             console.print(&format!("{}: {note}", run.path));
+        }
+        if is_printed {
+            return Ok(());
         }
         output::print(&format!("{}  ({} KiB)\n", path.display(), page.len().div_ceil(1024)))?;
         if self.open { open(&path.to_string_lossy()) } else { Ok(()) }

@@ -174,6 +174,12 @@ impl Trained {
         Ok(Trained { recorded: recorded(&dir)?, dir, checkpoint })
     }
 
+    /// The run with this one of its checkpoints, where it still lies in it.
+    pub fn at(checkpoint: &Path) -> Result<Option<Trained>, CliError> {
+        let Some(dir) = run_of(checkpoint) else { return Ok(None) };
+        Ok(Some(Trained { recorded: recorded(dir)?, dir: dir.to_owned(), checkpoint: checkpoint.to_owned() }))
+    }
+
     /// Whether the checkpoint is an adapter on the recorded model, and not a model itself.
     pub fn is_adapter(&self) -> bool {
         self.checkpoint.join(ADAPTER_CONFIG).exists()

@@ -79,7 +79,14 @@ impl ScriptGame {
             None => return Err(module.missing("no SCALE; expected the score that is worth 1, such as SCALE = 1000")),
         };
         let anchor = match module.constant("ANCHOR")? {
-            Some(constant) => positive(&constant)?,
+            Some(constant) => match positive(&constant)? {
+                anchor if anchor < scale => anchor,
+                _ => {
+                    return Err(
+                        constant.wrong(&format!("expected less than SCALE = {scale}, the score that is worth 1"))
+                    );
+                }
+            },
             None => scale * ANCHOR_SHARE,
         };
         let contents = Contents {

@@ -115,6 +115,7 @@ fn a_mistake_is_named_with_its_line_and_what_is_expected() {
         (refusal_with("SCALE = '10'"), "SCALE: found '10'; expected a number above 0"),
         (refusal_with("SCALE = len('abc')"), "line 8: SCALE: `len('abc')` is no Python literal"),
         (refusal_with("ANCHOR = None"), "ANCHOR: found None; expected a number above 0"),
+        (refusal_with("ANCHOR = 10"), "ANCHOR: found 10; expected less than SCALE = 10, the score that is worth 1"),
         (refusal_with("MOVES = 0"), "MOVES: found 0; expected the moves of the longest game, from 1 to 100000"),
         (refusal_with("MOVES = 1e3"), "MOVES: found 1000.0; expected"),
         (refusal_with("MOVES = {'W': 1}"), "MOVES: found {'W': 1}; expected"),
