@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::quantized::GgmlDType;
+use candle_core::safetensors::Load;
 use candle_core::{DType, Device, Tensor};
 use rand::Rng;
 use rayon::prelude::*;
@@ -77,18 +78,30 @@ fn stored(bytes: &[u8], path: &Path, device: &Device) -> Result<BTreeMap<String,
     refuse_pointer(bytes, path)?;
     refuse_quantised(bytes)?;
     let corrupt = |message: String| PolicyError::Corrupt { path: path.into(), format: "safetensors", message };
-    let tensors = candle_core::safetensors::load_buffer(bytes, device).map(BTreeMap::from_iter).map_err(|error| {
+    let unreadable = |error: &dyn std::fmt::Display| {
         corrupt(shortage(bytes).unwrap_or_else(|| error.to_string().lines().next().unwrap_or_default().into()))
-    })?;
-    let views = SafeTensors::deserialize(bytes).map_err(|error| corrupt(error.to_string()))?;
-    // A mask may be infinite.
-    for name in tensors.keys().filter(|name| name.ends_with(".weight") || name.ends_with(".bias")) {
-        let view = views.tensor(name).map_err(|error| corrupt(error.to_string()))?;
-        if !finite::in_safetensors(view.dtype(), view.data()) {
-            return Err(PolicyError::NotFinite { place: path.display().to_string(), name: name.clone() });
+    };
+    let views = SafeTensors::deserialize(bytes).map_err(|error| unreadable(&error))?;
+    let mut tensors = BTreeMap::new();
+    for (name, view) in views.tensors() {
+        let tensor = match view.load(device) {
+            // A mask may be of truths, which nobody reads.
+            Err(_) if !is_weight(&name) => continue,
+            loaded => loaded.map_err(|error| unreadable(&error))?,
+        };
+        // A mask may be infinite.
+        if (name.ends_with(".weight") || name.ends_with(".bias")) && !finite::in_safetensors(view.dtype(), view.data())
+        {
+            return Err(PolicyError::NotFinite { place: path.display().to_string(), name });
         }
+        tensors.insert(name, tensor);
     }
     Ok(tensors)
+}
+
+/// Whether a tensor is one of weights. Files of some families also hold masks and positions, which are not read.
+fn is_weight(name: &str) -> bool {
+    name.ends_with("weight") || name.ends_with("bias")
 }
 
 /// Refuses the tensors of a quantised model, which are other numbers without their scales. Its `config.json` may not say
@@ -100,11 +113,9 @@ fn refuse_quantised(bytes: &[u8]) -> Result<(), PolicyError> {
         if name.contains(SCALE) {
             return Some(format!("that of quantised weights, with `{name}`"));
         }
-        // Files of some families also hold masks and positions, which are not read.
-        let is_weight = name.ends_with("weight") || name.ends_with("bias");
         match views.tensor(name).ok()?.dtype() {
             Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F8_E4M3 => None,
-            other => is_weight.then(|| format!("{other:?} of `{name}`")),
+            other => is_weight(name).then(|| format!("{other:?} of `{name}`")),
         }
     });
     let Some(found) = found.min() else { return Ok(()) };

@@ -312,7 +312,8 @@ fn fit(config: &Config, policy: &Policy, environment: &Environment, prompts: &Pr
     for prompt in prompts.prompts().iter().chain(prompts.held_out()) {
         prompt.task.into_iter().for_each(|task| tokens[task as usize] = prompt.ids.len());
     }
-    let long = preflight::long_prompts(tasks, &tokens, prompt_tokens_max(config, policy));
+    let context = policy.decoder().config().max_position_embeddings;
+    let long = preflight::long_prompts(tasks, &tokens, context, config.rollout.max_completion_length);
     let Some(CheckFinding { place: Some(place), text, remedy, .. }) = long.first() else { return Ok(()) };
     let others = match long.len() - 1 {
         0 => String::new(),

@@ -1,6 +1,7 @@
 //! What is read of the files of a model, and what of them is refused rather than passed over.
 
 use candle_core::quantized::gguf_file::Content;
+use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 
 use super::peft::{copied, golden_adapter, tiny_with};
@@ -122,6 +123,16 @@ fn tensors_of_a_quantised_model_are_refused_by_name_and_no_reason_to_fetch_them_
     }
     let positions = ones(DType::I64);
     assert!(loaded(config(), |dir| put(dir, "model.position_ids", positions)).is_ok(), "no weight");
+    // Neither is a mask, in a format that no tensor has here.
+    let masked = loaded(config(), |dir| {
+        let path = dir.join("model.safetensors");
+        let bytes = std::fs::read(&path).unwrap();
+        let views = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let mask = TensorView::new(safetensors::Dtype::BOOL, vec![2, 2], &[0, 1, 1, 0]).unwrap();
+        let tensors = views.tensors().into_iter().chain([("model.causal_mask".to_owned(), mask)]);
+        std::fs::write(&path, safetensors::serialize(tensors, None).unwrap()).unwrap();
+    });
+    assert!(masked.is_ok());
 }
 
 #[test]

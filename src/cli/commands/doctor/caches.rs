@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::fs::Access;
+
 use crate::cli::said::Finding;
 use crate::plural::counted;
 use crate::policy;
@@ -21,6 +23,10 @@ pub fn disk(output_dir: &Path) -> Finding {
     };
     if !existing.is_dir() {
         return Finding::problem("disk", format!("{}: is no directory", existing.display()), advice);
+    }
+    if let Err(error) = rustix::fs::access(existing, Access::WRITE_OK | Access::EXEC_OK) {
+        let text = format!("{}: {error}", existing.display());
+        return Finding::problem("disk", text, "give --output-dir a directory that can be written to");
     }
     match rustix::fs::statvfs(existing) {
         Ok(status) => {
