@@ -112,6 +112,16 @@ fn an_exception_that_other_scopes_see_is_gone_after_its_handler() {
     }
 }
 
+#[test]
+fn a_power_beyond_the_integers_of_the_tier_is_given_up() {
+    for exponent in [4, 5] {
+        let source = format!("def play(n):\n    m = len(range(n))\n    return m ** {exponent}\n");
+        assert_eq!(compare(&source, "play", &["[3]".into(), "[2000]".into()]), Came::Through, "{source}");
+        let came = compare(&source, "play", &["[32768]".into()]);
+        assert_eq!(matches!(came, Came::Back(_)), exponent == 5, "{came:?}: {source}");
+    }
+}
+
 /// Recursions of a depth that is given, in which every level is a frame of the interpreter, or several.
 const RECURSIONS: &[&str] = &[
     "def play(n):\n    return n and 1 + play(n - 1)\n",

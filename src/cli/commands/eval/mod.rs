@@ -274,14 +274,19 @@ impl EvalArgs {
         let mut flags = self.flags.clone();
         let (flag, asked) = against.map_or(("--model", self.model.as_deref()), |name| ("--against", Some(name)));
         let trained = match asked.map(Path::new) {
-            Some(run) if runs::is_run(run) || runs::is_latest(run) => Some(Trained::open(flag, run, console)?),
+            Some(run) if runs::is_run(run) || runs::is_latest(run) => {
+                if against.is_none() {
+                    self.refuse_beside_run(run)?;
+                }
+                Some(Trained::open(flag, run, console)?)
+            }
             // A checkpoint that is a whole model is loaded as any other.
             Some(checkpoint) if against.is_none() => Trained::at(checkpoint)?.filter(Trained::is_adapter),
             _ => None,
         };
         if let Some(trained) = trained {
-            if let Some(run) = self.model.as_deref().filter(|_| against.is_none()) {
-                self.refuse_beside_run(Path::new(run))?;
+            if against.is_none() {
+                self.refuse_beside_run(&trained.dir)?;
             }
             flags = flags.without(&["revision", "adapter"]);
             let model = &trained.recorded.model;
