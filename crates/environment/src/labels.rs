@@ -76,7 +76,7 @@ impl Labels {
             Labels::Board => 0,
         };
         // Of a score that its decimals would round away, as an evaluator's may be; the last bits of a sum are none.
-        let is_below = 1e-12 < score.abs() && score.abs() < 10_f64.powi(-(decimals as i32));
+        let is_below = 1e-12 < score.abs() && score.abs() < 0.995 * 10_f64.powi(-(decimals as i32));
         if self == Labels::Game && is_below { format!("{score:.1e}") } else { decimal(score, decimals) }
     }
 
@@ -138,8 +138,8 @@ mod tests {
         // As the page of a run rounds them.
         assert_eq!([3140.5, 3141.5].map(|score| Labels::Board.written(score)), ["3141", "3142"]);
         assert_eq!([0.125, -0.0].map(|score| Labels::Game.written(score)), ["0.13", "0.00"]);
-        let small = [0.01, 0.0042, -0.001, 1e-17].map(|score| Labels::Game.written(score));
-        assert_eq!(small, ["0.01", "4.2e-3", "-1.0e-3", "0.00"]);
+        let small = [0.01, 0.00996, 0.0042, -0.001, 1e-17].map(|score| Labels::Game.written(score));
+        assert_eq!(small, ["0.01", "0.01", "4.2e-3", "-1.0e-3", "0.00"]);
         assert_eq!([0.0, 0.625, 1.0].map(|share| Labels::Tests.written(share)), ["0%", "63%", "100%"]);
     }
 

@@ -60,11 +60,8 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     let again = Cell::new(AGAIN_BYTES_MAX);
     let answer = labelled.iter().rposition(|(_, label)| *label == fences::THOUGHT).unwrap_or(0);
     if labelled[answer..].iter().any(|(_, label)| fences::is_of_python(label)) {
-        // Beside Python that is called so, what is called otherwise is output, or the same in another language.
-        let ours = |place: usize| match labelled[place].1 {
-            "" | fences::THOUGHT => place >= answer,
-            label => place >= answer && fences::is_of_python(label),
-        };
+        // Beside Python that is called so, a block of these is output, or the same in another language.
+        let ours = |place: usize| place >= answer && !fences::is_foreign(labelled[place].1);
         if let Ok((found, false)) = last_of(&pieces, &ours, entry, &again) {
             return Ok(found);
         }
@@ -109,7 +106,7 @@ fn last_of(
             }
         }
     }
-    let found = used.map(|found| (found, false));
+    let found = used.map(|found| (found, true));
     let found = found.or_else(|| example.map(|(found, place)| (with_uses(found, place), true)));
     found.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
 }

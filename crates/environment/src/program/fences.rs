@@ -35,6 +35,19 @@ pub(super) fn pieces(text: &str) -> Vec<(&str, &str)> {
     joined(text, &split(text))
 }
 
+/// What fences call that is no Python. Other words are names of files, or of nothing: `solution`, `tool_code`.
+const FOREIGN: &[&str] = &[
+    "text", "txt", "plaintext", "plain", "output", "stdout", "input", "stdin", "console", "bash", "sh", "shell", "zsh",
+    "powershell", "json", "yaml", "toml", "xml", "html", "css", "csv", "javascript", "js", "typescript", "ts", "java",
+    "kotlin", "scala", "swift", "c", "cpp", "c++", "csharp", "cs", "go", "rust", "lua", "ruby", "perl", "php", "r",
+    "julia", "haskell", "sql", "diff", "pseudocode", "pseudo", "latex", "math", "mermaid",
+];
+
+/// Whether a fence says that it has something else than Python.
+pub(super) fn is_foreign(label: &str) -> bool {
+    FOREIGN.iter().any(|name| name.eq_ignore_ascii_case(label))
+}
+
 /// Whether a fence says that it has Python.
 pub(super) fn is_of_python(label: &str) -> bool {
     label.to_ascii_lowercase().contains("py")

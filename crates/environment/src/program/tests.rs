@@ -278,6 +278,14 @@ fn beside_a_block_of_python_one_of_another_language_is_no_program() {
     }
     let other = "def strategy(board):\n    return 'A'\n";
     assert_eq!(source(&format!("```python\n{CONSTANT}```\n```text\n{other}```\n")), CONSTANT);
+    // Other words name no language.
+    for label in ["solution", "tool_code", "{.python}", ""] {
+        let final_one = format!("```python\n{CONSTANT}```\nBetter:\n```{label}\n{other}\n```\n");
+        assert_eq!(source(&final_one), other, "{label}");
+    }
+    assert_eq!(source(&format!("```python\n{CONSTANT}``` Final answer:\n{other}")), other);
+    let used = format!("```text\ndef helper(n):\n    return 2 * n\n\n{code}```\n```python\nprint(helper(3))\n```\n");
+    assert!(script(&used).ends_with(code), "{used}");
     // It is one where the Python shows its use, or is in the thoughts before the answer, or is no Python.
     for before in ["```python\nprint(strategy([]))\n```\n", "```python\ndef strategy(board): (\n```\n"] {
         assert_eq!(source(&format!("{before}```text\n{other}```\n")), other, "{before}");

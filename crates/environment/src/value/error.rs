@@ -5,9 +5,6 @@ pub const DEPTH_MAX: usize = 100;
 /// Lists, tuples, sets and dicts within one another, at most, in what leaves the sandbox: `DEPTH_MAX` of its `values.py`.
 pub const ANSWER_DEPTH_MAX: usize = 40;
 
-/// Bytes of text that a program answers or prints, at most: `TEXT_MAX` of the sandbox's `values.py`.
-pub const ANSWER_BYTES_MAX: usize = 1 << 20;
-
 /// Why a text is no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
@@ -41,9 +38,6 @@ pub enum ValueError {
     /// Nested deeper than what a program answers may be.
     #[error("nested {found} deep; an answer may nest at most {ANSWER_DEPTH_MAX}")]
     DeepAnswer { found: usize },
-    /// Longer than what a program answers may be.
-    #[error("{bytes} bytes of text; an answer may have at most {ANSWER_BYTES_MAX}")]
-    LongAnswer { bytes: usize },
     /// Larger than a test may be.
     #[error("{what}; at most {limit}")]
     Large { what: &'static str, limit: usize },

@@ -14,7 +14,7 @@ mod repr;
 mod tests;
 
 pub use equality::Equality;
-pub use error::{ANSWER_BYTES_MAX, ANSWER_DEPTH_MAX, DEPTH_MAX, ValueError};
+pub use error::{ANSWER_DEPTH_MAX, DEPTH_MAX, ValueError};
 pub use number::{DIGITS_MAX, Int};
 
 /// A value of one of Python's built-in types.

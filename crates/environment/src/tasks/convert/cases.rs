@@ -21,9 +21,10 @@ pub(super) struct Cases<'a> {
     pub fn_name: Option<String>,
     /// The given beginning of the code, which shows whether the function is a method.
     pub starter: Option<&'a str>,
-    /// Whether they are read as APPS's grader reads them: keys of dicts that read as integers are integers, and floats that are
-    /// printed may differ a little.
+    /// Whether they are read as APPS's grader reads them: keys of dicts that read as integers are integers.
     pub is_of_apps: bool,
+    /// Whether floats that are printed may differ a little, as for APPS's grader and those made of it.
+    pub has_near_floats: bool,
     pub solutions: Vec<String>,
 }
 
@@ -90,7 +91,10 @@ impl Cases<'_> {
             for (input, output) in self.inputs.iter().zip(&self.outputs) {
                 draft.tests.push((text(input)?, text(output)?));
             }
-            if self.is_of_apps && draft.tests.iter().any(|(_, output)| output.split_whitespace().any(is_float)) {
+            let mut floats =
+                draft.tests.iter().filter(|(_, output)| output.split_whitespace().any(is_float)).peekable();
+            if self.has_near_floats && floats.peek().is_some() && floats.all(|(_, output)| has_a_number_a_line(output))
+            {
                 draft.tolerance = APPS_TOLERANCE;
             }
             return Ok(draft);
@@ -179,6 +183,11 @@ pub(super) fn name_in(value: &Value) -> Option<String> {
         Some(Value::Str(name)) if !name.is_empty() => Some(name.clone()),
         _ => dict.get("metadata").and_then(name_in),
     }
+}
+
+/// Whether each line is one number: those graders compare no others as floats.
+fn has_a_number_a_line(output: &str) -> bool {
+    output.lines().map(str::trim).filter(|line| !line.is_empty()).all(|line| line.parse::<f64>().is_ok())
 }
 
 /// Whether a word that is printed is a number with a point or an exponent.

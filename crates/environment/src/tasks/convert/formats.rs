@@ -168,7 +168,7 @@ fn apps(row: &Row) -> Result<Draft, String> {
     let mut cases = Cases::read(&row.json_if_any("input_output")?.ok_or("no tests")?)?;
     cases.starter = row.text("starter_code");
     cases.solutions = solutions(row);
-    cases.is_of_apps = true;
+    (cases.is_of_apps, cases.has_near_floats) = (true, true);
     cases.draft(row.need("question")?).map(|draft| with_names(draft.in_group(row, "difficulty")))
 }
 
@@ -220,6 +220,7 @@ fn deep_coder(row: &Row) -> Result<Draft, String> {
     let mut cases = Cases::read(&tests)?;
     // In a list they are those of LiveCodeBench.
     cases.is_of_apps = matches!(tests, Value::Dict(_));
+    cases.has_near_floats = cases.is_of_apps;
     cases.starter = row.text("starter_code");
     cases.solutions = solutions(row);
     if (cases.starter.is_some() || cases.is_functional) && cases.fn_name.is_none() {
@@ -241,6 +242,7 @@ fn verl(row: &Row) -> Result<Draft, String> {
     }
     let mut cases = Cases::read(&truth)?;
     cases.is_of_apps = matches!(truth, Value::Dict(_));
+    cases.has_near_floats = cases.is_of_apps;
     let mut draft = with_names(cases.draft(&words(row.get("prompt"))?)?);
     draft.group = row.text("data_source").map(str::to_owned);
     Ok(draft)

@@ -2,7 +2,7 @@
 
 use super::{Row, named};
 use crate::tasks::{Answer, Kind, Test, exceptions};
-use crate::value::{ANSWER_BYTES_MAX, ANSWER_DEPTH_MAX, Dict, Value, ValueError};
+use crate::value::{ANSWER_DEPTH_MAX, Dict, Value, ValueError};
 
 /// Keys of a test.
 const CALL: [&str; 2] = ["args", "expected"];
@@ -68,25 +68,14 @@ impl Row<'_> {
             self.fault(place, "missing; to have a `reference` compute the answers, write `inputs` in place of `tests`");
             return None;
         };
-        let (answer, bytes) = match kind {
-            Kind::Script => {
-                let printed = self.printable(place, value, "the text that is printed")?;
-                let bytes = printed.len();
-                (Answer::Printed(printed), bytes)
-            }
-            Kind::Function(_) => {
-                let value = self.value(place, value)?;
-                if value.depth() > ANSWER_DEPTH_MAX {
-                    self.fault(place, ValueError::DeepAnswer { found: value.depth() });
-                }
-                let bytes = value.to_json().len();
-                (Answer::Value(value), bytes)
-            }
-        };
-        if bytes > ANSWER_BYTES_MAX {
-            self.fault(place, ValueError::LongAnswer { bytes });
+        if *kind == Kind::Script {
+            return self.printable(place, value, "the text that is printed").map(Answer::Printed);
         }
-        Some(answer)
+        let value = self.value(place, value)?;
+        if value.depth() > ANSWER_DEPTH_MAX {
+            self.fault(place, ValueError::DeepAnswer { found: value.depth() });
+        }
+        Some(Answer::Value(value))
     }
 
     /// What a script is given or prints.

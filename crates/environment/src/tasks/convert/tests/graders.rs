@@ -93,9 +93,12 @@ fn floats_that_are_printed_may_differ_where_graders_made_of_that_of_apps_let_the
         let cases = json!({"inputs": ["1", "2"], "outputs": outputs}).to_string();
         task(json!({"question": "q", "input_output": cases})).equality.tolerance
     };
-    assert_eq!(tolerance(["1\n", "x 0.333333\n"]), 1e-5);
+    assert_eq!(tolerance(["x 1\n", "2\n\n0.333333\n"]), 1e-5);
     assert_eq!(tolerance(["1e-9", "2"]), 1e-5);
-    assert_eq!([["1", "2"], ["v1.2.3", "e"], ["e5", "inf"], [".", "nan"]].map(tolerance), [0.0; 4]);
+    assert_eq!(
+        [["1", "2"], ["v1.2.3", "e"], ["x 0.5", "0.5"], ["0.5 1", "2"], ["e5", "inf"], [".", "nan"]].map(tolerance),
+        [0.0; 6]
+    );
 }
 
 #[test]
