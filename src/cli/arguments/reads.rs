@@ -1,31 +1,34 @@
 //! Which settings each command reads.
 
 /// Sections, and single keys of others, that each command with `--set` reads; what a flag adds stands behind its command. Those
-/// that are not listed read all.
+/// that are not listed read all but `sft`, and `config` that too.
 const READS: [(&str, &str); 7] = [
     ("train", "environment model rollout sandbox arena reward grpo train parallel guard"),
     (
         "sft",
-        "environment model rollout.max_completion_length rollout.turns rollout.feedback rollout.temperature \
-         rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs sandbox arena reward sft train.seed \
-         train.memory_mib train.gpu_memory_fraction",
+        "environment model rollout.groups rollout.num_generations rollout.max_completion_length rollout.turns \
+         rollout.feedback rollout.temperature rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs sandbox \
+         arena reward sft train.seed train.memory_mib train.gpu_memory_fraction",
     ),
+    // Evaluations, those of `sft` too, sample as many programs at once as a step would, from 16 to 64.
     // Games and samples have flags of their own, and a run's `train.eval_temperature` is taken from what it recorded.
     (
         "eval",
-        "environment model rollout.max_completion_length rollout.turns rollout.feedback rollout.temperature \
-         rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs sandbox arena.freeze_after arena.moves_max \
-         arena.parallel_rewards reward",
+        "environment model rollout.groups rollout.num_generations rollout.max_completion_length rollout.turns \
+         rollout.feedback rollout.temperature rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs sandbox \
+         arena.freeze_after arena.moves_max arena.parallel_rewards reward",
     ),
     (
         "evolve",
         "environment model rollout.groups rollout.num_generations rollout.max_completion_length rollout.temperature \
          rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs rollout.servers rollout.adapter_dir \
-         rollout.server_requests rollout.server_seconds rollout.correction rollout.correction_level \
-         rollout.correction_cap rollout.correction_floor sandbox arena.freeze_after arena.moves_max \
+         rollout.server_requests rollout.server_seconds sandbox arena.freeze_after arena.moves_max \
          arena.parallel_rewards reward train.seed train.board_salt train.memory_mib train.gpu_memory_fraction",
     ),
-    ("evolve --update", "grpo"),
+    (
+        "evolve --update",
+        "grpo rollout.correction rollout.correction_level rollout.correction_cap rollout.correction_floor",
+    ),
     ("judge", "environment sandbox arena reward rollout.feedback"),
     ("score", "environment sandbox arena reward"),
 ];
@@ -33,7 +36,10 @@ const READS: [(&str, &str); 7] = [
 /// Whether `command` reads the setting `key`.
 pub fn reads(command: &str, key: &str) -> bool {
     let mut read = READS.iter().filter(|(of, _)| command.starts_with(of)).peekable();
-    read.peek().is_none() || read.any(|(_, read)| is_among(read, key))
+    match read.peek() {
+        None => command == "config" || !is_among("sft", key),
+        Some(_) => read.any(|(_, read)| is_among(read, key)),
+    }
 }
 
 fn is_among(read: &str, key: &str) -> bool {
@@ -66,7 +72,11 @@ mod tests {
         }
         let idle: Vec<_> = keys.iter().filter(|key| !READS.iter().any(|(_, read)| is_among(read, key))).collect();
         assert!(idle.is_empty(), "{idle:?}");
-        assert!(!reads("eval", "rollout.groups") && reads("eval", "reward.scale") && reads("config", "rollout.groups"));
+        assert!(!reads("eval", "rollout.draw") && reads("eval", "reward.scale") && reads("config", "rollout.draw"));
+        assert!(["eval", "sft"].iter().all(|of| reads(of, "rollout.groups")), "so many at once");
+        assert!(
+            !reads("verify", "sft.error_rate") && reads("verify", "grpo.beta") && reads("config", "sft.error_rate")
+        );
         assert!(!reads("evolve", "grpo.beta") && reads("evolve --update", "grpo.beta"));
         assert!(reads("evolve --update", "rollout.groups") && !reads("evolve --update", "rollout.turns"));
     }

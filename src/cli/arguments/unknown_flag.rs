@@ -14,7 +14,7 @@ use crate::config::{ConfigError, Layers, keys, known_as, nearest};
 use crate::shell;
 
 /// Flags whose setting a command refuses: command, flag, why, what to do.
-const REFUSED: [(&str, &str, &str, &str); 13] = [
+const REFUSED: [(&str, &str, &str, &str); 15] = [
     (
         "play",
         "--env",
@@ -27,7 +27,9 @@ const REFUSED: [(&str, &str, &str, &str); 13] = [
     ("report", "--run", "`report` takes its runs without a flag", "say `grpo-2048 report RUN`"),
     ("eval", "--run", "`eval` takes a run for a model", "say --model RUN"),
     ("eval", "--num-generations", "`eval` has no groups", "say --samples N"),
+    ("eval", "--eval-samples", "`eval` has a flag of its own", "say --samples N"),
     ("evolve", "--steps", "`evolve` counts rounds", "say --rounds N"),
+    ("evolve", "--max-steps", "`evolve` counts rounds", "say --rounds N"),
     ("sft", "--steps", "`sft` counts tokens", "say --total-tokens N"),
     ("sft", "--max-steps", "`sft` counts tokens", "say --total-tokens N"),
     ("train", "--rounds", "`train` counts steps", "say --steps N"),
@@ -229,11 +231,12 @@ fn hint(meant: Meant<'_>, name: &str, value: Option<&str>) -> Option<String> {
     let of_flag = with_key(name).map(|(_, key)| key.to_owned());
     let mut known = known_as(name);
     if let Some(flag) = &of_flag {
-        known.retain(|key| key.starts_with("sft."));
+        known.retain(|key| key.starts_with("sft.") && key != flag);
         known.insert(0, flag.clone());
     }
     let ours = of_command(reader, &known);
-    if let Some(key) = known.first().filter(|_| ours.is_empty()) {
+    let unread = known.iter().find(|key| !key.starts_with("sft.")).or(known.first());
+    if let Some(key) = unread.filter(|_| ours.is_empty()) {
         return Some(who_reads(reader, key));
     }
     // A name that TRL has too may stand for other values there, so that its value decides; not that of a flag of another command.
@@ -248,15 +251,16 @@ fn hint(meant: Meant<'_>, name: &str, value: Option<&str>) -> Option<String> {
         return Some(format!("say {}", said.join(" or ")));
     }
     if let Some(answer) = trl::answer(name, value.unwrap_or("true")) {
-        let keys = answer.iter().flat_map(|answer| &answer.settings).map(|(key, _)| key);
-        return Some(match keys.clone().find(|key| !reads(reader, key)) {
+        let keys = answer.iter().flat_map(|answer| &answer.settings).map(|(key, _)| *key);
+        // Epochs become steps where there are tasks.
+        let epochs = (name == "num_train_epochs").then_some("train.max_steps");
+        return Some(match keys.chain(epochs).find(|key| !reads(reader, key)) {
             Some(key) => who_reads(reader, key),
             None => of_trl(answer, value.is_some(), say),
         });
     }
     let keys = keys();
-    let own = keys.iter().filter(|key| reads(reader, key));
-    let mut names: Vec<&str> = own.filter_map(|key| Some(key.split_once('.')?.1)).collect();
+    let mut names: Vec<&str> = keys.iter().filter_map(|key| Some(key.split_once('.')?.1)).collect();
     trl::names().for_each(|name| names.push(name));
     // Flags come last, because `nearest` takes the last of equally near names.
     names.extend(flags.iter().map(String::as_str));

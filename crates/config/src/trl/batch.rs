@@ -47,7 +47,9 @@ pub(super) fn completions(given: &Given<'_>, key: &str) -> Result<Meaning, Strin
             "{at_once} x {parts} = {updated} completions are no whole number of groups of num_generations = {generations}"
         ));
     }
-    let apart = if sampled < updated { ", averaged together, as TRL does not" } else { "" };
+    // Means of completions are the same over all samplings as over each; means of tokens are not.
+    let is_of_completions = matches!(given.word("loss_type").as_deref(), Some("grpo" | "sapo" | "dr_grpo"));
+    let apart = if sampled < updated && !is_of_completions { ", averaged together, as TRL does not" } else { "" };
     let note =
         format!("groups: {at_once} at once x {parts} accumulated / {generations} generations, on one device{apart}");
     let meaning = Meaning::set("rollout.groups", (updated / generations) as i64).because(note);

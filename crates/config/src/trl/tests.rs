@@ -162,6 +162,8 @@ fn groups_are_counted_as_trl_counts_them() {
     let several = "per_device_train_batch_size: 8\ngradient_accumulation_steps: 2\nsteps_per_generation: 1";
     let told = read(several).unwrap().answers[0].to_string();
     assert!(told.ends_with("on one device, averaged together, as TRL does not)"), "{told}");
+    let alike = read(&format!("{several}\nloss_type: dr_grpo")).unwrap().answers[0].to_string();
+    assert!(alike.ends_with("on one device)"), "{alike}");
     let words = refusal(&format!("{several}\nscale_rewards: batch"));
     assert!(words.contains("8 completions are sampled at a time and 16 learnt from"), "{words}");
     let words = refusal("per_device_train_batch_size: 8\ngeneration_batch_size: 4");

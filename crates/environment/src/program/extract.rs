@@ -59,7 +59,8 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     let pieces: Vec<String> = labelled.iter().map(unmarked).collect();
     let again = Cell::new(AGAIN_BYTES_MAX);
     let answer = labelled.iter().rposition(|(_, label)| *label == fences::THOUGHT).unwrap_or(0);
-    if labelled[answer..].iter().any(|(_, label)| fences::is_of_python(label)) {
+    let is_any = |is: fn(&str) -> bool| labelled[answer..].iter().any(|(_, label)| is(label));
+    if is_any(fences::is_of_python) && is_any(fences::is_foreign) {
         // Beside Python that is called so, a block of these is output, or the same in another language.
         let ours = |place: usize| place >= answer && !fences::is_foreign(labelled[place].1);
         if let Ok((found, false)) = last_of(&pieces, &ours, entry, &again) {

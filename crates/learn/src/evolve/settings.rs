@@ -23,10 +23,10 @@ pub struct Settings {
     pub boards: usize,
 }
 
-/// Settings of the configuration that may change when a search goes on, as when a run of training does.
-const FREE_KEYS: [&str; 5] = [
+/// Settings of the configuration that may change when a search goes on, as when a run of training does, or that it does not read.
+const FREE_KEYS: [&str; 7] = [
     "rollout.servers", "rollout.adapter_dir", "rollout.server_requests", "rollout.server_seconds",
-    "sandbox.on_difference",
+    "sandbox.on_difference", "rollout.feedback", "rollout.resample_tied",
 ];
 
 /// Everything that a search follows from, but for the number of its rounds and of workers.
@@ -99,6 +99,7 @@ fn asked(tasks: &Tasks, requests: &[Request]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Feedback;
 
     #[test]
     fn settings_that_differ_are_named_and_a_search_of_an_earlier_version_is_known() {
@@ -115,6 +116,11 @@ mod tests {
         served.rollout.servers = vec!["http://localhost:8001".into()];
         (served.rollout.server_requests, served.rollout.adapter_dir) = (3, "adapters".into());
         assert_eq!(of(&served, settings).differing(&first), None);
+        // Neither is what a search does not read.
+        let mut unread = config.clone();
+        (unread.rollout.feedback, unread.rollout.resample_tied) = (Feedback::Verdict, 0);
+        assert_ne!(unread.rollout, config.rollout);
+        assert_eq!(of(&unread, settings).differing(&recorded), None);
         let mut other = config.clone();
         (other.train.seed, other.model.model) = (5, "tiny".into());
         let wanted = of(&other, Settings { update: true, ..settings });

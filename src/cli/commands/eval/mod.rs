@@ -281,13 +281,14 @@ impl EvalArgs {
                 Some(Trained::open(flag, run, console)?)
             }
             // A checkpoint that is a whole model is loaded as any other.
-            Some(checkpoint) if against.is_none() => Trained::at(checkpoint)?.filter(Trained::is_adapter),
+            Some(checkpoint) if against.is_none() => {
+                let trained = Trained::at(checkpoint)?.filter(Trained::is_adapter);
+                trained.is_some().then(|| self.refuse_beside_run(checkpoint)).transpose()?;
+                trained
+            }
             _ => None,
         };
         if let Some(trained) = trained {
-            if against.is_none() {
-                self.refuse_beside_run(&trained.dir)?;
-            }
             flags = flags.without(&["revision", "adapter"]);
             let model = &trained.recorded.model;
             if trained.is_adapter() {

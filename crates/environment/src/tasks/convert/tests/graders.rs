@@ -86,7 +86,6 @@ fn of_deep_coder_the_function_that_check_is_called_with_is_asked_for() {
     assert_eq!(why(row("check(Solution().other)")), "asserts about a function that no solution defines");
 }
 
-/// JSON has no integers as keys (`JSON forces dictionaries to have string keys; this undoes this`, says the grader).
 #[test]
 fn floats_that_are_printed_may_differ_where_graders_made_of_that_of_apps_let_them() {
     let tolerance = |outputs: [&str; 2]| {
@@ -101,6 +100,7 @@ fn floats_that_are_printed_may_differ_where_graders_made_of_that_of_apps_let_the
     );
 }
 
+/// JSON has no integers as keys (`JSON forces dictionaries to have string keys; this undoes this`, says the grader).
 #[test]
 fn keys_that_read_as_integers_are_integers_in_tests_of_apps() {
     let cases = |inputs: serde_json::Value, outputs: serde_json::Value| json!({"fn_name": "f", "inputs": inputs, "outputs": outputs});
