@@ -36,6 +36,7 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
         (&["train", "--samples", "2"], "hint: say --num-generations N, or --set train.eval_samples=N for"),
         (&["train", "--rounds", "2"], "error: --rounds: `train` counts steps\nhint: say --steps N"),
         (&["evolve", "--steps", "2"], "error: --steps: `evolve` counts rounds\nhint: say --rounds N"),
+        (&["sft", "--sequential"], "hint: say --set arena.parallel_rewards=0"),
         (&["sft", "--steps", "2"], "hint: say --total-tokens N"),
         (&["eval", "--steps", "2"], "hint: `grpo-2048 train` alone reads train.max_steps"),
         (&["eval", "--groups", "2"], "hint: say --set rollout.groups=2\n"),
@@ -185,7 +186,10 @@ fn what_cannot_start_is_refused_before_anything_is_written_dry_or_not() {
     fs::write(endless.join("config.json"), config).unwrap();
     let cases: &[(&[&str], &str)] = &[
         (&["--max-completion-length", "100000"], "error: rollout.max_completion_length = 100000: with a prompt of "),
-        (&["--max-completion-length", "100000"], "that is more than the 512 positions of the model; expected at most "),
+        (
+            &["--max-completion-length", "100000"],
+            "that is more than the 512 positions of the model (max_position_embeddings); expected at most ",
+        ),
         (
             &["--model", "endless", "--max-completion-length", "50000000"],
             " is all the memory there is; expected at least ",

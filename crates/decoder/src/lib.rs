@@ -259,7 +259,12 @@ impl Policy {
     pub fn restore(&mut self, dir: &Path) -> Result<(), PolicyError> {
         let file = if self.adapters.is_some() { set::WEIGHTS } else { weights::FILE };
         let target = LoadTarget { device: self.decoder.device(), precision: Precision::F32 };
-        self.set_trainable(&weights::read_file(&dir.join(file), target)?)
+        let tensors = weights::read_file(&dir.join(file), target)?;
+        if let Some(set) = &self.adapters {
+            // Adapters that are not among the variables would be passed over.
+            AdapterSet { tensors: tensors.clone(), ..set.clone() }.check(self.decoder.config())?;
+        }
+        self.set_trainable(&tensors)
     }
 }
 

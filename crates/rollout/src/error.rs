@@ -13,12 +13,23 @@ pub struct ServerFault {
     pub hint: String,
 }
 
+/// Why a prompt and its completion do not fit into a context of `limit` tokens.
+fn too_long(prompt: usize, completion: usize, limit: usize) -> String {
+    let positions = format!("the {limit} positions of the model (max_position_embeddings)");
+    match limit.saturating_sub(prompt) {
+        0 => format!(
+            "a prompt of {prompt} tokens leaves no room for a completion in {positions}; name a model with a longer context"
+        ),
+        most => format!(
+            "rollout.max_completion_length = {completion}: with a prompt of {prompt} tokens that is more than {positions}; \
+             expected at most {most}"
+        ),
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {
-    #[error(
-        "rollout.max_completion_length = {completion}: with a prompt of {prompt} tokens that is more than the {limit} \
-         positions of the model; expected at most {}", limit.saturating_sub(*prompt)
-    )]
+    #[error("{}", too_long(*prompt, *completion, *limit))]
     TooLong { prompt: usize, completion: usize, limit: usize },
     #[error("completion {index}, token {token}: found a logit that is no finite number; the weights have diverged")]
     NotFinite {

@@ -117,6 +117,9 @@ fn a_completion_that_cannot_fit_is_refused_with_what_would() {
     let error = generate(&tiny_policy(), &prompts(), &rollout_config(2, 60), Seed::root(5), &mut |_| ()).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("rollout.max_completion_length = 60") && text.contains("at most 58"), "{text}");
+    let full = RolloutError::TooLong { prompt: 64, completion: 60, limit: 64 }.to_string();
+    assert!(full.contains("a prompt of 64 tokens") && full.contains("max_position_embeddings"), "{full}");
+    assert!(!full.contains("max_completion_length"), "shorter completions do not fit either: {full}");
 }
 
 #[test]

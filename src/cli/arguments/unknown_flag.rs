@@ -105,6 +105,8 @@ pub fn meant(error: &Error, command: &Command, typed: &[String]) -> Option<CliEr
     let reader = format!("{}{updates}", command.get_name());
     let following = typed.get(place + 1).filter(|word| !word.starts_with("--")).map(String::as_str);
     let value = typed[place].split_once('=').map(|(_, value)| value).or(following);
+    // It takes no value, and sets its key to a number.
+    let value = if long == "sequential" { Some("0") } else { value };
     let say = |key: &str, value: &str| match argument_of(key).map(|name| name.replace('_', "-")) {
         Some(long) if has(&long) => format!("--{long} {}", shell::quoted(value)),
         _ => format!("--set {}", shell::quoted(format_args!("{key}={value}"))),

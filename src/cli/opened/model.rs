@@ -10,7 +10,7 @@ use crate::environment::Environment;
 use crate::metrics::Console;
 use crate::plural::prefixed;
 use crate::policy::{self, Device, Location, Policy, PolicyError, Precision};
-use crate::preflight::{self, CheckFinding};
+use crate::preflight::{self, CheckFinding, Room};
 use crate::prompt::{PromptError, PromptKind, PromptSet};
 use crate::seed::{Purpose, Seed};
 use crate::shell;
@@ -299,10 +299,10 @@ pub fn prompts_of_any_length(
         .map_err(|error| prompt_error(config, error))
 }
 
-/// Tokens of the longest prompt beside which a completion has room.
-pub fn prompt_tokens_max(config: &Config, policy: &Policy) -> usize {
-    let positions = policy.decoder().config().max_position_embeddings;
-    positions.saturating_sub(config.rollout.max_completion_length)
+/// What prompts and completions share.
+pub fn room(config: &Config, policy: &Policy) -> Room {
+    let context = policy.decoder().config().max_position_embeddings;
+    Room { context, completion: config.rollout.max_completion_length }
 }
 
 /// Refuses tasks whose prompts leave no room for a completion; the first one is named.
@@ -312,8 +312,7 @@ fn fit(config: &Config, policy: &Policy, environment: &Environment, prompts: &Pr
     for prompt in prompts.prompts().iter().chain(prompts.held_out()) {
         prompt.task.into_iter().for_each(|task| tokens[task as usize] = prompt.ids.len());
     }
-    let context = policy.decoder().config().max_position_embeddings;
-    let long = preflight::long_prompts(tasks, &tokens, context, config.rollout.max_completion_length);
+    let long = preflight::long_prompts(tasks, &tokens, room(config, policy));
     let Some(CheckFinding { place: Some(place), text, remedy, .. }) = long.first() else { return Ok(()) };
     let others = match long.len() - 1 {
         0 => String::new(),

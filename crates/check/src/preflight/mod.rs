@@ -20,7 +20,7 @@ use std::path::Path;
 
 pub use self::finding::{Check, CheckFinding, Level, Setting, TaskPlace};
 pub use self::report::{Report, Standing, TaskCount};
-pub use self::tasks::{Audit, Earned, Ungraded, audit, long_prompts};
+pub use self::tasks::{Audit, Earned, Room, Ungraded, audit, long_prompts};
 pub use self::trial::{JudgedTrial, Told, TrainingPath, Trial, TrialJudge};
 use crate::arena::ArenaError;
 use crate::config::Config;

@@ -41,6 +41,9 @@ const HARMLESS_STARTS: &[&str] = &["gaussian", "eva", "orthogonal", "true", "fal
 /// What to do with an adapter that is not supported.
 const MERGE: &str = "or merge it into its model with PEFT's merge_and_unload and name the merged model";
 
+/// What the names of linear layers have in common that are in feed-forward blocks.
+const FEED_FORWARD: &str = ".mlp.";
+
 /// Adapters that share one rank.
 #[derive(Debug, Clone)]
 pub(crate) struct AdapterSet {
@@ -100,8 +103,9 @@ impl AdapterSet {
         let modules = modules(config);
         if let Some(target) = targets.iter().find(|target| !all && !parts(&modules).contains(target.as_str())) {
             let (family, parts) = (config.model_type, Vec::from_iter(parts(&modules)).join(", "));
-            let message =
-                format!("model.lora_target_modules names {target}, which {family} models have not; they have {parts}");
+            let message = format!(
+                "model.lora_target_modules names {target}, which carries no adapter in {family} models; expected of {parts}"
+            );
             return Err(PolicyError::Adapter { message });
         }
         let mut tensors = BTreeMap::new();
@@ -190,7 +194,7 @@ impl AdapterSet {
     }
 
     /// Checks that every tensor belongs to a layer of the model, has the right shape, and comes with its other factor.
-    fn check(&self, config: &DecoderConfig) -> Result<(), PolicyError> {
+    pub fn check(&self, config: &DecoderConfig) -> Result<(), PolicyError> {
         let mut expected = BTreeMap::new();
         for (module, [outputs, inputs]) in modules(config) {
             expected.insert(format!("{PREFIX}{module}.lora_A.weight"), vec![self.rank, inputs]);
@@ -202,6 +206,12 @@ impl AdapterSet {
         }
         for (name, tensor) in &self.tensors {
             let Some(shape) = expected.get(name) else {
+                if config.experts.is_some() && name.contains(FEED_FORWARD) {
+                    return refuse(format!(
+                        "`{name}` sits on a feed-forward block, where PEFT loses adapters of models with experts; merge it \
+                         with what trained it (`export --merge` of an earlier version) and name the merged model"
+                    ));
+                }
                 let missed = "does not sit on a linear layer of this model";
                 return refuse(format!("`{name}` {missed}; take its own model, {MERGE}"));
             };
@@ -300,8 +310,12 @@ fn parts(modules: &[(String, [usize; 2])]) -> BTreeSet<&str> {
 /// Linear layers that can carry adapters, with their shapes (out, in).
 fn modules(config: &DecoderConfig) -> Vec<(String, [usize; 2])> {
     let linear = config.tensors().into_iter().filter_map(|(name, shape)| {
-        // Experts are left out because PEFT cannot name them: transformers keeps the experts of a layer in one tensor.
-        let module = name.strip_suffix("_proj.weight").filter(|module| !module.contains(".experts."))?;
+        let module = name.strip_suffix("_proj.weight")?;
+        // PEFT cannot name experts, because transformers keeps those of a layer in one tensor. In models that have any it
+        // takes the name of every feed-forward map for that tensor, and loses the adapters of layers without experts.
+        if config.experts.is_some() && module.contains(FEED_FORWARD) {
+            return None;
+        }
         Some((format!("{module}_proj"), [*shape.first()?, *shape.get(1)?]))
     });
     linear.collect()

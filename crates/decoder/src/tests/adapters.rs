@@ -43,12 +43,40 @@ fn every_adapter_gets_the_gradient_that_differences_give() {
         let maps = match family {
             "phi3" => 2 * 4,
             "gemma3" => 3 * 7,
-            // Experts carry none.
-            "qwen3_moe" => 7 + 4 + 7,
+            // Nor do layers without experts carry any on their feed-forward blocks.
+            "qwen3_moe" => 3 * 4,
             _ => 2 * 7,
         };
         assert_eq!(adapted.trainable().len(), maps * 2, "{family}");
         check_gradients(family, &adapted);
+    }
+}
+
+#[test]
+fn with_experts_none_are_on_feed_forward_blocks_where_peft_loses_them() {
+    let (dir, saved) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (_, mut adapted) = adapted(qwen3_moe(), dir.path());
+    let fresh = |target: &str| {
+        refusal_of(&ModelConfig { lora_target_modules: vec![target.into()], ..settings(dir.path(), "", 3) })
+    };
+    let said =
+        "names gate_proj, which carries no adapter in qwen3_moe models; expected of k_proj, o_proj, q_proj, v_proj";
+    assert!(fresh("gate_proj").contains(said), "{}", fresh("gate_proj"));
+    adapted.save(saved.path()).unwrap();
+    let parts = &read_json(&saved.path().join("adapter_config.json"))["target_modules"];
+    assert_eq!(parts, &json!(["k_proj", "o_proj", "q_proj", "v_proj"]));
+    // Of an earlier version, on a layer without experts.
+    let path = saved.path().join("adapter_model.safetensors");
+    let mut tensors = candle_core::safetensors::load(&path, &Device::Cpu).unwrap();
+    for (side, shape) in [("A", (3, 24)), ("B", (32, 3))] {
+        let name = format!("base_model.model.model.layers.0.mlp.gate_proj.lora_{side}.weight");
+        tensors.insert(name, Tensor::ones(shape, DType::F32, &Device::Cpu).unwrap());
+    }
+    candle_core::safetensors::save(&tensors, &path).unwrap();
+    let loaded = refusal_of(&settings(dir.path(), &saved.path().display().to_string(), 0));
+    for error in [loaded, adapted.restore(saved.path()).unwrap_err().to_string()] {
+        assert!(error.contains("layers.0.mlp.gate_proj") && error.contains("PEFT loses"), "{error}");
+        assert!(error.contains("export --merge") && !error.contains("merge_and_unload"), "{error}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ruff_python_ast::{Alias, Expr, Stmt, StmtFunctionDef, UnaryOp};
+use ruff_python_ast::{Expr, Stmt, StmtFunctionDef, UnaryOp};
 
 use super::calls;
 
@@ -69,7 +69,7 @@ impl Entry {
             }
             (Entry::Literal { .. }, _) => false,
             (Entry::Class { name }, Stmt::ClassDef(class)) => class.name.as_str() == name,
-            (Entry::Function { name, .. } | Entry::Class { name }, other) => is_bound_by(other, name),
+            (Entry::Function { name, .. } | Entry::Class { name }, other) => bound_by(other).contains(&name.as_str()),
             (Entry::Script, _) => true,
         }
     }
@@ -96,15 +96,18 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Whether a plain assignment or an import binds the name: `double = lambda x: 2 * x`, `from math import gcd as common`.
-fn is_bound_by(statement: &Stmt, name: &str) -> bool {
-    let is_target = |target: &Expr| matches!(target, Expr::Name(target) if target.id == *name);
-    let is_alias = |alias: &Alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str() == name;
+/// The names that a plain assignment or an import binds: `double = lambda x: 2 * x`, `from math import gcd as common`.
+pub(crate) fn bound_by(statement: &Stmt) -> Vec<&str> {
+    fn named(target: &Expr) -> Option<&str> {
+        Some(target.as_name_expr()?.id.as_str())
+    }
     match statement {
-        Stmt::Assign(assigned) => assigned.targets.iter().any(is_target),
-        Stmt::AnnAssign(assigned) => assigned.value.is_some() && is_target(&assigned.target),
-        Stmt::ImportFrom(import) => import.names.iter().any(is_alias),
-        _ => false,
+        Stmt::Assign(assigned) => assigned.targets.iter().filter_map(named).collect(),
+        Stmt::AnnAssign(assigned) if assigned.value.is_some() => named(&assigned.target).into_iter().collect(),
+        Stmt::ImportFrom(import) => {
+            import.names.iter().map(|alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str()).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! A text is split at its fences, and every piece may be code: a fence's content, the part before the first fence if
 //! the prompt has opened one, or text without fences. The last piece with a well-formed definition wins; what it uses from
 //! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`), or is a whole
-//! program that can print nothing (`n = 3`), shows how another one is used, and wins where nothing else is an answer. So does
+//! program that can print nothing (`n = 3`, `O(n)`), shows how another one is used, and wins where nothing else is an answer. So does
 //! a piece that uses what an earlier one defines and reads no input, where a whole program is asked for and an earlier piece
 //! reads it (`print(solve(3))`). A fence within a line counts only in a piece that is no program with it.
 
@@ -95,7 +95,12 @@ fn last_of(
                 }
                 Ok(found) if used.is_some() && !helpers::reads_input(&found.module) => {}
                 Ok(found) => {
-                    let (own, found) = (found.source.len(), with_uses(found, place));
+                    let (own, statements) = (found.source.len(), found.module.body.len());
+                    let found = with_uses(found, place);
+                    if matches!(entry, Entry::Script) && helpers::only_calls_unknown(&found.module, statements) {
+                        example.get_or_insert((found, place));
+                        continue;
+                    }
                     let is_alone = found.source.len() == own || !matches!(entry, Entry::Script);
                     if is_alone || helpers::may_read_input(&found.module) {
                         return Ok((found, false));

@@ -19,6 +19,7 @@ mod tests;
 
 pub use classes::bases;
 pub use entry::Entry;
+pub(crate) use entry::bound_by;
 use extract::Found;
 pub use mutants::mutants;
 

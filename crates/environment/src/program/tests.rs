@@ -276,6 +276,13 @@ fn beside_a_block_of_python_one_of_another_language_is_no_program() {
         let text = format!("```Python\n{code}```\nBeside it:\n```{label}\n{other}\n```\n");
         assert_eq!(script(&text), code);
     }
+    // Words that call what nothing defines are none beside a program, and one that is wrong where they are all there is.
+    let words = "O(n)\nO(1)\n";
+    assert_eq!(script(&format!("```python\n{code}```\nIn time:\n```\n{words}```\n")), code);
+    assert_eq!(script(&format!("```\n{words}```\n")), words);
+    let (defined, called) = ("def O(n):\n    print(n)\n", "O(int(input()))\n");
+    let used = format!("{defined}{called}");
+    assert_eq!(script(&format!("```python\n{code}```\n```\n{defined}```\n```\n{called}```\n")), used);
     let other = "def strategy(board):\n    return 'A'\n";
     assert_eq!(source(&format!("```python\n{CONSTANT}```\n```text\n{other}```\n")), CONSTANT);
     // Other words name no language.

@@ -241,8 +241,8 @@ impl Row<'_> {
         let (mut signature, mut parameters) = (None, Vec::new());
         match reference.map(|reference| source::signature_of(reference, &entry_point)) {
             Some(Err(message)) => self.fault("reference", message),
-            Some(Ok(found)) => (signature, parameters) = (Some(found.text), found.names),
-            None => {}
+            Some(Ok(Some(found))) => (signature, parameters) = (Some(found.text), found.names),
+            Some(Ok(None)) | None => {}
         }
         match checker.as_deref().map(|checker| (source::signature_of(checker, "check"), checker.contains("yield"))) {
             Some((Err(message), _)) => self.fault("checker", message),

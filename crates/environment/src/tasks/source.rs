@@ -1,11 +1,13 @@
 //! Parses a task's own Python: the function of a reference, the generator of a checker.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use ruff_python_ast::name::UnqualifiedName;
 use ruff_python_ast::{AnyParameterRef, Decorator, Expr, ModModule, Parameters, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-use crate::program::{first_error, parse};
+use crate::program::{bound_by, first_error, parse};
 
 /// Bytes of the longest reference or checker; the recursion over a tree is at most as deep as the text is long.
 const SOURCE_MAX: usize = 64 << 10;
@@ -33,26 +35,69 @@ pub(super) struct Signature {
     pub names: Vec<String>,
 }
 
-/// Refuses source that does not compile; returns the parameters of the function `entry_point`.
-pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Signature, String> {
+/// Refuses source that does not compile or does not define `entry_point`; returns its parameters where a `def` shows them.
+pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Option<Signature>, String> {
     with_module(source, |module| {
         let Some(function) = definition(&module.body, entry_point) else {
-            let mut classes = module.body.iter().filter_map(Stmt::as_class_def_stmt);
-            if classes.any(|class| class.name.as_str() == entry_point) {
-                return Err(format!(
-                    "`{entry_point}` is a class; expected a function, or a method of it that is named as in \
-                     `{entry_point}.method`"
-                ));
-            }
-            let defined = functions(&module.body).map(|function| function.name.as_str());
-            let defined = defined.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let defined = if defined.is_empty() { "no function".into() } else { defined };
-            return Err(format!("does not define `{entry_point}`; it defines {defined}"));
+            return otherwise_defined(&module.body, entry_point).map(|()| None);
         };
         let text = without_annotations(source, &function.parameters);
         let own = if entry_point.contains('.') { selves(function) } else { 0 };
-        Ok(Signature { text, names: places(function, own) })
+        Ok(Some(Signature { text, names: places(function, own) }))
     })?
+}
+
+/// Refuses a module in which nothing binds `entry_point`: no assignment, no import, no base of its class.
+fn otherwise_defined(body: &[Stmt], entry_point: &str) -> Result<(), String> {
+    let defined = defined(body);
+    let is_bound = match entry_point.split_once('.') {
+        Some((class, method)) => defined.iter().any(|name| name == entry_point) || may_have(body, class, method),
+        None => body.iter().any(|statement| bound_by(statement).contains(&entry_point)),
+    };
+    if is_bound {
+        return Ok(());
+    }
+    let mut classes = body.iter().filter_map(Stmt::as_class_def_stmt);
+    if classes.any(|class| class.name.as_str() == entry_point) {
+        return Err(format!(
+            "`{entry_point}` is a class; expected a function, or a method of it that is named as in `{entry_point}.method`"
+        ));
+    }
+    let names = defined.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let names = if names.is_empty() { "nothing" } else { &names };
+    Err(format!("does not define `{entry_point}`; it defines {names}"))
+}
+
+/// Whether the class has the method, by itself or by what it is under; a class that is defined elsewhere may have any.
+fn may_have(body: &[Stmt], class: &str, method: &str) -> bool {
+    let mut known = BTreeMap::from([("object", false)]);
+    for statement in body {
+        let Stmt::ClassDef(class) = statement else {
+            known.extend(bound_by(statement).into_iter().map(|name| (name, true)));
+            continue;
+        };
+        let has = |base: &Expr| !matches!(base, Expr::Name(name) if known.get(name.id.as_str()) == Some(&false));
+        let has = defined(&class.body).iter().any(|name| name == method) || class.bases().iter().any(has);
+        known.insert(class.name.as_str(), has);
+    }
+    known.get(class) == Some(&true)
+}
+
+/// All names that statements define, those of a class as `Class.name`.
+fn defined(body: &[Stmt]) -> Vec<String> {
+    let names = |statement: &Stmt| match statement {
+        Stmt::FunctionDef(function) => vec![function.name.to_string()],
+        Stmt::ClassDef(class) => {
+            let own = defined(&class.body).into_iter().map(|name| format!("{}.{name}", class.name));
+            std::iter::once(class.name.to_string()).chain(own).collect()
+        }
+        // An attribute too, as of `Class.name = function`.
+        Stmt::Assign(assign) => {
+            assign.targets.iter().filter_map(UnqualifiedName::from_expr).map(|name| name.to_string()).collect()
+        }
+        other => bound_by(other).into_iter().map(str::to_owned).collect(),
+    };
+    body.iter().flat_map(names).collect()
 }
 
 /// Names of the positional parameters of a function after its `own`, which no call passes.

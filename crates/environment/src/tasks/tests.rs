@@ -228,6 +228,35 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
 }
 
 #[test]
+fn a_reference_may_bind_its_function_in_every_way_that_an_answer_may() {
+    let line = |function: &str, reference: &str| {
+        let reference = serde_json::json!(reference);
+        ADD.replace(r#""entry_point":"add""#, &format!(r#""entry_point":"{function}","reference":{reference}"#))
+    };
+    for reference in ["add = lambda a, b: a + b", "from operator import add", "add: object = partial(sum_of, 2)"] {
+        assert_eq!(task(&line("add", reference)).opening(), "def add(", "{reference}");
+    }
+    for reference in [
+        "class A:\n  def add(self, a, b): return a + b\nclass B(A): pass\nclass D(B): pass",
+        "class D:\n  add = lambda self, a, b: a + b",
+        "class D(object): pass\nD.add = lambda self, a, b: a + b",
+        "class D(list): pass",
+        "from animals import A\nclass D(A): pass",
+        "D = make()",
+    ] {
+        assert_eq!(task(&line("D.add", reference)).opening(), "class D:", "{reference}");
+    }
+    for (reference, defined) in [
+        ("class A(object):\n  def ad(self): pass\nclass D(A): x = 1", "`A`, `A.ad`, `D`, `D.x`"),
+        ("class A:\n  add = 1\nclass D: pass", "`A`, `A.add`, `D`"),
+        ("def D(): pass", "`D`"),
+    ] {
+        let said = refused(line("D.add", reference));
+        assert!(said.ends_with(&format!("reference: does not define `D.add`; it defines {defined}")), "{said}");
+    }
+}
+
+#[test]
 fn shown_tests_and_honeypots_are_python_also_where_it_has_no_literal() {
     let line = r#"{"id":"d","prompt":"p","entry_point":"f","shown":1,"tests":[
         {"args":"(float('-inf'), [float('nan')])","expected":"{({1, 2}, set()): {frozenset({3}), float('inf')}}"},
@@ -417,6 +446,8 @@ fn bad_lines_are_named_with_what_is_allowed() {
         (&plus(r#""seconds":0"#), "seconds: found int 0; expected a number above 0, at most 60"),
         (&plus(r#""seconds":"2""#), "seconds: found str '2'"),
         (&plus(r#""reference":"def ad(a, b): pass""#), "reference: does not define `add`; it defines `ad`"),
+        (&plus(r#""reference":"class A:\n def add(self): pass""#), "`add`; it defines `A`, `A.add`"),
+        (&plus(r#""reference":"print(1)""#), "reference: does not define `add`; it defines nothing"),
         (
             &plus(r#""reference":"class add: pass""#),
             "reference: `add` is a class; expected a function, or a method of it that is named as in `add.method`",

@@ -74,10 +74,10 @@ impl ShowArgs {
                 let policy = model::policy_shown(&config, &Device::Cpu, console)?;
                 let prompts = model::prompts_of_any_length(&config, &policy, arena.environment())?;
                 let prompt = prompts.of_task(number as u32).expect("every task has a prompt");
-                let (tokens, most) = (prompt.ids.len(), model::prompt_tokens_max(&config, &policy));
+                let (tokens, room) = (prompt.ids.len(), model::room(&config, &policy));
                 let mut name = format!("as {} reads it: {}", config.model.model, counted(tokens, "token"));
-                if tokens > most {
-                    name.push_str(&format!("; too long: at most {most} fit beside a completion"));
+                if tokens > room.prompt() {
+                    name.push_str(&format!("; too long: {room}"));
                 }
                 text.push_str(&section(&name, &prompt.text));
             }

@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 pub use self::audit::{Audit, Earned, Ungraded, audit};
 use self::examination::Examination;
 pub(super) use self::examination::counted_tasks;
-pub use self::prompts::long_prompts;
+pub use self::prompts::{Room, long_prompts};
 use super::finding::CheckFinding;
 use super::report::Report;
 use super::trial::{Told, TrialJudge};

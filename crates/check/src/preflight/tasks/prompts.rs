@@ -1,27 +1,50 @@
 //! Prompts that are too long.
 
+use std::fmt;
+
 use super::examination::place;
 use crate::environment::tasks::Tasks;
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};
 
-/// Findings for prompts that leave no room for a completion of the longest `completion` in the `context` of a model, both in
-/// tokens; `tokens` are the lengths of all tasks' prompts, in their order, as counted by the model's tokenizer.
-pub fn long_prompts(tasks: &Tasks, tokens: &[usize], context: usize, completion: usize) -> Vec<CheckFinding> {
-    let most = context.saturating_sub(completion);
-    let long = tokens.iter().enumerate().filter(|(_, tokens)| **tokens > most);
-    let finding = |(task, &tokens): (usize, &usize)| {
-        // Beside such a prompt the shortest completion has no room.
-        let (room, longer) = match tokens >= context {
-            true => (format!("the model reads {context}"), "take a model that reads more"),
-            false => {
-                let room = format!("at most {most} fit beside a completion of {completion}: the model reads {context}");
-                (room, "lower rollout.max_completion_length")
-            }
-        };
-        let text = format!("a prompt of {}; {room}", counted(tokens, "token"));
+/// What a prompt and its completion share, in tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// The model's context.
+    pub context: usize,
+    /// The longest completion.
+    pub completion: usize,
+}
+
+impl Room {
+    /// Tokens of the longest prompt beside which a completion has room.
+    pub fn prompt(self) -> usize {
+        self.context.saturating_sub(self.completion)
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Room { context, completion } = self;
+        write!(
+            f,
+            "the model's context is {context} (max_position_embeddings), of which a completion takes up to {completion}"
+        )
+    }
+}
+
+/// Findings for prompts that leave no room for a completion; `tokens` are the lengths of all tasks' prompts, in their
+/// order, as counted by the model's tokenizer.
+pub fn long_prompts(tasks: &Tasks, tokens: &[usize], room: Room) -> Vec<CheckFinding> {
+    let long = tokens.iter().enumerate().filter(|(_, tokens)| **tokens > room.prompt());
+    let finding = |(task, tokens): (usize, &usize)| {
+        let text = format!("a prompt of {}; {room}", counted(*tokens, "token"));
         let finding = CheckFinding::problem(Check::Prompts, text).at(place(tasks, task));
-        finding.mend(format!("shorten \"prompt\", show fewer tests with \"shown\", or {longer}"))
+        let last = match *tokens < room.context {
+            true => "lower rollout.max_completion_length",
+            false => "take a model with a longer context",
+        };
+        finding.mend(format!("shorten \"prompt\", show fewer tests with \"shown\", or {last}"))
     };
     long.map(finding).collect()
 }

@@ -462,12 +462,15 @@ fn references_run_on_all_tasks_and_cheats_on_the_first() {
 #[test]
 fn prompts_that_do_not_fit_are_named() {
     let Environment::Tasks(tasks) = written(&[DOUBLE, SUM]) else { unreachable!() };
-    assert_eq!(long_prompts(&tasks, &[100, 100], 500, 400), []);
-    let [long] = long_prompts(&tasks, &[100, 300], 500, 400).try_into().unwrap();
+    let room = Room { context: 5001, completion: 4901 };
+    assert_eq!(long_prompts(&tasks, &[100, 100], room), []);
+    let [long] = long_prompts(&tasks, &[100, 5000], room).try_into().unwrap();
     assert_eq!((long.level, long.place.unwrap().line), (Level::Problem, 2));
-    assert_eq!(long.text, "a prompt of 300 tokens; at most 100 fit beside a completion of 400: the model reads 500");
-    assert!(long.remedy.unwrap().ends_with(", or lower rollout.max_completion_length"));
-    let [longer] = long_prompts(&tasks, &[0, 5000], 500, 600).try_into().unwrap();
-    assert_eq!(longer.text, "a prompt of 5000 tokens; the model reads 500");
-    assert!(longer.remedy.unwrap().ends_with(", or take a model that reads more"));
+    let context = "the model's context is 5001 (max_position_embeddings), of which a completion takes up to 4901";
+    assert_eq!(long.text, format!("a prompt of 5000 tokens; {context}"));
+    assert!(long.remedy.unwrap().ends_with("or lower rollout.max_completion_length"));
+    // No completion has room beside these.
+    for longer in long_prompts(&tasks, &[5001, 7000], room) {
+        assert!(longer.remedy.unwrap().ends_with("or take a model with a longer context"));
+    }
 }

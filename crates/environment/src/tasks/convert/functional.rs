@@ -23,7 +23,9 @@ pub(super) fn draft(problem: &str, code: &str, test: &str) -> Result<Draft, Stri
         source::check(code)?;
         let named = passed(&module.body);
         let parameters = match &named {
-            Some(name) => source::signature_of(code, name).map_err(|_| UNDEFINED)?.names,
+            Some(name) => {
+                source::signature_of(code, name).map_err(|_| UNDEFINED)?.map_or_else(Vec::new, |found| found.names)
+            }
             None => Vec::new(),
         };
         let candidate = Callee { name: "candidate".to_owned(), parameters };

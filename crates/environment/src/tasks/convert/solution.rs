@@ -7,6 +7,7 @@ use super::asserts::{Callee, Truths};
 use super::checker::Target;
 use super::draft::Draft;
 use super::{asserts, checker};
+use crate::program::bound_by;
 use crate::tasks::source;
 
 /// Tests by the asserts in `tests`, about a function that `code` defines. `setup` is what the asserts need beside it; where nobody knows
@@ -19,9 +20,12 @@ pub(super) fn about_functions_of(
 ) -> Result<Draft, String> {
     let defined = source::with_module(code, |module| {
         let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
-        let callees = source::functions(&module.body)
+        // First, so that a `def` of the same name is found before it.
+        let bound = module.body.iter().flat_map(bound_by);
+        let bound = bound.map(|name| Callee { name: name.to_owned(), parameters: Vec::new() });
+        let functions = source::functions(&module.body)
             .map(|function| Callee { name: function.name.to_string(), parameters: source::places(function, 0) });
-        (callees.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
+        (bound.chain(functions).collect::<Vec<_>>(), classes.collect::<Vec<_>>())
     });
     let (callees, classes) = defined.map_err(|why| format!("solution: {why}"))?;
     let texts = [tests, setup.unwrap_or_default()];

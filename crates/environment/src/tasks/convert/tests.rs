@@ -61,6 +61,14 @@ fn mbpp_rows_are_asserts_about_a_function_of_the_code() {
 }
 
 #[test]
+fn the_function_of_an_mbpp_row_may_be_bound_without_def() {
+    for code in ["add = lambda a, b: a + b", "from operator import add"] {
+        let row = json!({"task_id": 7, "text": "t", "code": code, "test_list": ["assert add(1, 2) == 3"]});
+        assert_eq!(tests(&task(row)), (Some("add".into()), vec!["[1, 2] -> 3".into()]), "{code}");
+    }
+}
+
+#[test]
 fn an_mbpp_row_without_a_list_of_asserts_is_told_so() {
     let why = |tests: serde_json::Value| {
         let row = json!({"task_id": 7, "text": "t", "code": "def f(a): return a", "test_list": tests, "challenge_test_list": []});
