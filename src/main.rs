@@ -9,5 +9,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     grpo_2048::cli::keep_hangups_ignored();
+    grpo_2048::cli::outlive_file_limits();
     start::start(grpo_2048::cli::run)
 }

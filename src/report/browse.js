@@ -60,7 +60,7 @@ function solvable(run) {
   const { count, never, always } = run.tasks, solved = count - never.count;
   const list = (words, { count, tasks }) => el("details", {}, el("summary", {}, `${words}: ${whole(count)}`),
     el("p", { class: "small" }, tasks.map(([task, completions]) => `${task} (${whole(completions)})`).join(", "), tasks.length < count ? `, and ${whole(count - tasks.length)} more` : ""));
-  return section("Tasks", honeypots(run), el("p", { class: "soft small" }, `${whole(count)} tasks were asked, ${whole(solved)} of which were solved at least once. Verdicts repeat, so a task that was solved once is known to be solvable. Numbers are completions.`),
+  return section("Tasks", honeypots(run), el("p", { class: "soft small" }, `${whole(count)} task${count === 1 ? " was" : "s were"} asked, ${whole(solved)} of which ${solved === 1 ? "was" : "were"} solved at least once. Verdicts repeat, so a task that was solved once is known to be solvable. Numbers are completions.`),
     never.count ? list("Never solved", never) : null, always.count ? list("Always solved", always) : null);
 }
 

@@ -83,12 +83,16 @@ struct Figure {
     text: String,
 }
 
+fn were(count: usize) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
 fn figures(record: &EvaluationRecord) -> Vec<Figure> {
     let decimals = if record.mean_score.is_some_and(|mean| mean.abs() < 100.0) { 2 } else { 0 };
     let points = |value: f64| format!("{value:.decimals$}");
     let percent = |value: f64| format!("{:.1} %", 100.0 * value);
     let interval = |low: Option<f64>, high: Option<f64>, show: &dyn Fn(f64) -> String| match (low, high) {
-        (Some(low), Some(high)) => format!(" ({} to {})", show(low), show(high)),
+        (Some(low), Some(high)) if low < high => format!(" ({} to {})", show(low), show(high)),
         _ => String::new(),
     };
     let mut figures = Vec::new();
@@ -115,19 +119,22 @@ fn figures(record: &EvaluationRecord) -> Vec<Figure> {
 fn results(training: &Training) -> String {
     let Some(last) = &training.last else { return String::new() };
     let what = match (last.games, last.tasks) {
-        (_, Some(tasks)) if last.held_out == Some(0) => format!("{} that were trained on", counted(tasks, "task")),
-        (_, Some(tasks)) => format!("{} that were not trained on", counted(tasks, "task")),
-        (Some(games), _) => format!("{} each that were not trained on", counted(games, "game")),
+        (_, Some(tasks)) if last.held_out == Some(0) => {
+            format!("{} that {} trained on", counted(tasks, "task"), were(tasks))
+        }
+        (_, Some(tasks)) => format!("{} that {} not trained on", counted(tasks, "task"), were(tasks)),
+        (Some(games), _) => format!("{} each that {} not trained on", counted(games, "game"), were(games)),
         _ => "what was not trained on".into(),
     };
     let first = training.first.as_ref();
     let is_mixed = first.is_some_and(|first| first.is_sampled_otherwise(last));
     let evaluated_at = training.evaluated_at().filter(|_| !is_mixed);
     let at = evaluated_at.map_or_else(String::new, |value| format!(" at a temperature of {value}"));
-    let mut text = format!(
-        "## Results\n\n{}, sampled{at} and tried on {what}; 95 % intervals in brackets.\n\n",
-        counted(last.samples, "program")
-    );
+    let (before, after) = (first.map(figures).unwrap_or_default(), figures(last));
+    let has_intervals = before.iter().chain(&after).any(|figure| figure.text.ends_with(')'));
+    let intervals = if has_intervals { "; 95 % intervals in brackets" } else { "" };
+    let mut text =
+        format!("## Results\n\n{}, sampled{at} and tried on {what}{intervals}.\n\n", counted(last.samples, "program"));
     let own = |record: &EvaluationRecord| match record.temperature.filter(|_| is_mixed) {
         Some(value) => format!(", sampled at a temperature of {value:?}"),
         None => String::new(),
@@ -138,8 +145,7 @@ fn results(training: &Training) -> String {
         first.map(&own).unwrap_or_default(),
         own(last)
     ));
-    let before = first.map(figures).unwrap_or_default();
-    for figure in figures(last) {
+    for figure in after {
         let before = before.iter().find(|one| one.id == figure.id).map_or("–", |one| &one.text);
         text.push_str(&format!("| {} | {before} | {} |\n", figure.name, figure.text));
     }
@@ -291,9 +297,20 @@ mod tests {
             ..Training::default()
         };
         let text = card(&subject(), Some(&training(Some(0))));
-        assert!(text.contains("tried on 2 tasks that were trained on;") && !text.contains("held out"), "{text}");
+        assert!(text.contains("tried on 2 tasks that were trained on.\n") && !text.contains("held out"), "{text}");
         let text = card(&subject(), Some(&training(Some(2))));
-        assert!(text.contains("tried on 2 tasks that were not trained on;") && text.contains(", held out"), "{text}");
+        assert!(text.contains("tried on 2 tasks that were not trained on.\n") && text.contains(", held out"), "{text}");
+        // A point is no interval.
+        let scored = |low, high| {
+            let [mean_score, mean_score_low, mean_score_high] = [3.0, low, high].map(Some);
+            let last = EvaluationRecord { mean_score, mean_score_low, mean_score_high, ..EvaluationRecord::default() };
+            card(&subject(), Some(&Training { last: Some(last), ..Training::default() }))
+        };
+        assert!(
+            scored(2.0, 4.0).contains("; 95 % intervals in brackets.\n")
+                && scored(2.0, 4.0).contains("3.00 (2.00 to 4.00)")
+        );
+        assert!(!scored(3.0, 3.0).contains("brackets") && scored(3.0, 3.0).contains("| 3.00 |"));
     }
 
     #[test]

@@ -156,8 +156,9 @@ function lines({ title, note, series, show = number, floor = null, ceiling = nul
     return { nodes, x, xs, read: (at) => series.map((one) => {
       const index = one.xs.indexOf(at);
       if (index < 0 || one.ys[index] === null) return null;
-      const range = one.lows && known([one.lows[index]]).length ? ` (${show(one.lows[index])} to ${show(one.highs[index])})` : "";
-      return `${named ? one.name + " " : ""}${show(one.ys[index])}${range}`;
+      if (one.told) return one.told(index);
+      const ends = one.lows ? between(one.lows[index], one.highs[index], show) : null;
+      return `${named ? one.name + " " : ""}${show(one.ys[index])}${ends ? ` (${ends})` : ""}`;
     }).filter(Boolean).join(" · ") };
   };
   const entries = legend ?? (named ? series.map((one) => [one.name, one.colour, one.dash]) : null);

@@ -36,7 +36,7 @@ function percent(value, digits = 0) {
   return `${number(100 * value, digits)} %`;
 }
 // A share that may be small, and is not nothing then.
-const share = (value) => (value > 0 && value < 0.01 ? percent(value, 1) : percent(value));
+const share = (value) => (value > 0 && value < 0.0005 ? "<0.1 %" : value > 0 && value < 0.01 ? percent(value, 1) : percent(value));
 const whole = (value, digits = 0) => number(value, digits);
 const seconds = (value, digits) => (value === null || value === undefined ? "–" : `${number(value, digits ?? (value < 10 ? 2 : 1))} s`);
 function lasting(value) {
@@ -46,6 +46,8 @@ function lasting(value) {
 const moment = (at) => `${new Date(1000 * at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 const known = (values) => (values || []).filter((value) => value !== null && value !== undefined);
+// Both ends of an interval in words; null where one is unknown, or both are one point.
+const between = (low, high, show) => (known([low, high]).length === 2 && low < high ? `${show(low)} to ${show(high)}` : null);
 // The least and the greatest of any number of values; a function takes fewer arguments than a long run has steps.
 const lowest = (values) => values.reduce((least, value) => Math.min(least, value), Infinity);
 const highest = (values) => values.reduce((greatest, value) => Math.max(greatest, value), -Infinity);

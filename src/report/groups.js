@@ -52,7 +52,7 @@ function groupView(run, entries) {
     const ordered = [...members].sort((a, b) => b.reward - a.reward || a.index - b.index);
     place.replaceChildren(
       prompt ? el("details", {}, el("summary", {}, `Prompt of ${what} ${style || "unknown"}, ${whole(prompt.length)} characters`), el("pre", { class: "told", tabindex: "0" }, prompt)) : "",
-      most === 0 ? el("p", { class: "soft small" }, members.every((one) => one.advantage === null) ? "No completion of this group is in the update." : "All rewards of this group count the same: there is nothing to learn from it.") : "",
+      most === 0 ? el("p", { class: "soft small" }, members.every((one) => typeof one.advantage !== "number") ? "No completion of this group is in the update." : "All rewards of this group count the same: there is nothing to learn from it.") : "",
       region("group", `completions of ${what} ${style}`, ordered.map((one) => member(run, one, most))));
   };
   const node = el("div", { class: "card", id: "groups-view" }, el("div", { class: "controls" }, el("label", {}, "Step ", list), el("label", {}, "Group ", choice), turn(-1), turn(1)), place);

@@ -124,7 +124,11 @@ function shares(run) {
     .map(([name, key], index) => ({ name, colour: AREAS[index], ys: column(run, key) }));
   const bands = run.scores.map((one) => one.step);
   const quantile = (at) => run.scores.map((one) => one.quantiles[at]);
-  const spread = (name, low, high) => ({ name, colour: "--s0", xs: bands, ys: quantile(2), lows: quantile(low), highs: quantile(high) });
+  const spread = (name, low, high) => {
+    const [lows, highs] = [quantile(low), quantile(high)];
+    return { name, colour: "--s0", xs: bands, ys: quantile(2), lows, highs, told: (at) => `${name}: ${show(lows[at])} to ${show(highs[at])}` };
+  };
+  const median = { name: "median", colour: "--s0", xs: bands, ys: quantile(2) };
   return [
     stack({ title: "What became of completions", note: "share of completions", xs, layers: coloured(named(verdicts), VERDICTS.map(word)), share: true, show: percent }),
     stack({ title: tasks ? "How tests went" : "How games ended", note: tasks ? "share of programs: all passed, or what ended the first failed test" : "share of games",
@@ -132,7 +136,7 @@ function shares(run) {
     stack({ title: "Where the time went", note: "seconds a step", xs, layers: time, show: seconds }),
     lines({ title: tasks ? "Distribution of tests passed" : "Distribution of scores", note: `${tasks ? "share of tests of each program" : "mean score of each program"}: median, middle half, middle four fifths, and the best`,
       floor: ofGame(run) ? null : 0, ceiling: tasks ? 1 : null, show,
-      series: [spread("10 to 90 %", 0, 4), spread("25 to 75 %", 1, 3), { name: "best", colour: "--s1", xs: bands, ys: run.scores.map((one) => one.best), dash: "2 3" }],
+      series: [median, spread("25 to 75 %", 1, 3), spread("10 to 90 %", 0, 4), { name: "best", colour: "--s1", xs: bands, ys: run.scores.map((one) => one.best), dash: "2 3" }],
       legend: [["median and bands", "--s0"], ["best of the step", "--s1", "2 3"]] }),
   ];
 }
@@ -144,7 +148,7 @@ function styles(run) {
   const xs = evaluationsOf(run), last = xs.length - 1, show = points(run);
   const rows = keys.map((key) => {
     const ys = run.evaluations[key], first = ys[0], end = ys[last];
-    return xs.length < 2 ? [key.slice(STYLE.length), show(first)] : [key.slice(STYLE.length), show(first), show(end), first > 0 && end !== null ? `× ${number(end / first, 2)}` : "–"];
+    return xs.length < 2 ? [key.slice(STYLE.length), show(first)] : [key.slice(STYLE.length), show(first), show(end), first > 0 && end !== null && end >= 0 ? `× ${number(end / first, 2)}` : "–"];
   });
   const [title, what] = ofTasks(run) ? [evaluatedOn([run], "Held-out tests passed by task"), "task"] : ["Held-out score by style of the prompt", "style"];
   return el("div", { class: "card tall" }, el("h3", {}, title),
@@ -205,7 +209,8 @@ function hall(run, watch) {
   const show = points(run), held = ofGame(run) ? "games" : "boards";
   // A mean with its games, and its interval where one is known; a single game is luck and no figure.
   const told = (member) => {
-    const of = (score, games, where, [low, high] = []) => [`mean score ${show(score)}${low === undefined ? "" : ` (${show(low)} to ${show(high)})`}`, ` in ${games ? `${games} ` : ""}${where}`];
+    const bracketed = ([low, high] = []) => { const ends = between(low, high, show); return ends ? ` (${ends})` : ""; };
+    const of = (score, games, where, interval) => [`mean score ${show(score)}${bracketed(interval)}`, ` in ${games ? `${games} ` : ""}${where}`];
     const [reported, interval] = [member.report_mean_score, [member.report_mean_score_low, member.report_mean_score_high]];
     const elsewhere = reported === undefined ? "" : `; ${of(reported, member.report_games, "others that it was not chosen on", interval).join("")}`;
     // All places have the score by which they are ranked; the first has another that no choice has favoured.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::program::{printed, program, refused};
+use crate::program::{printed, program, refused, told};
 use crate::runs;
 
 #[test]
@@ -245,6 +245,16 @@ fn an_error_that_nobody_can_read_still_has_its_exit_code() {
     let mut refused = Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
     let ended = refused.args(["config", "--set", "grpo.bet=1"]).stderr(writer).status().unwrap();
     assert_eq!(ended.code(), Some(2), "{ended}");
+}
+
+#[test]
+fn a_file_beyond_the_limit_on_file_sizes_is_named_as_the_machines_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 0 && exec \"$0\" tasks new mine", env!("CARGO_BIN_EXE_grpo-2048")]);
+    let (code, said) = told(limited.current_dir(dir.path()));
+    let expected = "error: mine/env.toml: File too large (os error 27); raise the limit on files (ulimit -f), ";
+    assert!(code == Some(1) && said.starts_with(expected), "{code:?} {said}");
 }
 
 #[test]

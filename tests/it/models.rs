@@ -127,6 +127,9 @@ fn a_model_is_warmed_up_trained_from_there_and_exported() {
     assert!(said.contains("model: base") && said.contains("with the adapter warm"), "{said}");
     let trained = read_json(&dir.join("run/checkpoint-1/adapter_config.json"));
     assert_eq!(trained["target_modules"], adapter["target_modules"]);
+    // As the run records it, so that one that goes on elsewhere writes the same.
+    let base = dir.join("base").canonicalize().unwrap();
+    assert_eq!(trained["base_model_name_or_path"].as_str(), base.to_str());
 
     let said = run(dir, &["export", "--run", "run", "--merge", "--dtype", "bf16", "--output-dir", "out/merged"]);
     assert!(said.contains("an adapter on 4 layers added in, with a chat template"), "{said}");

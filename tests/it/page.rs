@@ -293,6 +293,51 @@ fn scores_keep_their_digits_beside_2048_and_what_is_trained_on_is_not_called_hel
 
 #[test]
 #[ignore = "needs Chromium; `make page` runs it"]
+fn of_what_is_a_point_no_interval_is_told_and_of_a_group_that_is_left_out_that_it_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    // All are cut, and left out for it.
+    let cut = ["train", "--output-dir", "run", "--steps", "1", "--groups", "1", "--num-generations", "8", "--set"];
+    let more =
+        ["grpo.mask_truncated_completions=true", "--max-completion-length", "4", "--set", "train.eval_samples=0"];
+    done(dir, &[&cut[..], &more, &["--set", "train.preflight=false"]].concat());
+    let member = |high: u32| {
+        let [scores, ends] =
+            [r#""mean_score":8,"held_out_mean_score":8,"held_out_games":8,"report_mean_score":7"#, "report_mean_score"];
+        let report = format!(r#""report_games":32,"{ends}_low":7,"{ends}_high":{high}"#);
+        format!(r#"{{"program":"p","source":"pass","step":1,"style":"snake",{scores},{report}}}"#)
+    };
+    std::fs::write(dir.join("run/hall_of_fame.json"), format!("[{},{}]", member(7), member(9))).unwrap();
+    let evaluated = |step, score| format!("{{\"step\":{step},\"eval_game/mean_score\":{score}}}\n");
+    let step = std::fs::read_to_string(dir.join("run/metrics.jsonl")).unwrap();
+    std::fs::write(dir.join("run/metrics.jsonl"), [evaluated(0, 50), step, evaluated(1, -700)].concat()).unwrap();
+    done(dir, &["report", "run"]);
+    let said = in_browser(
+        &dir.join("run/report.html"),
+        "say(document.querySelector('.tile').textContent);
+         document.querySelectorAll('.hall summary').forEach((one) => say(one.textContent.split(' that it was not')[0].split('; ')[1]));
+         say(share(0.0002), share(0.002), share(0));
+         const chart = [...document.querySelectorAll('figure')].find((one) => one.textContent.includes('Distribution of scores'));
+         chart.querySelector('svg').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+         await soon();
+         say(chart.textContent.match(/median 0 · .*best 0/)[0]);
+         document.querySelector('#groups').open = true;
+         await soon();
+         say(document.querySelector('#groups-view .soft').textContent);",
+    );
+    let expected = [
+        "50 → -700held-out score",
+        "mean score 7 in 32 others",
+        "mean score 7 (7 to 9) in 32 others",
+        "&lt;0.1 % 0.2 % 0 %",
+        "median 0 · 25 to 75 %: 0 to 0 · 10 to 90 %: 0 to 0 · best 0",
+        "No completion of this group is in the update.",
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
 fn the_page_names_a_run_that_alone_has_a_figure_and_says_what_it_smooths_and_its_best_tile() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();

@@ -177,6 +177,38 @@ fn completions_that_a_run_learnt_from_and_no_longer_has_are_missing() {
 }
 
 #[test]
+fn completions_of_another_step_or_there_twice_and_settings_that_were_cut_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let run = place.path().join("run");
+    runs::copy(&THREE_STEPS, &run);
+    let [first, second] = [1, 2].map(|step| run.join(format!("completions/step_0000{step}.jsonl")));
+    let text = fs::read_to_string(&second).unwrap();
+    let last = text.trim_end().rsplit('\n').next().unwrap();
+    for (found, expected) in [
+        (fs::read_to_string(first).unwrap(), "has completions of step 1, expected those of step 2"),
+        (format!("{text}{last}\n"), "has completion 7 twice"),
+    ] {
+        fs::write(&second, found).unwrap();
+        let said = refused(place.path(), &["verify", "run"]);
+        assert!(said.contains(&format!("completions/step_00002.jsonl: {expected}\n")), "{said}");
+    }
+    fs::write(&second, text).unwrap();
+    let path = run.join("config.toml");
+    let config = fs::read_to_string(&path).unwrap();
+    let (cut, _) = config.split_once("\n[reward]").unwrap();
+    fs::write(&path, cut).unwrap();
+    for command in
+        [&["verify", "run"][..], &["eval", "--model", "run"], &["export", "--run", "run", "--output-dir", "out"]]
+    {
+        let said = refused(place.path(), command);
+        assert!(said.contains("config.toml: has no [reward], which every run records there"), "{said}");
+    }
+    fs::write(&path, &config[..config.len() / 2]).unwrap();
+    let said = refused(place.path(), &["verify", "run"]);
+    assert!(said.contains("run/config.toml: "), "{said}");
+}
+
+#[test]
 fn rewards_with_a_part_of_another_program_are_refused_and_not_called_wrong() {
     let place = tempfile::tempdir().unwrap();
     runs::copy(&THREE_STEPS, &place.path().join("run"));

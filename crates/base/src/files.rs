@@ -187,6 +187,16 @@ pub fn special(path: &Path) -> Option<&'static str> {
     }
 }
 
+/// Where a path leads. A link keeps its own name where that alone says what the file is: a cache of the Hub has `model.gguf` as a
+/// link to a digest.
+pub fn place(path: &Path) -> io::Result<PathBuf> {
+    let target = path.canonicalize()?;
+    match target.is_file() && target.extension() != path.extension() {
+        true => std::path::absolute(path),
+        false => Ok(target),
+    }
+}
+
 /// Whether an open file or directory is the one at `path`, which may have been removed or replaced since.
 pub fn is_at(open: &File, path: &Path) -> io::Result<bool> {
     let held = open.metadata()?;

@@ -65,6 +65,7 @@ use adapters::set::{self, AdapterSet};
 use files::export;
 use files::loaded::Loaded;
 use files::loading::{self, in_full};
+use files::origin::anchored;
 use grpo_tensor::Weight;
 use layers::joint::lay_together;
 use weights::LoadTarget;
@@ -130,14 +131,15 @@ impl Policy {
     fn of_loaded(loaded: Loaded, config: &ModelConfig, seed: Seed, device: &Device) -> Result<Self, PolicyError> {
         let precision = Precision::of(config.precision, device)?;
         precision.set_products(config.tf32, device);
+        let origin = anchored(&config.model);
         if in_full(config) {
-            return Self::full(loaded, &config.model, precision);
+            return Self::full(loaded, &origin, precision);
         }
         let set = match config.adapter.as_str() {
             "" => AdapterSet::fresh(&loaded.config, config, seed, device)?,
             dir => AdapterSet::load(Path::new(dir), &loaded.config, device)?,
         };
-        Self::adapted(loaded, set, &config.model, precision)
+        Self::adapted(loaded, set, &origin, precision)
     }
 
     /// All weights are variables, in f32; layers that compute in a 16-bit format round them as they read them.

@@ -36,17 +36,20 @@ impl<'a> TensorBoardSink<'a> {
     fn start(&mut self, output_dir: &Path, resumed_from: usize) -> Result<(), SinkError> {
         let directory = output_dir.join(TENSORBOARD_DIR);
         fs::create_dir_all(&directory).map_err(SinkError::at(&directory))?;
-        // A run that was killed before its second checkpoint goes on from step 0, and has written of later steps.
-        let goes_on = fs::read_dir(&directory).map_err(SinkError::at(&directory))?.next().is_some();
+        let found = fs::read_dir(&directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let found = found.map_err(SinkError::at(&directory))?;
         let begun = (self.clock)();
-        // TensorBoard reads files in the order of their names, so a newer file needs a greater name.
-        let name = format!("events.out.tfevents.{:010}.grpo-2048.{resumed_from:06}", begun as u64);
-        let path = directory.join(name);
-        let file = File::create(&path).map_err(SinkError::at(&path))?;
+        // TensorBoard reads files in the order of their names, so a newer file needs a greater name, whatever the clock says.
+        let newest = found.iter().filter_map(|entry| number_of(entry.file_name().to_str()?)).max();
+        let number = newest.map_or(0, |newest| newest.saturating_add(1)).max(begun as u64);
+        let path = directory.join(format!("{PREFIX}{number:010}.grpo-2048.{resumed_from:06}"));
+        let file = File::create_new(&path).map_err(SinkError::at(&path))?;
         self.open = Some((path, file));
         let mut version = Message::default();
         version.double(1, begun).delimited(3, b"brain.Event:2");
         self.record(&version)?;
+        // A run that was killed before its second checkpoint goes on from step 0, and has written of later steps.
+        let goes_on = !found.is_empty();
         self.resumed = goes_on.then(|| (output_dir.join(METRICS_FILE), resumed_from));
         if goes_on { self.restart(resumed_from + 1) } else { Ok(()) }
     }
@@ -105,6 +108,14 @@ impl Sink for TensorBoardSink<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// What names of event files begin with, before the time in seconds.
+const PREFIX: &str = "events.out.tfevents.";
+
+/// The number in the name of an event file.
+fn number_of(name: &str) -> Option<u64> {
+    name.strip_prefix(PREFIX)?.split('.').next()?.parse().ok()
 }
 
 /// `SessionLog.START` of TensorBoard's protocol.

@@ -122,6 +122,16 @@ fn a_power_beyond_the_integers_of_the_tier_is_given_up() {
     }
 }
 
+#[test]
+fn a_power_of_an_exponent_that_is_not_known_may_be_a_float() {
+    for power in ["2 ** m", "3 ** m", "m ** m", "pow(m, m)"] {
+        let source = format!(
+            "def play(n):\n    m = len(range(n)) - 2\n    found = {power}\n    return int(found), abs(found), [found] * 2\n"
+        );
+        assert_eq!(compare(&source, "play", &["[1]".into(), "[0]".into(), "[7]".into()]), Came::Through, "{source}");
+    }
+}
+
 /// Recursions of a depth that is given, in which every level is a frame of the interpreter, or several.
 const RECURSIONS: &[&str] = &[
     "def play(n):\n    return n and 1 + play(n - 1)\n",

@@ -14,6 +14,7 @@ use crate::metrics::Console;
 use crate::policy::Tokenizer;
 use crate::prompt::PromptKind;
 use crate::shell;
+use crate::train::run_dir::CONFIG;
 
 /// Where settings come from besides the flags.
 #[derive(Debug, Clone, Default, Args)]
@@ -138,7 +139,7 @@ impl SourceArgs {
             ));
         }
         let mut layers = Layers::default();
-        layers.text(&path.display().to_string(), recorded)?;
+        layers.text(&path.join(CONFIG).display().to_string(), recorded)?;
         self.lay(&mut layers, flags)?;
         Ok(layers)
     }

@@ -264,9 +264,10 @@ impl EvolveArgs {
         }
         let reported = found.report.as_ref().map(|report| {
             let Estimate { value, interval } = report.mean_score;
-            let written = |score| labels.written_closely(score);
-            let [value, low, high] = [value, interval.low, interval.high].map(written);
-            format!("on other boards: {value} points a game ({low} to {high})\n")
+            let [value, low, high] = [value, interval.low, interval.high].map(|score| labels.written_closely(score));
+            // A point is no interval.
+            let ends = if interval.low < interval.high { format!(" ({low} to {high})") } else { String::new() };
+            format!("on other boards: {value} points a game{ends}\n")
         });
         let lines = format!("best: {}\n{}", result(&found.best), reported.unwrap_or_default());
         output::tell(&format!("{lines}{}\n", path.display()))

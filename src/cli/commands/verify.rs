@@ -196,7 +196,7 @@ impl Verification<'_> {
         let (mut differences, mut missing) = (Vec::new(), Vec::new());
         for (done, (step, path)) in steps.iter().enumerate() {
             count.show(done, "");
-            let logged = path.as_ref().map_or(Ok(Vec::new()), |path| logged(path, &mut logs))?;
+            let logged = path.as_ref().map_or(Ok(Vec::new()), |path| logged(path, *step, &mut logs))?;
             missing.extend(self.missing(*step, &logged));
             self.require_parts(*step, &logged)?;
             completions += logged.len();
@@ -310,15 +310,26 @@ impl Verification<'_> {
 }
 
 /// The completions in the file `path`, whose bytes `logs` takes in.
-fn logged(path: &Path, logs: &mut blake3::Hasher) -> Result<Vec<LoggedCompletion>, CliError> {
+fn logged(path: &Path, step: usize, logs: &mut blake3::Hasher) -> Result<Vec<LoggedCompletion>, CliError> {
     let bytes = fs::read(path).map_err(CliError::run)?;
     logs.update(&bytes);
-    match parse_completions(path, &bytes).map_err(report_error)? {
-        (logged, 0) => Ok(logged),
-        (_, unreadable) => {
-            Err(CliError::user(format!("{}: {} cannot be read", path.display(), counted(unreadable, "line"))))
+    let refused = |words: String| {
+        CliError::user_hint(format!("{}: {words}", path.display()), "put the file back as the run wrote it")
+    };
+    let (logged, unreadable) = parse_completions(path, &bytes).map_err(report_error)?;
+    if unreadable > 0 {
+        return Err(refused(format!("{} cannot be read", counted(unreadable, "line"))));
+    }
+    let mut there = BTreeSet::new();
+    for LoggedCompletion { step: of, index, .. } in &logged {
+        if *of != step {
+            return Err(refused(format!("has completions of step {of}, expected those of step {step}")));
+        }
+        if !there.insert(index) {
+            return Err(refused(format!("has completion {index} twice")));
         }
     }
+    Ok(logged)
 }
 
 impl Certificate {

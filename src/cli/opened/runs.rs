@@ -13,7 +13,7 @@ use crate::config::{Config, Layers, ModelConfig};
 use crate::metrics::Console;
 use crate::report::ReportError;
 use crate::shell;
-use crate::train::run_dir;
+use crate::train::run_dir::{self, CONFIG};
 
 /// The word for the newest run.
 const LATEST: &str = "latest";
@@ -68,7 +68,7 @@ pub fn recorded_text(dir: &Path) -> Result<String, CliError> {
 /// The same, resolved.
 fn recorded(dir: &Path) -> Result<Config, CliError> {
     let mut layers = Layers::default();
-    layers.text(&dir.display().to_string(), &recorded_text(dir)?)?;
+    layers.text(&dir.join(CONFIG).display().to_string(), &recorded_text(dir)?)?;
     Ok(layers.resolve()?)
 }
 

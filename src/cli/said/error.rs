@@ -2,9 +2,9 @@
 
 use std::error::Error;
 use std::fmt::Display;
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+use std::{io, iter};
 
 use super::{near, output};
 use crate::arena::ArenaError;
@@ -94,10 +94,10 @@ impl CliError {
     pub fn run(error: impl Error + Send + Sync + 'static) -> CliError {
         match untried(&error) {
             Some(ArenaError::Environment { .. }) => CliError::user(with_causes(&error)),
-            _ if is_of_full_disk(&error) => {
-                CliError::Run(format!("{}; {}", with_causes(&error), output::MAKE_ROOM).into())
-            }
-            _ => CliError::Run(Box::new(error)),
+            _ => match room(&error) {
+                Some(hint) => CliError::Run(format!("{}; {hint}", with_causes(&error)).into()),
+                None => CliError::Run(Box::new(error)),
+            },
         }
     }
 
@@ -175,16 +175,10 @@ fn untried<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ArenaError> {
     }
 }
 
-/// Whether an error, or its cause where it names the file, is that of a full disk.
-fn is_of_full_disk(error: &(dyn Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error.downcast_ref::<io::Error>().is_some_and(files::is_full) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+/// What to do about an error, or its cause where it names the file, if the machine takes no more of the file.
+fn room(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let mut causes = iter::successors(Some(error), |&error| error.source());
+    causes.find_map(|cause| output::room(cause.downcast_ref::<io::Error>()?))
 }
 
 #[cfg(test)]
@@ -225,6 +219,9 @@ mod tests {
         };
         let full = "run/metrics.jsonl: no storage space; make room there, or name a place on another disk";
         assert_eq!(told(io::ErrorKind::StorageFull), full);
+        let limited =
+            "run/metrics.jsonl: file too large; raise the limit on files (ulimit -f), or name a place on another disk";
+        assert_eq!(told(io::ErrorKind::FileTooLarge), limited);
         assert_eq!(told(io::ErrorKind::PermissionDenied), "run/metrics.jsonl: permission denied");
         let room = format!("no storage space; {}", output::MAKE_ROOM);
         let unnamed = CliError::run(io::Error::from(io::ErrorKind::StorageFull));

@@ -110,9 +110,17 @@ pub fn unwritten(named: impl Display, error: &io::Error) -> CliError {
     full(&named, error).unwrap_or_else(|| CliError::user_hint(format!("{named}: {error}"), hint))
 }
 
-/// The error of a full disk, which is the machine's fault; none where the error is another.
+/// The error of a full disk or a limit on files, which is the machine's fault; none where the error is another.
 pub fn full(named: impl Display, error: &io::Error) -> Option<CliError> {
-    files::is_full(error).then(|| CliError::Run(format!("{named}: {error}; {MAKE_ROOM}").into()))
+    room(error).map(|hint| CliError::Run(format!("{named}: {error}; {hint}").into()))
+}
+
+/// What to do where the machine takes no more of a file; none where the error is another.
+pub fn room(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        ErrorKind::FileTooLarge => Some("raise the limit on files (ulimit -f), or name a place on another disk"),
+        _ => files::is_full(error).then_some(MAKE_ROOM),
+    }
 }
 
 /// The text in lines of at most `room` columns, broken between words alone.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::files::hub::HubSettings;
 use crate::files::{gguf, hub};
+use grpo_base::files;
 use grpo_config::ModelConfig;
 
 /// Licence of the built-in model: that of this program. Users may choose between two, but a card names one.
@@ -51,6 +52,13 @@ impl Origin {
     }
 }
 
+/// The name of a model that holds in every working directory, by which a run records it too: the absolute path of what is here,
+/// otherwise `model`.
+pub(crate) fn anchored(model: &str) -> String {
+    let place = if model == "builtin" { None } else { files::place(Path::new(model)).ok() };
+    place.map_or_else(|| model.to_owned(), |place| place.display().to_string())
+}
+
 /// The value of a key in the YAML front matter of a model card; the first value of a list.
 fn front_matter(card: &str, key: &str) -> Option<String> {
     let mut lines = card.strip_prefix("---")?.lines().skip(1).take_while(|line| line.trim_end() != "---");
@@ -66,6 +74,16 @@ fn front_matter(card: &str, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_model_that_is_here_is_named_by_its_path_and_any_other_as_it_was_typed() {
+        // Beside this directory tests run.
+        let here = Path::new("src/files").canonicalize().unwrap();
+        assert_eq!(anchored("src/files"), here.display().to_string());
+        for name in ["owner/tiny", "builtin"] {
+            assert_eq!(anchored(name), name);
+        }
+    }
 
     #[test]
     fn a_path_in_a_card_is_no_id_of_the_hub() {

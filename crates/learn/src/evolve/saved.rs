@@ -15,6 +15,8 @@ use crate::grpo::{self, Division, EntropyController};
 use crate::train::run_dir::{self, BEST, Fingerprint, RunDirError};
 
 const STATE: &str = "evolve.json";
+/// The key of the BLAKE3 digest of the file as it is with an empty text there.
+const DIGEST: &str = "blake3";
 /// The directory below which OpenEvolve's visualiser looks for a checkpoint, which it knows by its name.
 const OPEN_EVOLVE: &str = "openevolve";
 
@@ -63,8 +65,7 @@ pub(super) fn read(dir: &Path, settings: &Fingerprint) -> Result<Option<State>, 
         return Ok(None);
     }
     let text = fs::read_to_string(&path).map_err(RunDirError::io(&path))?;
-    let state: State = serde_json::from_str(&text)
-        .map_err(|error| EvolveError::Damaged { path: path.clone(), reason: error.to_string() })?;
+    let state = unsealed(&text).map_err(|reason| EvolveError::Damaged { path: path.clone(), reason })?;
     match settings.differing(&state.settings) {
         None => Ok(Some(state)),
         // One that was stopped in its first round has nothing to lose.
@@ -76,12 +77,35 @@ pub(super) fn read(dir: &Path, settings: &Fingerprint) -> Result<Option<State>, 
 /// Writes the state of the search and the best program so far. Without one, that of a search with other settings, which was stopped
 /// in its first round, is removed: it would pass for this one's.
 pub(super) fn write(dir: &Path, state: &State) -> Result<(), RunDirError> {
-    write_json(&dir.join(STATE), &json!(state))?;
+    write_json(&dir.join(STATE), &sealed(state))?;
     let path = dir.join(BEST);
     match state.database.ranked().first() {
         Some(best) => write_text(&path, &best.source),
         None if path.exists() => fs::remove_file(&path).map_err(RunDirError::io(&path)),
         None => Ok(()),
+    }
+}
+
+/// A state with the digest by which [`unsealed`] knows it.
+fn sealed(state: &State) -> Value {
+    let mut value = json!(state);
+    value[DIGEST] = "".into();
+    value[DIGEST] = blake3::hash(format!("{value:#}").as_bytes()).to_hex().as_str().into();
+    value
+}
+
+/// The state in a file, or why it is none that was written. What an earlier version wrote has no digest and passes.
+fn unsealed(text: &str) -> Result<State, String> {
+    #[derive(Deserialize)]
+    struct Seal {
+        blake3: Option<String>,
+    }
+    let parsed = serde_json::from_str(text).and_then(|seal: Seal| Ok((seal, serde_json::from_str(text)?)));
+    let (seal, state) = parsed.map_err(|error| error.to_string())?;
+    let is_written = |digest: &str| blake3::hash(text.replacen(digest, "", 1).as_bytes()).to_hex().as_str() == digest;
+    match seal.blake3.is_none_or(|digest| is_written(&digest)) {
+        true => Ok(state),
+        false => Err("is not what was written".into()),
     }
 }
 
@@ -251,6 +275,32 @@ mod tests {
         let Err(refused) = read(dir.path(), &settings) else { panic!("it is half a database") };
         let words = refused.to_string();
         assert!(words.contains("evolve.json: EOF while parsing") && words.contains("another --output-dir"), "{words}");
+    }
+
+    #[test]
+    fn a_database_in_which_a_letter_or_a_digit_was_changed_is_refused_and_one_without_a_digest_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (settings, mut database) = (json!({}), Database::new(2));
+        let source = "def answer():\n    return x\n".to_owned();
+        database.begin_with(JudgedProgram { digest: "a".into(), source, reward: 1.0, score: 0.1, fuel: 1000 });
+        write(dir.path(), &State { settings, database, division: None, entropy: None, last_round: None }).unwrap();
+        let path = dir.path().join(STATE);
+        let text = fs::read_to_string(&path).unwrap();
+        let again = |text: &str| {
+            fs::write(&path, text).unwrap();
+            read(dir.path(), &Fingerprint { named: serde_json::Map::new(), unnamed: String::new() })
+        };
+        assert!(again(&text).unwrap().is_some());
+        for (written, changed) in
+            [("\"reward\": 1.0", "\"reward\": 3.0"), ("return x", "return y"), ("e3\": \"", "e3\": \"0")]
+        {
+            assert_eq!(text.matches(written).count(), 1, "{written}");
+            let words = again(&text.replace(written, changed)).err().unwrap().to_string();
+            assert!(words.contains("evolve.json: is not what was written; the search cannot go on"), "{words}");
+        }
+        let mut earlier: Value = serde_json::from_str(&text).unwrap();
+        earlier.as_object_mut().unwrap().remove(DIGEST).unwrap();
+        assert!(again(&earlier.to_string()).unwrap().is_some());
     }
 
     #[test]

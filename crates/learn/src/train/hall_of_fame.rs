@@ -2,6 +2,7 @@
 //! held-out boards, and the score of the first is estimated on others.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,8 @@ use super::elites::{Elites, best_tile};
 use super::run_dir::HALL_OF_FAME;
 use crate::arena::Evaluation;
 use crate::environment::Floor;
-use crate::evaluation::{Estimate, HeldOut, Single};
+use crate::evaluation::{Estimate, Single};
 use crate::program::Program;
-use crate::seed::Seed;
 
 /// Number of programs that are kept at the end of a run.
 pub const SIZE: usize = 12;
@@ -87,8 +87,8 @@ pub struct HallOfFame {
     members: Vec<Member>,
 }
 
-/// Plays members on boards and returns their evaluations in the order of the members.
-pub type Play<'a, E> = dyn FnMut(&[Member], &[Seed]) -> Result<Vec<Evaluation>, E> + 'a;
+/// Plays members on the held-out boards of these numbers and returns their evaluations in the order of the members.
+pub type Play<'a, E> = dyn FnMut(&[Member], Range<usize>) -> Result<Vec<Evaluation>, E> + 'a;
 
 impl HallOfFame {
     /// Adds the program of an episode if it is new and scores well enough to be a candidate. Earlier programs come
@@ -170,21 +170,20 @@ impl HallOfFame {
     /// only the best of them play more.
     ///
     /// Source: Karnin, Koren and Somekh 2013.
-    pub fn settle<E>(&mut self, held_out: &HeldOut, play: &mut Play<'_, E>) -> Result<(), E> {
+    pub fn settle<E>(&mut self, play: &mut Play<'_, E>) -> Result<(), E> {
         let mut waiting = std::mem::take(&mut self.members);
         let (mut field, mut floor) = (Vec::<(Member, Evaluation)>::new(), Floor::of([]));
         for (round, &games) in ROUNDS.iter().enumerate() {
-            let boards = held_out.selection(games);
             let (members, played): (Vec<_>, Vec<_>) = field.into_iter().unzip();
             let so_far = played.first().map_or(0, |evaluation: &Evaluation| evaluation.games.len());
-            let more = play(&members, &boards[so_far..])?;
+            let more = play(&members, so_far..games)?;
             let joined = played.into_iter().zip(more).map(|(played, more)| joined(played, more));
             field = members.into_iter().zip(joined).collect();
             // From the second round on, all candidates take part.
             let joins = |member: &Member| round > 0 || !(member.is_known() || member.held_out_games.is_some());
             let (joining, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(joins);
             waiting = later;
-            let evaluations = play(&joining, boards)?;
+            let evaluations = play(&joining, 0..games)?;
             field.extend(joining.into_iter().zip(evaluations));
             floor = Floor::of_games(field.iter().flat_map(|(_, played)| &played.games));
             field.sort_by(|(_, a), (_, b)| floor.better_first(&a.games, &b.games));
@@ -243,14 +242,31 @@ mod tests {
     /// round.
     fn settle(hall: &mut HallOfFame, score: impl Fn(&str) -> u64) -> Vec<(usize, usize)> {
         let mut rounds = Vec::new();
-        let mut play = |members: &[Member], boards: &[Seed]| {
+        let mut play = |members: &[Member], boards: Range<usize>| {
             rounds.push((members.len(), boards.len()));
             let evaluation = |member: &Member| games(&vec![score(&member.program); boards.len()]);
             Ok::<_, std::convert::Infallible>(members.iter().map(evaluation).collect())
         };
-        let Ok(()) = hall.settle(&HeldOut::published(), &mut play);
+        let Ok(()) = hall.settle(&mut play);
         rounds.retain(|&(members, _)| members > 0);
         rounds
+    }
+
+    #[test]
+    fn games_of_a_later_round_follow_those_of_the_earlier_ones() {
+        let mut hall = HallOfFame { members: vec![member("known", 1.0)] };
+        hall.members[0].games = Some(SEVERAL);
+        hall.members.push(member("new", 1.0));
+        let mut ranges = Vec::new();
+        let mut play = |members: &[Member], boards: Range<usize>| {
+            ranges.extend(members.iter().map(|member| (member.program.clone(), boards.clone())));
+            Ok::<_, std::convert::Infallible>(members.iter().map(|_| games(&vec![1; boards.len()])).collect())
+        };
+        let Ok(()) = hall.settle(&mut play);
+        for name in ["known", "new"] {
+            let own: Vec<usize> = ranges.iter().filter(|(of, _)| of == name).flat_map(|(_, own)| own.clone()).collect();
+            assert_eq!(own, Vec::from_iter(0..ROUNDS[ROUNDS.len() - 1]), "{name}");
+        }
     }
 
     #[test]
@@ -364,7 +380,7 @@ mod tests {
         assert_eq!(hall.members().iter().map(|member| member.mean_score).collect::<Vec<_>>(), [0.0, -5.0, -7.0]);
         // On held-out boards the first raises at once.
         let [raising, lowest] = [0, 2].map(|place| hall.members()[place].program.clone());
-        let mut play = |members: &[Member], boards: &[Seed]| {
+        let mut play = |members: &[Member], boards: Range<usize>| {
             let played = |member: &Member| {
                 let (score, ending) = match &member.program {
                     program if *program == raising => (0.0, Ending::Raised),
@@ -376,7 +392,7 @@ mod tests {
             };
             Ok::<_, std::convert::Infallible>(members.iter().map(played).collect())
         };
-        let Ok(()) = hall.settle(&HeldOut::published(), &mut play);
+        let Ok(()) = hall.settle(&mut play);
         let last = &hall.members()[2];
         assert_eq!((&last.program, last.held_out_mean_score), (&raising, Some(-7.0)));
         // A run that goes on and is stopped ranks without playing.

@@ -14,6 +14,13 @@ use super::{Run, TrainError};
 /// Held-out games that the score of the best program is estimated from.
 const REPORT_GAMES: usize = 32;
 
+/// Boards that are played after `first` others of the same kind.
+#[derive(Clone, Copy)]
+struct Boards<'a> {
+    first: usize,
+    seeds: &'a [Seed],
+}
+
 impl Run<'_> {
     /// Ranks the best programs of the run on some held-out boards and measures the first of them on others. Returns
     /// whether it did: where a process is asked to stop, the candidates stay as they were, for a run that goes on.
@@ -36,7 +43,7 @@ impl Run<'_> {
         let held_out = HeldOut::salted(&self.config.train.board_salt);
         let candidates = hall.clone();
         // `Err(None)`: a process was asked to stop.
-        let settled: Result<(), Option<TrainError>> = hall.settle(&held_out, &mut |members, boards| {
+        let settled: Result<(), Option<TrainError>> = hall.settle(&mut |members, boards| {
             if self.stopping().map_err(Some)? {
                 return Err(None);
             }
@@ -45,6 +52,7 @@ impl Run<'_> {
                 done += 1;
                 observer(Event::Settling { done, total });
             };
+            let boards = Boards { first: boards.start, seeds: &held_out.selection(boards.end)[boards.start..] };
             self.play_members(arena, members, boards, &mut played).map_err(Some)
         });
         match settled {
@@ -56,7 +64,8 @@ impl Run<'_> {
             Err(Some(error)) => return Err(error),
         }
         let best = &hall.members()[..hall.members().len().min(1)];
-        let best = self.play_members(arena, best, held_out.report(REPORT_GAMES), &mut || ())?;
+        let best =
+            self.play_members(arena, best, Boards { first: 0, seeds: held_out.report(REPORT_GAMES) }, &mut || ())?;
         if let Some(best) = best.first() {
             hall.report(best);
         }
@@ -69,12 +78,12 @@ impl Run<'_> {
         &self,
         arena: &Arena,
         members: &[Member],
-        boards: &[Seed],
+        boards: Boards<'_>,
         played: &mut dyn FnMut(),
     ) -> Result<Vec<Evaluation>, TrainError> {
         let own = || own_indices(self.peers, members.len());
-        let programs = own().map(|index| (arena.program(&members[index].source, boards[0].into()), boards));
-        let evaluations = arena.evaluate_all(programs, &mut |_, _| played())?;
+        let programs = own().map(|index| (arena.program(&members[index].source, boards.seeds[0].into()), boards.seeds));
+        let evaluations = arena.evaluate_from(boards.first, programs, &mut |_, _| played())?;
         Ok(gather_evaluations(self.peers, own().zip(evaluations).collect())?.into_values().collect())
     }
 }

@@ -122,6 +122,18 @@ fn a_resumed_run_begins_a_later_file_that_replaces_the_steps_it_repeats() {
 }
 
 #[test]
+fn a_file_comes_after_those_that_are_there_where_the_clock_stands_or_goes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    for (clock, resumed_from) in [(1_700_000_100.0, 0), (1_700_000_100.5, 0), (1_600_000_000.0, 20)] {
+        let clock = || clock;
+        let header = RunHeader { output_dir: dir.path().to_owned(), resumed_from, ..RunHeader::default() };
+        TensorBoardSink::new(&clock).note(&Event::RunStarted(&header)).unwrap();
+    }
+    let begun = files(dir.path()).iter().map(|file| field(&records(file)[0], 1).unwrap()).collect::<Vec<_>>();
+    assert_eq!(begun, [1_700_000_100.0_f64, 1_700_000_100.5, 1_600_000_000.0].map(|time| time.to_le_bytes().to_vec()));
+}
+
+#[test]
 fn an_evaluation_that_is_made_again_replaces_the_one_that_was_there_and_leaves_training() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Cell::new(99.0);

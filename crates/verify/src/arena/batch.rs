@@ -22,7 +22,7 @@ use super::differences::Differences;
 use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Start, Usage};
 use super::play::{GameError, Numbered, Play, PlayGame, Runner};
 use super::{Arena, ArenaError, OnDifference, Rules};
-use crate::environment::{Case, Ending, Environment, Outcome};
+use crate::environment::{Ending, Environment, Outcome};
 use crate::program::{Program, Rejection};
 
 /// Which game of which entry of a batch.
@@ -68,7 +68,7 @@ struct State {
 /// One distinct program of the batch.
 struct Entry {
     program: Arc<Program>,
-    cases: Vec<Case>,
+    cases: Vec<Numbered>,
     games: Vec<Option<Outcome>>,
     runner: Runner,
     /// The first of its games in which the tiers were seen to differ.
@@ -90,7 +90,7 @@ impl Batch {
     }
 
     /// Has the program of completion `index` played, unless it was in this batch or is in `cache`.
-    pub fn enter(self: &Arc<Self>, index: usize, program: Program, cases: Vec<Case>, cache: &EvaluationCache) {
+    pub fn enter(self: &Arc<Self>, index: usize, program: Program, cases: Vec<Numbered>, cache: &EvaluationCache) {
         let first = self.state.lock().enter(index, program, cases, cache);
         first.into_iter().for_each(|task| self.hand_out(task));
     }
@@ -191,7 +191,7 @@ impl State {
     }
 
     /// The game to be played for it first, if one must be.
-    fn enter(&mut self, index: usize, program: Program, cases: Vec<Case>, cache: &EvaluationCache) -> Option<Task> {
+    fn enter(&mut self, index: usize, program: Program, cases: Vec<Numbered>, cache: &EvaluationCache) -> Option<Task> {
         let key = CacheKey { source: program.source().to_owned(), cases: cases.clone() };
         if let Some(&known) = self.known.get(&key) {
             self.entries[known].completions.push(index);
@@ -227,8 +227,7 @@ impl State {
             return None;
         }
         entry.begun = true;
-        let case = Numbered { number: task.game, case: entry.cases[task.game] };
-        Some((Arc::clone(&entry.program), case, entry.runner))
+        Some((Arc::clone(&entry.program), entry.cases[task.game], entry.runner))
     }
 
     fn recall(&mut self) -> Vec<usize> {
@@ -270,7 +269,7 @@ impl State {
             }
             Play::Game { outcome, reason: Some(reason), .. } if is_first && !outcome.has_begun() => {
                 let fault = FirstCallFault { ending: outcome.ending, reason };
-                let others = entry.cases[1..].iter().map(|&case| self.environment.unplayed(case, fault.ending));
+                let others = entry.cases[1..].iter().map(|one| self.environment.unplayed(one.case, fault.ending));
                 let games = std::iter::once(outcome).chain(others).collect();
                 self.evaluated(task.entry, Start::Faulted(fault), games);
                 return 0..0;
@@ -286,10 +285,10 @@ impl State {
                 if is_first {
                     return self.begin_again(task.entry);
                 }
-                self.environment.unplayed(entry.cases[task.game], Ending::Raised)
+                self.environment.unplayed(entry.cases[task.game].case, Ending::Raised)
             }
             // Only a program that looks at `random` while it loads comes here.
-            Play::Rejected(_) => self.environment.unplayed(entry.cases[task.game], Ending::Raised),
+            Play::Rejected(_) => self.environment.unplayed(entry.cases[task.game].case, Ending::Raised),
             Play::Game { outcome, reason, .. } => {
                 Outcome { reason: reason.filter(|_| !outcome.ending.is_well()), ..outcome }
             }

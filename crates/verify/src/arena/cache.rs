@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use parking_lot::Mutex;
 
 use super::evaluation::Evaluation;
-use crate::environment::Case;
+use super::play::Numbered;
 
 /// What was played.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CacheKey {
     /// The exact source: fuel, which may decide a score, sees even comments.
     pub source: String,
-    pub cases: Vec<Case>,
+    pub cases: Vec<Numbered>,
 }
 
 /// Evaluations that are kept; the oldest go first. At a few KiB each, some MiB.
@@ -55,7 +55,7 @@ mod tests {
     use crate::seed::{Purpose, Seed};
 
     fn key(number: u64) -> CacheKey {
-        let cases = vec![Seed::root(1).child(Purpose::HeldOut, number).into()];
+        let cases = vec![Numbered { number: 0, case: Seed::root(1).child(Purpose::HeldOut, number).into() }];
         CacheKey { source: format!("def strategy(board): return {number}"), cases }
     }
 

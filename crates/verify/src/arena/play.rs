@@ -27,7 +27,7 @@ pub(super) enum Runner {
 }
 
 /// A case, and which of the program's cases it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Numbered {
     pub number: usize,
     pub case: Case,

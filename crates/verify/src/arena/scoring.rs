@@ -9,6 +9,7 @@ use super::batch::Batch;
 use super::cache::EvaluationCache;
 use super::crew::Crew;
 use super::evaluation::Evaluation;
+use super::play::Numbered;
 use super::{Arena, ArenaError};
 use crate::environment::Case;
 use crate::program::{Program, Rejection};
@@ -24,6 +25,8 @@ pub struct Scoring {
     /// Those for which `OnEvaluated` has been called.
     evaluations: BTreeMap<usize, Evaluation>,
     submitted: usize,
+    /// The number of the first case of each.
+    first: usize,
     /// Whoever waits keeps the threads alive.
     _crew: Arc<Crew>,
 }
@@ -37,6 +40,7 @@ impl Arena {
             cache: Arc::clone(&self.cache),
             evaluations: BTreeMap::new(),
             submitted: 0,
+            first: 0,
             _crew: Arc::clone(&self.crew),
         }
     }
@@ -48,7 +52,19 @@ impl Arena {
         programs: impl IntoIterator<Item = (Result<Program, Rejection>, &'a [C])>,
         on_evaluated: OnEvaluated<'_>,
     ) -> Result<Vec<Evaluation>, ArenaError> {
+        self.evaluate_from(0, programs, on_evaluated)
+    }
+
+    /// The same of programs that have been tried on `first` cases before these: by the number of a case, a program draws other
+    /// chance in each.
+    pub fn evaluate_from<'a, C: Copy + Into<Case> + 'a>(
+        &self,
+        first: usize,
+        programs: impl IntoIterator<Item = (Result<Program, Rejection>, &'a [C])>,
+        on_evaluated: OnEvaluated<'_>,
+    ) -> Result<Vec<Evaluation>, ArenaError> {
         let mut scoring = self.begin(0);
+        scoring.first = first;
         for (index, (program, cases)) in programs.into_iter().enumerate() {
             scoring.submit(index, program, cases);
             scoring.tell(on_evaluated);
@@ -68,8 +84,9 @@ impl Scoring {
         match program {
             Err(rejection) => self.batch.reject(index, rejection),
             Ok(program) => {
-                let cases: Vec<Case> = cases.iter().map(|&case| case.into()).collect();
-                self.batch.enter(index, program, cases, &self.cache);
+                let cases =
+                    cases.iter().zip(self.first..).map(|(&case, number)| Numbered { number, case: case.into() });
+                self.batch.enter(index, program, cases.collect(), &self.cache);
             }
         }
     }

@@ -197,6 +197,24 @@ fn a_program_is_not_played_again_on_boards_it_has_played_under_the_same_rules() 
 }
 
 #[test]
+fn games_that_follow_others_have_the_numbers_after_theirs() {
+    let numbers = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let told = Arc::clone(&numbers);
+    let play_game = move |rules: &_, program: &_, numbered: play::Numbered, _| {
+        told.lock().push(numbered.number);
+        let Case::Seed(seed) = numbered.case else { unreachable!("2048 has no tasks") };
+        stand_in(rules, program, seed)
+    };
+    let environment = Arc::new(Environment::Game2048);
+    let arena = Arena::with_player(Arc::new(play_game), environment, rules(), Workers::Inline).unwrap();
+    for first in [0, 2] {
+        // The same boards as others are other games: a program draws by their numbers.
+        arena.evaluate_from(first, [(program("greedy"), &seeds(0, 2)[..])], &mut |_, _| ()).unwrap();
+    }
+    assert_eq!(*numbers.lock(), [0, 1, 2, 3]);
+}
+
+#[test]
 fn what_two_open_batches_share_is_played_by_both_whatever_the_workers() {
     for workers in EVERY_WAY {
         let arena = arena(Workers::new(workers));

@@ -39,7 +39,7 @@ pub fn play_report(
 ) -> Result<(), ArenaError> {
     let boards = games.iter().map(|&games| held_out.report(games));
     let jobs: Vec<Job<'_>> = boards.zip(0..).map(|(boards, sample)| Job { sample, boards }).collect();
-    for (job, evaluation) in play(arena, samples, jobs, told)? {
+    for (job, evaluation) in play(arena, samples, jobs, 0, told)? {
         samples[job.sample].report = evaluation.games;
     }
     Ok(())
@@ -114,7 +114,7 @@ pub fn choose_best(
         left.truncate(left.len().div_ceil(KEPT).max(KEPT_LEAST));
         let boards = &held_out.selection((2 * games).min(SELECTION))[games..];
         let jobs = left.iter().map(|&sample| Job { sample, boards }).collect();
-        for (job, evaluation) in play(arena, samples, jobs, told)? {
+        for (job, evaluation) in play(arena, samples, jobs, games, told)? {
             samples[job.sample].selection.games.extend(evaluation.games);
         }
         games += boards.len();
@@ -136,11 +136,12 @@ struct Job<'a> {
     boards: &'a [Seed],
 }
 
-/// Plays the jobs that have boards and a program, in their order.
+/// Plays the jobs that have boards and a program, in their order, each after `first` other boards of the same kind.
 fn play<'a>(
     arena: &Arena,
     samples: &[Sample],
     mut jobs: Vec<Job<'a>>,
+    first: usize,
     told: &mut PlayProgress<'_>,
 ) -> Result<Vec<(Job<'a>, Evaluation)>, ArenaError> {
     jobs.retain(|job| !job.boards.is_empty() && samples[job.sample].parses());
@@ -151,6 +152,6 @@ fn play<'a>(
         told(done, total);
     };
     let programs = jobs.iter().map(|job| (samples[job.sample].program.clone(), job.boards));
-    let evaluations = arena.evaluate_all(programs, &mut on_evaluated)?;
+    let evaluations = arena.evaluate_from(first, programs, &mut on_evaluated)?;
     Ok(jobs.into_iter().zip(evaluations).collect())
 }

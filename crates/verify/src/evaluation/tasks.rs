@@ -95,7 +95,8 @@ pub fn summarise_tasks(tasks: &Tasks, samples: &[Sample], turns: usize) -> Tasks
     let turns = if turns > 1 { turns } else { 0 };
     let mut by_task = tried(tasks, samples, turns);
     let fewest = by_task.iter().map(|task| task.samples).min().unwrap_or(0);
-    let sizes: Vec<usize> = std::iter::successors(Some(1), |k| Some(2 * k)).take_while(|&k| k <= fewest).collect();
+    let mut sizes: Vec<usize> = std::iter::successors(Some(1), |k| Some(2 * k)).take_while(|&k| k < fewest).collect();
+    sizes.extend((fewest > 0).then_some(fewest));
     let columns: Vec<Vec<f64>> = by_task
         .iter()
         .map(|task| {

@@ -132,7 +132,7 @@ fn held_out_table(evaluations: &[EvaluationRecord], labels: Labels) -> String {
     };
     text.push_str(&row(&cases, &format!("step {}", before.step), &format!("step {}", after.step), ""));
     let is_mixed = before.is_sampled_otherwise(after);
-    let ratio = match before.score() > 0.0 && !is_mixed {
+    let ratio = match before.score() > 0.0 && after.score() >= 0.0 && !is_mixed {
         true => format!("  x {:.2}", after.score() / before.score()),
         false => String::new(),
     };

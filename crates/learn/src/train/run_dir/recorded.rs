@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::error::RunDirError;
 use crate::config::{Config, Layers, ModelConfig};
 use crate::environment::{Environment, game2048};
+use crate::files;
 use crate::plural::counted;
 use crate::policy::{ADAPTER_FILES, Location};
 
@@ -19,6 +20,8 @@ use crate::policy::{ADAPTER_FILES, Location};
 pub const CONFIG: &str = "config.toml";
 /// What it begins with.
 pub(super) const WRITTEN: &str = "# Written by grpo-2048";
+/// How its first line goes on, since every run records all sections.
+const REPEATS: &str = "; `--config` on this file and another --output-dir repeat the run.";
 
 /// The sections that a run records. A file that was cut lacks the last of them.
 const SECTIONS: [&str; 12] = [
@@ -98,22 +101,35 @@ fn changes(recorded: &Files, found: &Files) -> Vec<Change> {
 /// The text of the configuration that a run recorded. The flags of a resumed run override it.
 pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
     let path = run.join(CONFIG);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(RunDirError::NoRun { path: run.to_owned() }),
-        Err(source) => Err(RunDirError::Io { path, source }),
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(RunDirError::NoRun { path: run.to_owned() });
+        }
+        Err(source) => return Err(RunDirError::Io { path, source }),
+    };
+    // Earlier versions recorded fewer sections, and somebody's own file has those that were meant.
+    let is_whole = text.strip_prefix(WRITTEN).is_some_and(|rest| rest.starts_with(REPEATS));
+    match missing_section(&text).filter(|_| is_whole) {
+        Some(section) => Err(RunDirError::Cut { path, section }),
+        None => Ok(text),
     }
 }
 
-/// The same, resolved. Refuses a file without one of its sections, whose settings would silently be the defaults.
+/// The first section that a file of settings lacks, which would silently be the defaults; none of what is no TOML.
+fn missing_section(text: &str) -> Option<&'static str> {
+    let written = text.parse::<toml::Table>().ok()?;
+    SECTIONS.into_iter().find(|section| !written.contains_key(*section))
+}
+
+/// The same, resolved. Refuses a file without one of the sections.
 pub(super) fn recorded(run: &Path) -> Result<Config, RunDirError> {
     let text = recorded_text(run)?;
     let mut layers = Layers::default();
     let path = run.join(CONFIG);
     let resolved = layers.text(CONFIG, &text).and_then(|()| layers.resolve());
     let config = resolved.map_err(|source| RunDirError::Config { path: path.clone(), source })?;
-    let written = text.parse::<toml::Table>().unwrap_or_default();
-    match SECTIONS.into_iter().find(|section| !written.contains_key(*section)) {
+    match missing_section(&text) {
         Some(section) => Err(RunDirError::Cut { path, section }),
         None => Ok(config),
     }
@@ -135,7 +151,7 @@ pub(super) fn contents(env: &str) -> Result<Files, RunDirError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok((format!("{CONTENTS}{name}"), format!("{lines}, {}", &digest[..DIGITS])))
     };
-    Environment::files(&absolute(env, place)).into_iter().map(of_file).collect()
+    Environment::files(&absolute(env, files::place)).into_iter().map(of_file).collect()
 }
 
 /// What `[run]` has of the environment and of the model that a run begins with.
@@ -274,8 +290,8 @@ fn has_own_weights(config: &Config) -> bool {
 /// The text to record. `about` is the table `[run]`: versions, the machine, the files of the environment and the model.
 pub(super) fn config_text(config: &Config, about: toml::Table) -> String {
     let run = toml::Table::from_iter([("run".to_owned(), toml::Value::Table(about))]);
-    let body = toml::to_string(&anchored(config, place)).expect("a configuration is TOML");
-    format!("{WRITTEN}; `--config` on this file and another --output-dir repeat the run.\n\n{run}\n{body}")
+    let body = toml::to_string(&anchored(config, files::place)).expect("a configuration is TOML");
+    format!("{WRITTEN}{REPEATS}\n\n{run}\n{body}")
 }
 
 /// The text for a run that continues with `config`. It keeps the recorded name of the directory, and the table `[run]`
@@ -302,16 +318,6 @@ fn absolute(name: &str, place: fn(&Path) -> io::Result<PathBuf>) -> String {
     let is_word = ["builtin", game2048::NAME, ""].contains(&name);
     let path = if is_word { None } else { place(Path::new(name)).ok() };
     path.map_or_else(|| name.to_owned(), |path| path.display().to_string())
-}
-
-/// Where a path leads. A link keeps its own name where that alone says what the file is: a cache of the Hub has `model.gguf` as a
-/// link to a digest.
-fn place(path: &Path) -> io::Result<PathBuf> {
-    let target = path.canonicalize()?;
-    match target.is_file() && target.extension() != path.extension() {
-        true => std::path::absolute(path),
-        false => Ok(target),
-    }
 }
 
 /// The settings in which the two differ, as `section.key: recorded -> wanted`, except for keys in `free`. A link is what it leads to.
