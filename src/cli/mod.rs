@@ -23,7 +23,7 @@ use clap::{Command, FromArgMatches};
 use tracing_subscriber::EnvFilter;
 
 pub use commands::command;
-pub use opened::interrupt::{keep_hangups_ignored, outlive_file_limits};
+pub use opened::interrupt::keep_hangups_ignored;
 pub use said::CliError;
 
 use crate::metrics::Console;

@@ -196,7 +196,7 @@ fn a_task_is_shown_for_a_model_to_which_another_one_is_too_long() {
     };
     let (short, long) = (shown("short"), shown("long"));
     assert!(short.contains("--- as M reads it: ") && !short.contains("too long"), "{short}");
-    let room = "the model's context is 2048 (max_position_embeddings), of which a completion takes up to 12";
+    let room = "the model's context is 2048 tokens, of which a completion takes up to 12";
     assert!(long.contains(&format!(" tokens; too long: {room}\n")), "{}", &long[..200]);
 }
 

@@ -186,10 +186,7 @@ fn what_cannot_start_is_refused_before_anything_is_written_dry_or_not() {
     fs::write(endless.join("config.json"), config).unwrap();
     let cases: &[(&[&str], &str)] = &[
         (&["--max-completion-length", "100000"], "error: rollout.max_completion_length = 100000: with a prompt of "),
-        (
-            &["--max-completion-length", "100000"],
-            "that is more than the 512 positions of the model (max_position_embeddings); expected at most ",
-        ),
+        (&["--max-completion-length", "100000"], "that is more than the 512 positions of the model; expected at most "),
         (
             &["--model", "endless", "--max-completion-length", "50000000"],
             " is all the memory there is; expected at least ",

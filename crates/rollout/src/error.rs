@@ -15,7 +15,7 @@ pub struct ServerFault {
 
 /// Why a prompt and its completion do not fit into a context of `limit` tokens.
 fn too_long(prompt: usize, completion: usize, limit: usize) -> String {
-    let positions = format!("the {limit} positions of the model (max_position_embeddings)");
+    let positions = format!("the {limit} positions of the model");
     match limit.saturating_sub(prompt) {
         0 => format!(
             "a prompt of {prompt} tokens leaves no room for a completion in {positions}; name a model with a longer context"

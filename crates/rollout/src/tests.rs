@@ -118,7 +118,7 @@ fn a_completion_that_cannot_fit_is_refused_with_what_would() {
     let text = error.to_string();
     assert!(text.contains("rollout.max_completion_length = 60") && text.contains("at most 58"), "{text}");
     let full = RolloutError::TooLong { prompt: 64, completion: 60, limit: 64 }.to_string();
-    assert!(full.contains("a prompt of 64 tokens") && full.contains("max_position_embeddings"), "{full}");
+    assert!(full.contains("a prompt of 64 tokens") && full.contains("the 64 positions of the model;"), "{full}");
     assert!(!full.contains("max_completion_length"), "shorter completions do not fit either: {full}");
 }
 

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop and save, a later one ends the program at once. SIGXFSZ ends nothing.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop and save, a later one ends the program at once.
 
 use std::fs;
 use std::sync::Arc;
@@ -104,14 +104,6 @@ pub fn keep_hangups_ignored() {
         && let Err(error) = SigSet::from(Signal::SIGHUP).thread_block()
     {
         output::complain(&format!("warning: a hangup will end this process: {error}\n"));
-    }
-}
-
-/// Lets a write beyond the limit on file sizes (`ulimit -f`) fail as any other does: its signal would end the program without a word.
-/// It is blocked, which threads inherit and programs that are started do not, so this comes before all other threads.
-pub fn outlive_file_limits() {
-    if let Err(error) = SigSet::from(Signal::SIGXFSZ).thread_block() {
-        output::complain(&format!("warning: a file beyond the limit on file sizes will end this process: {error}\n"));
     }
 }
 

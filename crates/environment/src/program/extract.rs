@@ -97,7 +97,7 @@ fn last_of(
                 Ok(found) => {
                     let (own, statements) = (found.source.len(), found.module.body.len());
                     let found = with_uses(found, place);
-                    if matches!(entry, Entry::Script) && helpers::only_calls_unknown(&found.module, statements) {
+                    if matches!(entry, Entry::Script) && helpers::is_of_orders(&found.module, statements) {
                         example.get_or_insert((found, place));
                         continue;
                     }

@@ -49,17 +49,19 @@ pub(super) fn may_read_input(module: &ModModule) -> bool {
     Names::of(&module.body).may_read_input()
 }
 
-/// Whether the last `own` statements of a module, which are one or more, only call what nothing defines, as the words `O(n)` do.
-pub(super) fn only_calls_unknown(module: &ModModule, own: usize) -> bool {
+/// What words about time and space call, as `O(n)` does.
+const ORDERS: [&str; 5] = ["O", "Θ", "Ω", "Theta", "Omega"];
+
+/// Whether the last `own` statements of a module, which are one or more, are words about time and space. Another call of what nothing
+/// defines, such as `main()`, is a program that fails.
+pub(super) fn is_of_orders(module: &ModModule, own: usize) -> bool {
     fn called(one: &Stmt) -> Option<&str> {
         Some(one.as_expr_stmt()?.value.as_call_expr()?.func.as_name_expr()?.id.as_str())
     }
     let own = &module.body[module.body.len() - own..];
-    if own.iter().any(|one| called(one).is_none_or(is_builtin)) {
-        return false;
-    }
+    let is_order = |one: &Stmt| called(one).is_some_and(|name| ORDERS.contains(&name));
     let names = Names::of(&module.body);
-    own.iter().filter_map(called).all(|name| !names.bound().contains(name))
+    own.iter().all(is_order) && !ORDERS.iter().any(|name| names.bound().contains(name))
 }
 
 /// The statements of a block that is Python as a whole.

@@ -276,10 +276,14 @@ fn beside_a_block_of_python_one_of_another_language_is_no_program() {
         let text = format!("```Python\n{code}```\nBeside it:\n```{label}\n{other}\n```\n");
         assert_eq!(script(&text), code);
     }
-    // Words that call what nothing defines are none beside a program, and one that is wrong where they are all there is.
+    // Words about time are none beside a program, and one that is wrong where they are all there is.
     let words = "O(n)\nO(1)\n";
     assert_eq!(script(&format!("```python\n{code}```\nIn time:\n```\n{words}```\n")), code);
     assert_eq!(script(&format!("```\n{words}```\n")), words);
+    // A program without its function is one that fails, whatever stood before it.
+    for last in ["main()\n", "solve(int(input()))\n"] {
+        assert!(script(&format!("```python\n{code}```\nBetter:\n```\n{last}```\n")).ends_with(last), "{last}");
+    }
     let (defined, called) = ("def O(n):\n    print(n)\n", "O(int(input()))\n");
     let used = format!("{defined}{called}");
     assert_eq!(script(&format!("```python\n{code}```\n```\n{defined}```\n```\n{called}```\n")), used);

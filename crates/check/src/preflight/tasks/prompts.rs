@@ -26,10 +26,7 @@ impl Room {
 impl fmt::Display for Room {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Room { context, completion } = self;
-        write!(
-            f,
-            "the model's context is {context} (max_position_embeddings), of which a completion takes up to {completion}"
-        )
+        write!(f, "the model's context is {context} tokens, of which a completion takes up to {completion}")
     }
 }
 

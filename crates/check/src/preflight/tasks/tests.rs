@@ -466,7 +466,7 @@ fn prompts_that_do_not_fit_are_named() {
     assert_eq!(long_prompts(&tasks, &[100, 100], room), []);
     let [long] = long_prompts(&tasks, &[100, 5000], room).try_into().unwrap();
     assert_eq!((long.level, long.place.unwrap().line), (Level::Problem, 2));
-    let context = "the model's context is 5001 (max_position_embeddings), of which a completion takes up to 4901";
+    let context = "the model's context is 5001 tokens, of which a completion takes up to 4901";
     assert_eq!(long.text, format!("a prompt of 5000 tokens; {context}"));
     assert!(long.remedy.unwrap().ends_with("or lower rollout.max_completion_length"));
     // No completion has room beside these.

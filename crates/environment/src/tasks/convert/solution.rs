@@ -20,21 +20,22 @@ pub(super) fn about_functions_of(
 ) -> Result<Draft, String> {
     let defined = source::with_module(code, |module| {
         let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
-        // First, so that a `def` of the same name is found before it.
         let bound = module.body.iter().flat_map(bound_by);
         let bound = bound.map(|name| Callee { name: name.to_owned(), parameters: Vec::new() });
         let functions = source::functions(&module.body)
             .map(|function| Callee { name: function.name.to_string(), parameters: source::places(function, 0) });
-        (bound.chain(functions).collect::<Vec<_>>(), classes.collect::<Vec<_>>())
+        (functions.collect::<Vec<_>>(), bound.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
     });
-    let (callees, classes) = defined.map_err(|why| format!("solution: {why}"))?;
+    let (functions, bound, classes) = defined.map_err(|why| format!("solution: {why}"))?;
     let texts = [tests, setup.unwrap_or_default()];
     if classes.iter().any(|class| texts.iter().any(|text| text.contains(&format!("{class}(")))) {
         return Err("calls with objects of a class of its own, which no value stands for".into());
     }
     let truths = if setup.is_some() { Truths::AsPython } else { Truths::AsEqual };
     source::with_module(tests, |module| {
-        let (name, prelude) = match asserts::reduce(&module.body, tests, &callees, truths) {
+        let reduced = |callees: &[Callee]| asserts::reduce(&module.body, tests, callees, truths);
+        // Beside functions, what is imported is a tool, such as `Counter`.
+        let (name, prelude) = match reduced(&functions).or_else(|why| reduced(&bound).map_err(|_| why)) {
             Ok(reduced) => {
                 let called = reduced.called.clone();
                 if draft.take(reduced) {
@@ -51,7 +52,7 @@ pub(super) fn about_functions_of(
                     let call = format!("{}(", callee.name);
                     lines.iter().all(|line| line.contains(&call))
                 };
-                let name = &callees.iter().rev().find(called).ok_or(why)?.name;
+                let name = &functions.iter().rev().find(called).ok_or(why)?.name;
                 let setup = setup.ok_or("tests by more than asserts about calls with literals")?;
                 (name.clone(), format!("{code}\n{setup}"))
             }

@@ -66,6 +66,11 @@ fn the_function_of_an_mbpp_row_may_be_bound_without_def() {
         let row = json!({"task_id": 7, "text": "t", "code": code, "test_list": ["assert add(1, 2) == 3"]});
         assert_eq!(tests(&task(row)), (Some("add".into()), vec!["[1, 2] -> 3".into()]), "{code}");
     }
+    // An import beside functions is what tests use.
+    let code = "from collections import Counter\ndef evens(a): return a[1::2]\ndef odds(a): return a[::2]";
+    let asserts = ["assert Counter(evens([1, 2])) == Counter([2])", "assert Counter(odds([1, 2])) == Counter([1])"];
+    let row = json!({"task_id": 7, "text": "t", "code": code, "test_list": asserts});
+    assert!(why(row).contains("is no call with literals compared with a literal"));
 }
 
 #[test]
