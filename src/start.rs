@@ -1,8 +1,11 @@
 //! How a process of the program begins: its allocator, threads and stack.
 
 use std::backtrace::Backtrace;
+use std::ffi::c_int;
 use std::io::Write;
 use std::process::ExitCode;
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
 /// Training allocates and frees large tensors all the time; glibc gives each back to the kernel.
 #[global_allocator]
@@ -53,6 +56,7 @@ pub fn start(program: fn(Option<&'static str>) -> ExitCode) -> ExitCode {
         unsafe { std::env::set_var(TENSOR_THREADS.0, TENSOR_THREADS.1) };
     }
     tell_backtraces();
+    outlive_file_limits();
     let thread = std::thread::Builder::new().name("grpo-2048".into()).stack_size(STACK_BYTES);
     match thread.spawn(move || program(COMMIT.filter(|commit| !commit.is_empty()))) {
         Ok(running) => running.join().unwrap_or(ExitCode::FAILURE),
@@ -61,4 +65,13 @@ pub fn start(program: fn(Option<&'static str>) -> ExitCode) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Lets a write beyond the limit on file sizes (`ulimit -f`) fail as any other does: its signal would end the program without a word.
+/// The signal is caught, because programs that are started inherit what is blocked or ignored, and not what is caught.
+fn outlive_file_limits() {
+    extern "C" fn nothing(_: c_int) {}
+    let caught = SigAction::new(SigHandler::Handler(nothing), SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the handler does nothing. Of a signal that may be caught nothing is refused.
+    let _ = unsafe { sigaction(Signal::SIGXFSZ, &caught) };
 }

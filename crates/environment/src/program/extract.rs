@@ -7,7 +7,7 @@
 //! a piece that uses what an earlier one defines and reads no input, where a whole program is asked for and an earlier piece
 //! reads it (`print(solve(3))`). A fence within a line counts only in a piece that is no program with it.
 
-use std::cell::Cell;
+use std::cell::{Cell, LazyCell};
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Stmt};
@@ -219,6 +219,8 @@ fn without_prose(entry: &Entry, code: &str, parsed: Parsed<ModModule>) -> Option
     let mut module = parsed.into_syntax();
     let statements = &module.body;
     let defined = statements.iter().rposition(|statement| entry.is_defined_by(statement))?;
+    let known = LazyCell::new(|| helpers::Known::of(statements));
+    let is_bare = |statement: &Stmt| is_bare(statement, &known);
     let (first, last) = match entry {
         Entry::Literal { .. } => (defined, defined),
         _ => (
@@ -246,28 +248,40 @@ fn without_continuation(code: &str) -> &str {
     code.trim_end_matches(|last: char| last.is_whitespace() || last == '\\')
 }
 
-/// Whether a statement is an expression that calls, binds and awaits nothing, and is no documentation; or nothing but a type,
-/// as `Complexity: O(n)` looks like one.
-fn is_bare(statement: &Stmt) -> bool {
+/// Whether a statement is an expression that calls, binds and awaits nothing, works nothing out of what is known, and is no
+/// documentation; or nothing but a type, as `Complexity: O(n)` looks like one.
+fn is_bare(statement: &Stmt, known: &helpers::Known<'_>) -> bool {
     let expression = match statement {
         Stmt::Expr(expression) => expression,
         Stmt::AnnAssign(typed) => return typed.value.is_none(),
         _ => return false,
     };
-    let mut acts = Acts(expression.value.is_string_literal_expr());
+    let mut acts = Acts { acts: expression.value.is_string_literal_expr(), works: false, is_known: true, known };
     acts.visit_expr(&expression.value);
-    !acts.0
+    !acts.acts && !(acts.works && acts.is_known)
 }
 
 /// Records whether an expression does more than have a value.
-struct Acts(bool);
+struct Acts<'a> {
+    acts: bool,
+    /// Whether it has an operator or looks something up, which may print or raise: `out << n`, `1 / 0`.
+    works: bool,
+    /// Whether all its names are the program's or Python's. Those of words in prose are not: `up / down`.
+    is_known: bool,
+    known: &'a helpers::Known<'a>,
+}
 
-impl Visitor<'_> for Acts {
+impl Visitor<'_> for Acts<'_> {
     fn visit_expr(&mut self, expression: &Expr) {
-        let acts =
-            matches!(expression, Expr::Call(_) | Expr::Named(_) | Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_));
-        self.0 |= acts;
-        if !self.0 {
+        match expression {
+            Expr::Call(_) | Expr::Named(_) | Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => self.acts = true,
+            Expr::BinOp(_) | Expr::UnaryOp(_) | Expr::Compare(_) | Expr::Attribute(_) | Expr::Subscript(_) => {
+                self.works = true;
+            }
+            Expr::Name(name) => self.is_known &= self.known.has(&name.id),
+            _ => {}
+        }
+        if !self.acts {
             visitor::walk_expr(self, expression);
         }
     }

@@ -49,6 +49,19 @@ pub(super) fn may_read_input(module: &ModModule) -> bool {
     Names::of(&module.body).may_read_input()
 }
 
+/// The names that a program binds, and those of Python.
+pub(super) struct Known<'a>(Names<'a>);
+
+impl<'a> Known<'a> {
+    pub fn of(statements: &'a [Stmt]) -> Known<'a> {
+        Known(Names::of(statements))
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        is_builtin(name) || self.0.bound().contains(name)
+    }
+}
+
 /// What words about time and space call, as `O(n)` does.
 const ORDERS: [&str; 5] = ["O", "Θ", "Ω", "Theta", "Omega"];
 

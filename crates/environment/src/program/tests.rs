@@ -305,6 +305,21 @@ fn beside_a_block_of_python_one_of_another_language_is_no_program() {
 }
 
 #[test]
+fn a_line_that_works_something_out_of_what_is_known_is_part_of_a_program_and_other_words_are_not() {
+    let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
+    let code = "n = int(input())\nprint(n)\n";
+    for last in ["1/0", "n << 1", "n.foo", "[][n]", "1/0 if n == 2 else 0", "-n", "n == 1"] {
+        let whole = format!("{code}{last}\n");
+        assert_eq!(script(&format!("```python\n{whole}```\n")), whole, "{last}");
+    }
+    for words in ["Explanation", "up / down", "time.space", "n", "2048", "n, m"] {
+        assert_eq!(script(&format!("{code}{words}\n")).trim_end(), code.trim_end(), "{words}");
+    }
+    let raising = format!("{CONSTANT}1/0\n");
+    assert_eq!(source(&format!("```python\n{raising}```\n")), raising);
+}
+
+#[test]
 fn prose_before_unfenced_code_is_left_out() {
     for prose in ["Sure!", "Sure, here's a strategy:", "Solution\n", "It's easy (really:\n\nSteps:\n- move up"] {
         assert_eq!(source(&format!("{prose}\n\n{CONSTANT}")), CONSTANT, "{prose}");

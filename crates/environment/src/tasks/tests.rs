@@ -447,6 +447,11 @@ fn bad_lines_are_named_with_what_is_allowed() {
         (&plus(r#""seconds":"2""#), "seconds: found str '2'"),
         (&plus(r#""reference":"def ad(a, b): pass""#), "reference: does not define `add`; it defines `ad`"),
         (&plus(r#""reference":"class A:\n def add(self): pass""#), "`add`; it defines `A`, `A.add`"),
+        (
+            &ADD.replace(r#""expected":"3""#, r#""raises":"json.JSONDecodeError""#),
+            "expected its last word, `JSONDecodeError`",
+        ),
+        (&plus(r#""reference":"def add(a, b): pass","inputs":[{"args":"(1, 2)"}]"#), "what stands behind `args` alone"),
         (&plus(r#""reference":"print(1)""#), "reference: does not define `add`; it defines nothing"),
         (
             &plus(r#""reference":"class add: pass""#),

@@ -56,7 +56,10 @@ impl Row<'_> {
                 Some(Value::List(arguments).to_json())
             }
             other => {
-                let expected = format!("expected all arguments in a tuple, such as `({other},)`, or a JSON array");
+                let expected = match other.to_string().starts_with("{'args': ") {
+                    true => "expected what stands behind `args` alone".to_owned(),
+                    false => format!("expected all arguments in a tuple, such as `({other},)`, or a JSON array"),
+                };
                 self.fault(place, format!("found {}; {expected}", named(&other)));
                 None
             }
@@ -99,8 +102,13 @@ impl Row<'_> {
                 }
             }
             other => {
-                let expected =
-                    "expected the name of an exception, such as `ValueError`; no limit of the sandbox is one";
+                let dotted = if let Value::Str(name) = other { name.rsplit_once('.') } else { None };
+                let expected = match dotted.filter(|(_, last)| exceptions::is_expectable(last)) {
+                    Some((_, last)) => format!("expected its last word, `{last}`: types are compared by name"),
+                    None => "expected the name of an exception, such as `ValueError`; no limit of the sandbox is one, nor what \
+                             ends a program, as SystemExit does"
+                        .to_owned(),
+                };
                 self.fault(&place, format!("found {}; {expected}", named(other)));
             }
         }
