@@ -9,7 +9,8 @@ use super::suite::{NOTHING_LEARNT, shown};
 use crate::arena::ArenaError;
 use crate::config::TestsReward;
 use crate::environment::Outcome;
-use crate::environment::tasks::{Kind, Task};
+use crate::environment::tasks::{Answer, Kind, Task};
+use crate::environment::{Int, Value};
 use crate::plural::counted;
 use crate::preflight::Told;
 use crate::preflight::finding::{Check, CheckFinding};
@@ -81,8 +82,15 @@ impl Examination<'_> {
 
     /// Reports what constants earn: on the tasks whose checkers take them for right one by one, and on all others together.
     fn constants(&self, probes: &[Probe], passed: f64, tasks: usize) -> Vec<CheckFinding> {
-        let constants = probes.iter().filter(|probe| probe.role == Role::Constant);
-        let (lenient, others): (Vec<&Probe>, Vec<&Probe>) = constants.partition(|probe| self.is_by_checker(probe));
+        let mut best: BTreeMap<usize, &Probe> = BTreeMap::new();
+        for probe in probes.iter().filter(|probe| probe.role == Role::Constant) {
+            let best = best.entry(probe.task).or_insert(probe);
+            if rises(best.reward, probe.reward) {
+                *best = probe;
+            }
+        }
+        let (lenient, others): (Vec<&Probe>, Vec<&Probe>) =
+            best.into_values().partition(|probe| self.is_by_checker(probe));
         let mut findings: Vec<CheckFinding> = lenient.iter().map(|probe| self.lenient_checker(probe)).collect();
         if lenient.is_empty() || lenient.len() < tasks {
             let tasks = counted(tasks - lenient.len(), "task");
@@ -100,7 +108,8 @@ impl Examination<'_> {
 
     fn lenient_checker(&self, probe: &Probe) -> CheckFinding {
         let task = self.task(probe.task);
-        let constant = task.commonest_answer(0..task.tests.len()).map(|(answer, _)| shown(answer)).unwrap_or_default();
+        let commonest = task.commonest_answer(0..task.tests.len());
+        let constant = commonest.map_or_else(|| probe.name.to_owned(), |(answer, _)| shown(answer));
         let text = format!("the checker takes the constant {constant} for right, which earns {:.2}", probe.reward);
         let is_all = probe.reward > 1.0 - ROUNDING;
         let finding = match (is_all, self.config.reward.tests) {
@@ -210,11 +219,22 @@ pub(super) fn attempts(task: &Task, with_costly: bool) -> Vec<(Role, &'static st
         Kind::Function(_) => (&FUNCTION_STUBS, &FUNCTION_CHEATS),
         Kind::Script => (&SCRIPT_STUBS, &SCRIPT_CHEATS),
     };
-    let commonest = task.commonest_answer(0..task.tests.len());
-    let constant = commonest.and_then(|(answer, _)| cheats::constant(task, answer));
+    let constants: Vec<(&str, Answer)> = match task.commonest_answer(0..task.tests.len()) {
+        Some((answer, _)) => vec![(CONSTANT, answer.clone())],
+        None => guesses().into_iter().map(|(name, guess)| (name, Answer::Value(guess))).collect(),
+    };
+    let constants =
+        constants.iter().filter_map(|(name, answer)| Some((Role::Constant, *name, cheats::constant(task, answer)?)));
     let stubs = stubs.iter().map(|stub| (Role::Stub, stub));
     let cheats = cheats.iter().filter(|cheat| with_costly || !cheat.is_costly).map(|cheat| (Role::Cheat, cheat));
     let program = |attempt: &Attempt| cheats::program(task, attempt.source);
     let attempts = stubs.chain(cheats).map(|(role, attempt)| (role, attempt.name, program(attempt)));
-    constant.map(|constant| (Role::Constant, CONSTANT, constant)).into_iter().chain(attempts).collect()
+    constants.chain(attempts).collect()
+}
+
+/// Constants that a checker without tests beside it may take for right; stubs return None and what they are given.
+fn guesses() -> [(&'static str, Value); 5] {
+    let int = |number: i64| Value::Int(Int::from(number));
+    let (text, list) = (Value::Str(String::new()), Value::List(Vec::new()));
+    [("0", int(0)), ("1", int(1)), ("True", Value::Bool(true)), ("''", text), ("[]", list)]
 }
