@@ -109,7 +109,8 @@ impl Tokenizer {
         let mut inner = tokenizers::Tokenizer::from_str(tokenizer).map_err(refused)?;
         // Some models ship truncation and padding settings of their training; a prompt is never truncated or padded.
         inner.with_truncation(None).map_err(refused)?.with_padding(None);
-        inner.add_tokens(added::listed(&config)).map_err(refused)?;
+        let listed = added::listed(&inner, &config);
+        inner.add_tokens(listed).map_err(refused)?;
         let further = added::named(&inner, &config);
         inner.add_tokens(further).map_err(refused)?;
         let named = match ends {
@@ -329,19 +330,27 @@ impl Tokenizer {
                 config.insert(key.into(), value.clone().into());
             }
         }
+        write(dir, FILE, text)?;
+        write(dir, CONFIG, format!("{:#}\n", Value::Object(config)))?;
+        self.save_generation(dir)
+    }
+
+    /// Whether the model's own `generation_config.json` says what ends a text.
+    pub(super) fn names_its_ends(&self) -> bool {
+        self.generation.contains_key(ENDS)
+    }
+
+    /// Writes `generation_config.json` with what ends a text, which transformers looks for there alone.
+    pub(super) fn save_generation(&self, dir: &Path) -> Result<(), PolicyError> {
         let mut generation = self.generation.clone();
         generation.entry(ENDS).or_insert_with(|| json!(self.stop_ids));
-        let files = [
-            (FILE, text),
-            (CONFIG, format!("{:#}\n", Value::Object(config))),
-            (GENERATION, format!("{:#}\n", Value::Object(generation))),
-        ];
-        for (name, text) in files {
-            let path = dir.join(name);
-            std::fs::write(&path, text).map_err(PolicyError::file(&path))?;
-        }
-        Ok(())
+        write(dir, GENERATION, format!("{:#}\n", Value::Object(generation)))
     }
+}
+
+fn write(dir: &Path, name: &str, text: String) -> Result<(), PolicyError> {
+    let path = dir.join(name);
+    std::fs::write(&path, text).map_err(PolicyError::file(&path))
 }
 
 /// The chat template; if there are several, the one named `default`.

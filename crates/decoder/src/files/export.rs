@@ -63,7 +63,12 @@ pub fn export_merged(config: &ModelConfig, format: Option<Precision>, dir: &Path
     });
     write_text(&dir.join("config.json"), &format!("{:#}\n", described(own, &shape, format)))?;
     match &source {
-        Some(source) => copy_companions(source, dir)?,
+        Some(source) => {
+            copy_companions(source, dir)?;
+            if !tokenizer.names_its_ends() {
+                tokenizer.save_generation(dir)?;
+            }
+        }
         None => tokenizer.save(dir)?,
     }
     let (mut tensors, mut parameters) = (BTreeMap::new(), 0);

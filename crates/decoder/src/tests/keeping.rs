@@ -94,7 +94,13 @@ fn an_end_that_only_the_configuration_names_is_saved_where_it_is_looked_for_firs
     std::fs::write(dir.path().join("tokenizer_config.json"), "{}").unwrap();
     std::fs::write(dir.path().join("generation_config.json"), r#"{"top_p": 0.5, "eos_token_id": null}"#).unwrap();
     loaded(dir.path(), 2).save(saved.path()).unwrap();
-    assert_eq!(read(saved.path(), "generation_config.json"), json!({"top_p": 0.5, "eos_token_id": [3]}));
+    let expected = json!({"top_p": 0.5, "eos_token_id": [3]});
+    assert_eq!(read(saved.path(), "generation_config.json"), expected);
+    // And with what is merged, where the other files are copied.
+    let merged = tempfile::tempdir().unwrap();
+    let adapter = saved.path().display().to_string();
+    export_merged(&ModelConfig { adapter, ..settings_of(dir.path()) }, None, merged.path()).unwrap();
+    assert_eq!(read(merged.path(), "generation_config.json"), expected);
 }
 
 #[test]

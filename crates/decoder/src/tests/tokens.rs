@@ -128,6 +128,14 @@ fn an_added_token_that_the_configuration_alone_names_is_one_token() {
     assert_eq!(read_json(&dir.path().join("tokenizer.json"))["added_tokens"].as_array().unwrap().len(), 2);
     let again = Tokenizer::from_dir(dir.path()).unwrap();
     assert_eq!((again.encode("1<12>3<21>"), again.vocab_size()), (vec![1, 40, 3, 41], 42));
+    // What is special there stays so, whatever the configuration says, and when it is saved once more.
+    let plain = json!({ "added_tokens_decoder": { "40": { "content": "<12>", "special": false } } });
+    std::fs::write(dir.path().join("tokenizer_config.json"), plain.to_string()).unwrap();
+    for _ in 0..2 {
+        let again = Tokenizer::from_dir(dir.path()).unwrap();
+        assert_eq!(again.decode(&[40]), "");
+        again.save(dir.path()).unwrap();
+    }
     assert_eq!(named(json!({})).encode("<12>"), [12, 1, 2, 14]);
 }
 

@@ -12,10 +12,15 @@ pub(super) const BY_ID: &str = "added_tokens_decoder";
 const SEVERAL: &[&str] = &["additional_special_tokens", "extra_special_tokens"];
 
 /// The added tokens that the configuration lists by their ids, in this order. Their flags hold where `tokenizer.json` has
-/// others.
-pub(super) fn listed(config: &Map<String, Value>) -> Vec<AddedToken> {
+/// others, but what is special there stays so, as in transformers.
+pub(super) fn listed(inner: &Tokenizer, config: &Map<String, Value>) -> Vec<AddedToken> {
     let listed = config.get(BY_ID).and_then(Value::as_object).into_iter().flatten();
-    let tokens = listed.filter_map(|(id, token)| Some((id.parse::<u32>().ok()?, added(token, false)?)));
+    let own = inner.get_added_tokens_decoder();
+    let is_special = |id: u32| own.get(&id).is_some_and(|token| token.special);
+    let tokens = listed.filter_map(|(id, token)| {
+        let id = id.parse().ok()?;
+        Some((id, added(token, is_special(id))?))
+    });
     tokens.collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
