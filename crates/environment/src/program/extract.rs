@@ -258,7 +258,7 @@ fn is_bare(statement: &Stmt, known: &helpers::Known<'_>) -> bool {
     };
     let mut acts = Acts { acts: expression.value.is_string_literal_expr(), works: false, is_known: true, known };
     acts.visit_expr(&expression.value);
-    !acts.acts && !(acts.works && acts.is_known)
+    !(acts.acts || acts.works && acts.is_known)
 }
 
 /// Records whether an expression does more than have a value.
