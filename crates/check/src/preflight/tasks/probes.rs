@@ -82,15 +82,8 @@ impl Examination<'_> {
 
     /// Reports what constants earn: on the tasks whose checkers take them for right one by one, and on all others together.
     fn constants(&self, probes: &[Probe], passed: f64, tasks: usize) -> Vec<CheckFinding> {
-        let mut best: BTreeMap<usize, &Probe> = BTreeMap::new();
-        for probe in probes.iter().filter(|probe| probe.role == Role::Constant) {
-            let best = best.entry(probe.task).or_insert(probe);
-            if rises(best.reward, probe.reward) {
-                *best = probe;
-            }
-        }
-        let (lenient, others): (Vec<&Probe>, Vec<&Probe>) =
-            best.into_values().partition(|probe| self.is_by_checker(probe));
+        let best = best_of(probes, Role::Constant).into_values();
+        let (lenient, others): (Vec<&Probe>, Vec<&Probe>) = best.partition(|probe| self.is_by_checker(probe));
         let mut findings: Vec<CheckFinding> = lenient.iter().map(|probe| self.lenient_checker(probe)).collect();
         if lenient.is_empty() || lenient.len() < tasks {
             let tasks = counted(tasks - lenient.len(), "task");
@@ -142,13 +135,7 @@ impl Examination<'_> {
 
     /// Reports the best stub of each task.
     fn stubs(&self, probes: &[Probe], tasks: &str) -> Vec<CheckFinding> {
-        let mut best: BTreeMap<usize, &Probe> = BTreeMap::new();
-        for probe in probes.iter().filter(|probe| probe.role == Role::Stub) {
-            let best = best.entry(probe.task).or_insert(probe);
-            if rises(best.reward, probe.reward) {
-                *best = probe;
-            }
-        }
+        let best = best_of(probes, Role::Stub);
         let paid = best.values().filter(|probe| probe.reward >= STUB_EXPECTED);
         let findings: Vec<CheckFinding> = paid
             .map(|probe| {
@@ -211,6 +198,18 @@ impl Examination<'_> {
         };
         paid.iter().map(finding).collect()
     }
+}
+
+/// By task, the probe of this role that earns most, the first among equals.
+fn best_of(probes: &[Probe], role: Role) -> BTreeMap<usize, &Probe> {
+    let mut best = BTreeMap::new();
+    for probe in probes.iter().filter(|probe| probe.role == role) {
+        let best: &mut &Probe = best.entry(probe.task).or_insert(probe);
+        if rises(best.reward, probe.reward) {
+            *best = probe;
+        }
+    }
+    best
 }
 
 /// All programs that are run on a task.
