@@ -14,7 +14,7 @@ use crate::config::{ConfigError, Layers, keys, known_as, nearest};
 use crate::shell;
 
 /// Flags whose setting a command refuses: command, flag, why, what to do.
-const REFUSED: [(&str, &str, &str, &str); 15] = [
+const REFUSED: [(&str, &str, &str, &str); 16] = [
     (
         "play",
         "--env",
@@ -38,6 +38,12 @@ const REFUSED: [(&str, &str, &str, &str); 15] = [
         "--samples",
         "`train` asks --groups times for --num-generations programs",
         "say --num-generations N, or --set train.eval_samples=N for its evaluations",
+    ),
+    (
+        "check",
+        "--samples",
+        "`check` runs references and cheats, and samples nothing",
+        "`grpo-2048 eval --model M --samples N` samples from a model",
     ),
     ("score", "--model", "`score` takes programs", "`grpo-2048 eval --model M` samples them from a model"),
 ];

@@ -1,6 +1,6 @@
 //! The programs of a search: islands of the best in each cell, and from which of them new programs are asked for.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,9 @@ pub struct Database {
     /// Completions that were no program, failed, or repeated one that is known.
     pub failed: usize,
     pub repeated: usize,
+    /// How often a group was asked to improve nothing, by island.
+    #[serde(default)]
+    anew: BTreeMap<usize, usize>,
     candidates: Vec<Candidate>,
     /// Numbers of the best of each cell, by island.
     islands: Vec<Vec<usize>>,
@@ -74,12 +77,12 @@ pub struct Lineage {
     pub inspirations: Vec<usize>,
 }
 
-/// What came of asking for better programs than one.
+/// What came of asking for better programs than one, or for programs without a parent.
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
-    /// The largest reward of it and of its descendants.
+    /// The largest reward of it and of its descendants; or of those without a parent.
     reached: f64,
-    /// How often a group was asked to improve it or one of them.
+    /// How often a group was asked to improve it or one of them; or nothing.
     visits: usize,
 }
 
@@ -116,41 +119,58 @@ impl Database {
         ranked
     }
 
-    /// What group number `group` of the next round is asked to improve. `taken`: what the groups before it were asked, whose
-    /// ancestors and descendants are left to them while there are others (as in TTT-Discover, a sibling is another one).
-    pub(super) fn lineage(&self, group: usize, settings: &Settings, taken: &mut BTreeSet<usize>) -> Lineage {
-        let island = (self.rounds + group) % self.islands.len();
+    /// What the next group of the next round is asked, after those that were asked `earlier`. To these it leaves the ancestors and
+    /// descendants of what they improve while there is anything else (as in TTT-Discover, a sibling is another one).
+    pub(super) fn lineage(&self, settings: &Settings, earlier: &[Lineage]) -> Lineage {
+        let island = (self.rounds + earlier.len()) % self.islands.len();
         let members = self.island(island);
-        let is_free = |place: &usize| !taken.iter().any(|other| self.are_related(members[*place].id, *other));
-        let free: Vec<usize> = (0..members.len()).filter(is_free).collect();
-        let open = if free.is_empty() { (0..members.len()).collect() } else { free };
-        let scores = self.puct(island, &members);
-        let best = open.into_iter().max_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(b.cmp(a)));
-        let Some(place) = best else { return Lineage { island, ..Lineage::default() } };
-        let parent = members[place].id;
-        taken.insert(parent);
+        let arms = self.arms(island, &members);
+        let is_taken = |parent: Option<usize>, by: &Lineage| match (parent, by.parent) {
+            (Some(id), Some(other)) => self.are_related(id, other),
+            (None, None) => island == by.island,
+            _ => false,
+        };
+        let is_free = |(parent, _): &&(Option<usize>, f64)| !earlier.iter().any(|by| is_taken(*parent, by));
+        let free: Vec<_> = arms.iter().filter(is_free).copied().collect();
+        let open = if free.is_empty() { arms } else { free };
+        // The last of equals is the first in the order of the arms.
+        let Some(parent) = open.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).and_then(|(parent, _)| parent)
+        else {
+            return Lineage { island, ..Lineage::default() };
+        };
         let others = members.iter().map(|member| member.id).filter(|id| *id != parent);
         Lineage { island, parent: Some(parent), inspirations: others.take(settings.inspirations).collect() }
     }
 
-    /// The value of asking for better programs than each of `members` of an island, which are ranked: the best that was
-    /// reached from it there, and more if it ranks high and what descends from it was asked for rarely (PUCT, with the priors,
-    /// counts and spread of TTT-Discover).
-    fn puct(&self, island: usize, members: &[&Candidate]) -> Vec<f64> {
-        let outcomes = self.outcomes(island);
-        let asked: usize = self.inhabitants(island).iter().map(|one| one.asked).sum();
+    /// What may be asked for an island of ranked `members`, each with its value: better programs than one of them, and programs
+    /// without a parent, unless all began with one. A value is what was reached there, and more if it ranks high and was asked for
+    /// rarely (PUCT, with the priors, counts and spread of TTT-Discover). Programs without a parent have the weight of the
+    /// first rank: a model that copies what it is shown is asked for them as often as to improve its best.
+    fn arms(&self, island: usize, members: &[&Candidate]) -> Vec<(Option<usize>, f64)> {
+        let (outcomes, anew) = (self.outcomes(island), self.outcome_anew(island));
+        let asked = anew.visits + self.inhabitants(island).iter().map(|one| one.asked).sum::<usize>();
         let rewards = || members.iter().map(|member| member.reward);
         let spread = rewards().fold(f64::MIN, f64::max) - rewards().fold(f64::MAX, f64::min);
         let scale = spread.max(LEAST_SPREAD);
         let count = members.len();
         let ranks = (count * (count + 1) / 2) as f64;
-        let value = |(rank, member): (usize, &&Candidate)| {
-            let Outcome { reached, visits } = outcomes[member.id];
-            let prior = (count - rank) as f64 / ranks;
-            let curiosity = (1.0 + asked as f64).sqrt() / (1.0 + visits as f64);
-            reached + EXPLORATION * scale * prior * curiosity
+        let value = |Outcome { reached, visits }: Outcome, prior: f64| {
+            reached + EXPLORATION * scale * prior * (1.0 + asked as f64).sqrt() / (1.0 + visits as f64)
         };
-        members.iter().enumerate().map(value).collect()
+        let of_member = |(rank, member): (usize, &&Candidate)| {
+            (Some(member.id), value(outcomes[member.id], (count - rank) as f64 / ranks))
+        };
+        let began_with_one = self.candidates.first().is_some_and(|first| first.round == 0);
+        let of_none = (!began_with_one).then(|| (None, value(anew, 2.0 / (count + 1) as f64)));
+        members.iter().enumerate().map(of_member).chain(of_none).collect()
+    }
+
+    /// What came of programs without a parent on an island. Their descendants are left out, or this would have reached as much as the
+    /// best of them.
+    fn outcome_anew(&self, island: usize) -> Outcome {
+        let written = self.candidates.iter().filter(|one| one.island == island && one.parent.is_none());
+        let reached = written.map(|one| one.reward).fold(0.0, f64::max);
+        Outcome { reached, visits: self.anew.get(&island).copied().unwrap_or(0) }
     }
 
     /// What came of every program on an island. What its descendants reached on other islands is left out: it would draw
@@ -181,8 +201,9 @@ impl Database {
     }
 
     pub(super) fn note_asked(&mut self, lineage: &Lineage) {
-        if let Some(parent) = lineage.parent {
-            self.candidates[parent].asked += 1;
+        match lineage.parent {
+            Some(parent) => self.candidates[parent].asked += 1,
+            None => *self.anew.entry(lineage.island).or_default() += 1,
         }
     }
 
@@ -260,13 +281,16 @@ mod tests {
 
     /// What the first group of the next round is asked that is of this island.
     fn asked(database: &Database, island: usize) -> Lineage {
-        database.lineage(island, &settings(), &mut BTreeSet::new())
+        // Groups of other islands come before it, which take nothing of this one.
+        let earlier: Vec<_> = (0..island).map(|other| on(other, None)).collect();
+        database.lineage(&settings(), &earlier)
     }
 
     /// The programs that `groups` groups of a round are asked to improve.
     fn asked_of_all(database: &Database, groups: usize) -> Vec<Option<usize>> {
-        let mut taken = BTreeSet::new();
-        (0..groups).map(|group| database.lineage(group, &settings(), &mut taken).parent).collect()
+        let mut lineages = Vec::new();
+        (0..groups).for_each(|_| lineages.push(database.lineage(&settings(), &lineages)));
+        lineages.into_iter().map(|lineage| lineage.parent).collect()
     }
 
     fn settings() -> Settings {
@@ -312,11 +336,12 @@ mod tests {
         let mut database = Database::new(1);
         database.take_in(judged("a", 0.2, 1 << 10), &on(0, None), 1);
         database.take_in(judged("b", 0.3, 1 << 12), &on(0, None), 1);
+        database.note_asked(&on(0, None));
         let first = asked(&database, 0);
         assert_eq!((first.parent, first.inspirations.as_slice()), (Some(1), &[0][..]));
         // Asked often without a better program, the other one comes up.
-        (0..8).for_each(|_| database.note_asked(&first));
-        assert_eq!(asked(&database, 0).parent, Some(1));
+        (0..8).for_each(|_| [&first, &on(0, None)].into_iter().for_each(|lineage| database.note_asked(lineage)));
+        assert_eq!(asked(&database, 0).parent, Some(0));
         database.take_in(judged("c", 0.9, 1 << 10), &on(0, Some(0)), 2);
         // It takes the cell of its parent, whose best descendant counts for it.
         assert_eq!(database.candidates()[0].reached, 0.9);
@@ -330,7 +355,41 @@ mod tests {
         database.take_in(judged("a", 0.5, 1 << 10), &on(0, None), 1);
         database.take_in(judged("b", 0.4, 1 << 12), &on(0, Some(0)), 1);
         database.take_in(judged("c", 0.1, 1 << 14), &on(0, None), 1);
-        assert_eq!(asked_of_all(&database, 3), [Some(0), Some(2), Some(0)]);
+        database.note_asked(&on(0, None));
+        assert_eq!(asked_of_all(&database, 4), [Some(0), None, Some(2), Some(0)]);
+    }
+
+    /// How many of 40 groups are asked for programs without a parent, where a program of `reward` comes of the fifth that is
+    /// shown one.
+    fn asked_anew(reward: f64) -> usize {
+        let mut database = Database::new(1);
+        database.take_in(judged("a", 0.2, 1 << 10), &on(0, None), 1);
+        database.take_in(judged("b", 0.3, 1 << 12), &on(0, None), 1);
+        let mut anew = 0;
+        for group in 0..40 {
+            let lineage = asked(&database, 0);
+            anew += usize::from(lineage.parent.is_none());
+            database.note_asked(&lineage);
+            if group >= 5 && lineage.parent.is_some() {
+                database.take_in(judged("c", reward, 1 << 14), &lineage, 2);
+            }
+        }
+        anew
+    }
+
+    #[test]
+    fn a_model_that_copies_what_it_is_shown_is_asked_for_programs_without_a_parent_too() {
+        let (copies, improves) = (asked_anew(0.1), asked_anew(0.9));
+        assert!((16..=24).contains(&copies), "{copies} of 40");
+        assert!((1..=6).contains(&improves), "{improves} of 40");
+    }
+
+    #[test]
+    fn a_search_that_began_with_a_program_goes_on_from_it() {
+        let mut database = Database::new(1);
+        database.begin_with(judged("initial", 0.1, 1 << 10));
+        (0..50).for_each(|_| database.note_asked(&on(0, Some(0))));
+        assert_eq!(asked_of_all(&database, 2), [Some(0), Some(0)]);
     }
 
     #[test]

@@ -12,7 +12,6 @@ mod saved;
 mod settings;
 mod shown;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -236,9 +235,8 @@ impl Search<'_> {
     ) -> Result<Round, EvolveError> {
         let (groups, size) = (self.config.rollout.groups, self.config.rollout.num_generations);
         let number = database.rounds + 1;
-        let mut taken = BTreeSet::new();
-        let asked: Vec<Lineage> =
-            (0..groups).map(|group| database.lineage(group, &self.settings, &mut taken)).collect();
+        let mut asked: Vec<Lineage> = Vec::new();
+        (0..groups).for_each(|_| asked.push(database.lineage(&self.settings, &asked)));
         let (prompts, lineages) = self.prompts(database, &asked)?;
         let seed = Seed::root(self.config.train.seed).child(Purpose::Evolution, number as u64);
         let requests = GroupRequest::all(&prompts, size, seed);

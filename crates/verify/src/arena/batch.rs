@@ -1,11 +1,5 @@
 //! What those who play and the one who waits share of a batch: behind one lock, what is played, what follows from it,
-//! and what came of it.
-//!
-//! The first game of a program is played alone. When its very first call fails, that is the verdict, and the other
-//! games are not paid for; otherwise they follow as jobs of their own, handed out by whoever played the first.
-//!
-//! Where the tiers of the sandbox differ in any of its games, all of them are played again in the interpreter. So an
-//! evaluation follows from the program and its cases alone, whichever of its games ended first.
+//! and what came of it. Games that follow from another are jobs of their own, handed out by whoever played that one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,16 +7,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use grpo_sandbox::{Difference, HostError};
+use grpo_sandbox::HostError;
 use parking_lot::{Condvar, Mutex};
 
 use super::cache::{CacheKey, EvaluationCache};
 use super::crew::Queue;
 use super::differences::Differences;
-use super::evaluation::{Evaluation, FirstCallFault, GameUsage, Start, Usage};
+use super::entry::{Entry, Next};
+use super::evaluation::{Evaluation, GameUsage};
 use super::play::{GameError, Numbered, Play, PlayGame, Runner};
 use super::{Arena, ArenaError, OnDifference, Rules};
-use crate::environment::{Ending, Environment, Outcome};
+use crate::environment::Environment;
 use crate::program::{Program, Rejection};
 
 /// Which game of which entry of a batch.
@@ -63,22 +58,6 @@ struct State {
     errors: Vec<ArenaError>,
     /// Nobody waits any more.
     abandoned: bool,
-}
-
-/// One distinct program of the batch.
-struct Entry {
-    program: Arc<Program>,
-    cases: Vec<Numbered>,
-    games: Vec<Option<Outcome>>,
-    runner: Runner,
-    /// The first of its games in which the tiers were seen to differ.
-    differs: Option<(usize, Box<Difference>)>,
-    usage: Usage,
-    /// Completions that are this program; the first one is the one it is played for. None once it was taken back.
-    completions: Vec<usize>,
-    /// Whether a game of it was begun.
-    begun: bool,
-    evaluation: Option<Evaluation>,
 }
 
 impl Batch {
@@ -150,9 +129,9 @@ impl Batch {
         if let Some(first) = std::mem::take(&mut state.errors).into_iter().min_by_key(ArenaError::completion) {
             return Err(first);
         }
-        for Entry { program, cases, evaluation, .. } in std::mem::take(&mut state.entries) {
-            if let Some(evaluation) = evaluation {
-                cache.insert(CacheKey { source: program.source().to_owned(), cases }, evaluation);
+        for mut entry in std::mem::take(&mut state.entries) {
+            if let Some(evaluation) = entry.evaluation.take() {
+                cache.insert(CacheKey { source: entry.source().to_owned(), cases: entry.cases }, evaluation);
             }
         }
         Ok(())
@@ -195,26 +174,16 @@ impl State {
         let key = CacheKey { source: program.source().to_owned(), cases: cases.clone() };
         if let Some(&known) = self.known.get(&key) {
             self.entries[known].completions.push(index);
-            let evaluation = self.entries[known].evaluation.as_ref().map(reused);
+            let evaluation = self.entries[known].evaluation.as_ref().map(Evaluation::reused);
             self.untold.extend(evaluation.map(|evaluation| (index, evaluation)));
             return None;
         }
         let entry = self.entries.len();
-        let evaluation = cache.get(&key).as_ref().map(reused);
+        let evaluation = cache.get(&key).as_ref().map(Evaluation::reused);
         self.untold.extend(evaluation.clone().map(|evaluation| (index, evaluation)));
         let is_new = evaluation.is_none();
         self.known.insert(key, entry);
-        self.entries.push(Entry {
-            program: Arc::new(program),
-            games: vec![None; cases.len()],
-            cases,
-            runner: Runner::Chosen,
-            differs: None,
-            usage: Usage::default(),
-            completions: vec![index],
-            begun: false,
-            evaluation,
-        });
+        self.entries.push(Entry::new(index, program, cases, evaluation));
         self.running += usize::from(is_new);
         is_new.then_some(Task { entry, game: 0 })
     }
@@ -226,8 +195,7 @@ impl State {
         if self.abandoned || entry.completions.is_empty() {
             return None;
         }
-        entry.begun = true;
-        Some((Arc::clone(&entry.program), entry.cases[task.game], entry.runner))
+        Some(entry.begin(task.game))
     }
 
     fn recall(&mut self) -> Vec<usize> {
@@ -245,7 +213,7 @@ impl State {
     fn take_in(&mut self, task: Task, result: Result<Play, GameError>, usage: GameUsage) -> Range<usize> {
         self.running -= 1;
         let entry = &mut self.entries[task.entry];
-        entry.usage.games.push(usage);
+        entry.spend(usage);
         let completion = entry.completions[0];
         match result {
             Ok(play) => return self.take_in_play(task, play),
@@ -261,80 +229,27 @@ impl State {
 
     fn take_in_play(&mut self, task: Task, play: Play) -> Range<usize> {
         let entry = &mut self.entries[task.entry];
-        let is_first = task.game == 0;
-        let outcome = match play {
-            Play::Rejected(rejection) if is_first => {
-                self.evaluated(task.entry, Start::Rejected(rejection), Vec::new());
-                return 0..0;
-            }
-            Play::Game { outcome, reason: Some(reason), .. } if is_first && !outcome.has_begun() => {
-                let fault = FirstCallFault { ending: outcome.ending, reason };
-                let others = entry.cases[1..].iter().map(|one| self.environment.unplayed(one.case, fault.ending));
-                let games = std::iter::once(outcome).chain(others).collect();
-                self.evaluated(task.entry, Start::Faulted(fault), games);
-                return 0..0;
-            }
+        let completion = entry.completions[0];
+        let next = match play {
             Play::Differs(difference) if self.differences.then == OnDifference::Stop => {
-                self.errors.push(ArenaError::TiersDiffer { completion: entry.completions[0], difference });
-                return 0..0;
+                self.errors.push(ArenaError::TiersDiffer { completion, difference });
+                0..0
             }
-            Play::Differs(difference) => {
-                if entry.differs.as_ref().is_none_or(|(game, _)| task.game < *game) {
-                    entry.differs = Some((task.game, difference));
+            play => match entry.take_in(task.game, play, &self.environment) {
+                Next::Games(games) => games,
+                Next::Again => {
+                    entry.begin_again().into_iter().for_each(|difference| self.differences.warn(difference));
+                    0..1
                 }
-                if is_first {
-                    return self.begin_again(task.entry);
+                Next::Evaluated(start, games) => {
+                    self.untold.extend(entry.evaluated(start, games));
+                    0..0
                 }
-                self.environment.unplayed(entry.cases[task.game].case, Ending::Raised)
-            }
-            // Only a program that looks at `random` while it loads comes here.
-            Play::Rejected(_) => self.environment.unplayed(entry.cases[task.game].case, Ending::Raised),
-            Play::Game { outcome, reason, .. } => {
-                Outcome { reason: reason.filter(|_| !outcome.ending.is_well()), ..outcome }
-            }
+            },
         };
-        entry.games[task.game] = Some(outcome);
-        let next = if is_first { 1..entry.games.len() } else { 0..0 };
         self.running += next.len();
-        if entry.games.iter().all(Option::is_some) {
-            if entry.differs.is_some() && entry.runner == Runner::Chosen {
-                return self.begin_again(task.entry);
-            }
-            let games = std::mem::take(&mut entry.games).into_iter().flatten().collect();
-            self.evaluated(task.entry, Start::Played, games);
-        }
         next
     }
-
-    /// Has all games of an entry played in the interpreter, the first of them alone; gives that one.
-    fn begin_again(&mut self, entry: usize) -> Range<usize> {
-        let entry = &mut self.entries[entry];
-        if let Some((_, difference)) = &entry.differs {
-            self.differences.warn(difference);
-        }
-        // What was played is thrown away, and did not run compiled from the first call to the last.
-        entry.usage.games.iter_mut().for_each(|game| game.compiled = false);
-        entry.runner = Runner::Interpreter;
-        entry.games.fill(None);
-        self.running += 1;
-        0..1
-    }
-
-    fn evaluated(&mut self, entry: usize, start: Start, games: Vec<Outcome>) {
-        let entry = &mut self.entries[entry];
-        let difference = entry.differs.take().map(|(_, difference)| difference);
-        let usage = Usage { difference, ..std::mem::take(&mut entry.usage) };
-        let evaluation = Evaluation { start, games, usage };
-        self.untold.extend(entry.completions[1..].iter().map(|&index| (index, reused(&evaluation))));
-        self.untold.push((entry.completions[0], evaluation.clone()));
-        entry.evaluation = Some(evaluation);
-    }
-}
-
-fn reused(evaluation: &Evaluation) -> Evaluation {
-    // Nothing was played for it, but the tiers differ on it all the same.
-    let difference = evaluation.usage.difference.clone();
-    Evaluation { usage: Usage { reused: true, difference, ..Usage::default() }, ..evaluation.clone() }
 }
 
 /// A panic is a mistake of ours, unless it says that the system had no memory for a thread of the sandbox.

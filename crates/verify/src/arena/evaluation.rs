@@ -97,6 +97,13 @@ impl Evaluation {
         Evaluation { start: Start::Rejected(rejection), games: Vec::new(), usage: Usage::default() }
     }
 
+    /// The same of a program for which an identical one was played.
+    pub(super) fn reused(&self) -> Evaluation {
+        // Nothing was played for it, but the tiers differ on it all the same.
+        let difference = self.usage.difference.clone();
+        Evaluation { usage: Usage { reused: true, difference, ..Usage::default() }, ..self.clone() }
+    }
+
     /// What came of the completion, in a word; `cut`: whether it ended at the longest length allowed.
     pub fn verdict(&self, cut: bool) -> Verdict {
         match &self.start {

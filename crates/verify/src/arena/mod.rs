@@ -11,6 +11,7 @@ mod cache;
 mod checker;
 mod crew;
 mod differences;
+mod entry;
 mod error;
 mod evaluation;
 mod evaluator;
