@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles a crate of this repository, then holds it to what `make check` holds it to: clippy's lints, and pages without warnings.
+# Compiles a crate of this repository, then holds it to what `make check` holds it to: clippy's lints, and pages without warnings, of libraries.
 # Cargo calls it in place of rustc where RUSTC_WORKSPACE_WRAPPER names it, with rustc and its arguments. CI compiles everything with
 # it, because `cargo clippy` and `cargo doc` alone would first make metadata of every library once more. Cargo does not know
 # clippy.toml: what is compiled already is not linted again when only that has changed.

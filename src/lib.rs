@@ -123,6 +123,6 @@ pub mod report;
 
 pub use grpo_check::preflight;
 pub use grpo_learn::{
-    arena, causes, config, corpus, environment, evaluation, evolve, files, groups, grpo, http, judge, metrics,
-    parallel, plural, policy, program, prompt, reward, rollout, seed, sft, shell, stats, train,
+    arena, causes, config, corpus, environment, evaluation, evolve, files, groups, grpo, http, json_line, judge,
+    metrics, parallel, plural, policy, program, prompt, reward, rollout, seed, sft, shell, stats, train,
 };

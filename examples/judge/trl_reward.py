@@ -18,4 +18,4 @@ except ImportError:  # without the package, the program does it
     def reward(completions, id, **columns):
         lines = "".join(json.dumps({"id": id, "completion": completion}) + "\n" for id, completion in zip(id, completions))
         answers = subprocess.run(["grpo-2048", "judge", "--env", ENV], input=lines, stdout=subprocess.PIPE, text=True, check=True)
-        return [json.loads(line)["reward"] for line in answers.stdout.splitlines()]
+        return [json.loads(line)["reward"] for line in answers.stdout.split("\n") if line]

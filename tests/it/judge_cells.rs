@@ -138,6 +138,12 @@ fn a_cell_may_await_and_a_semicolon_at_its_end_displays_nothing() {
         ("last = await later(5)\nlast", Some("5")),
         ("await later(6);", None),
         ("asyncio.run(later(7))", Some("7")),
+        // The kernel goes on, and a name that a cell has bound is its own.
+        ("exit()\n8", Some("8")),
+        ("quit", None),
+        ("_", Some("8")),
+        ("_ = str.upper\n9", Some("9")),
+        ("_('a')", Some("'A'")),
     ];
     let cells = shown.map(|(cell, _)| cell);
     let answer = post(&address, "/run_jupyter", &json!({ "cells": cells }));

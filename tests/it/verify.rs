@@ -196,12 +196,15 @@ fn completions_of_another_step_or_there_twice_and_settings_that_were_cut_are_ref
     let path = run.join("config.toml");
     let config = fs::read_to_string(&path).unwrap();
     let (cut, _) = config.split_once("\n[reward]").unwrap();
-    fs::write(&path, cut).unwrap();
-    for command in
-        [&["verify", "run"][..], &["eval", "--model", "run"], &["export", "--run", "run", "--output-dir", "out"]]
-    {
-        let said = refused(place.path(), command);
-        assert!(said.contains("config.toml: has no [reward], which every run records there"), "{said}");
+    for (cut, section) in [(cut, "reward"), ("", "run"), (&config[..30], "run")] {
+        fs::write(&path, cut).unwrap();
+        for command in
+            [&["verify", "run"][..], &["eval", "--model", "run"], &["export", "--run", "run", "--output-dir", "out"]]
+        {
+            let said = refused(place.path(), command);
+            let expected = format!("config.toml: has no [{section}], which every run records there");
+            assert!(said.contains(&expected), "{cut:?}: {said}");
+        }
     }
     fs::write(&path, &config[..config.len() / 2]).unwrap();
     let said = refused(place.path(), &["verify", "run"]);

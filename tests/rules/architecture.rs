@@ -21,6 +21,7 @@ const USES: &[(&str, &str)] = &[
     ("plural", ""),
     ("shell", ""),
     ("http", ""),
+    ("json_line", ""),
     ("config", ""),
     ("corpus", ""),
     ("environment", "config files program seed"),
@@ -34,14 +35,14 @@ const USES: &[(&str, &str)] = &[
     ("reward", "arena config environment program stats"),
     ("grader", "environment plural"),
     ("preflight", "arena config environment grader plural program reward seed stats"),
-    ("judge", "arena causes config environment feedback http program reward seed"),
+    ("judge", "arena causes config environment feedback http json_line program reward seed"),
     ("parallel", "config"),
     ("grpo", "config files groups parallel policy prompt rollout seed stats"),
-    ("metrics", "environment files plural stats"),
+    ("metrics", "environment files json_line plural stats"),
     ("hardware", ""),
     (
         "train",
-        "arena config environment evaluation feedback files groups grpo metrics parallel plural policy \
+        "arena config environment evaluation feedback files groups grpo json_line metrics parallel plural policy \
          program prompt reward rollout seed shell stats",
     ),
     (
@@ -53,8 +54,8 @@ const USES: &[(&str, &str)] = &[
     ("report", "environment http metrics plural seed stats train"),
     (
         "cli",
-        "arena causes config corpus environment evaluation evolve files grader hardware http judge metrics parallel \
-         plural policy preflight program prompt report reward rollout seed sft shell stats train",
+        "arena causes config corpus environment evaluation evolve files grader hardware http json_line judge metrics \
+         parallel plural policy preflight program prompt report reward rollout seed sft shell stats train",
     ),
 ];
 

@@ -17,12 +17,15 @@ use super::{PolicyError, weights};
 const FILE: &str = "tokenizer.json";
 const CONFIG: &str = "tokenizer_config.json";
 const GENERATION: &str = "generation_config.json";
+const MODEL: &str = "config.json";
 
 /// File in which older models name special tokens, such as those that begin and end a text.
 const SPECIAL: &str = "special_tokens_map.json";
 
 /// The key of the ids that end a text, in `generation_config.json` and `config.json`.
 const ENDS: &str = "eos_token_id";
+/// Keys that stand beside it in both.
+const BESIDE_ENDS: [&str; 2] = ["bos_token_id", "pad_token_id"];
 
 /// File with the chat template, which some models have in place of a key of `tokenizer_config.json`.
 const TEMPLATE: &str = "chat_template.jinja";
@@ -73,17 +76,19 @@ impl Tokenizer {
         let text = std::fs::read_to_string(&path).map_err(PolicyError::file(&path))?;
         weights::refuse_pointer(text.as_bytes(), &path)?;
         let parsed = |name: &str| object(name, optional(dir, name)?.as_deref());
-        let (mut config, mut generation) = (parsed(CONFIG)?, parsed(GENERATION)?);
+        let (mut config, mut generation, mut model) = (parsed(CONFIG)?, parsed(GENERATION)?, parsed(MODEL)?);
         // As transformers does, which does not read the older file where the newer one lists added tokens.
         let mut older = if config.contains_key(added::BY_ID) { Settings::new() } else { parsed(SPECIAL)? };
         older.retain(|key, _| config.get(key).is_none_or(Value::is_null));
         config.append(&mut older);
         // Models without that file, or whose file names no end, name their end in `config.json`, under the same key.
         generation.retain(|key, value| key != ENDS || !value.is_null());
-        let ends = match generation.get(ENDS) {
-            Some(ends) => ends.clone(),
-            None => parsed("config.json")?.remove(ENDS).unwrap_or_default(),
-        };
+        let ends = generation.get(ENDS).cloned().or_else(|| model.remove(ENDS)).unwrap_or_default();
+        if !dir.join(GENERATION).exists() {
+            // Where there is that file, transformers takes these from it alone.
+            let taken = BESIDE_ENDS.iter().filter_map(|key| model.remove_entry(*key));
+            generation.extend(taken.filter(|(_, id)| !id.is_null()));
+        }
         let mut tokenizer = Self::of(&text, config, generation, ends)?;
         tokenizer.check_letters()?;
         if let Some(template) = optional(dir, TEMPLATE)? {
@@ -340,11 +345,16 @@ impl Tokenizer {
         self.generation.contains_key(ENDS)
     }
 
-    /// Writes `generation_config.json` with what ends a text, which transformers looks for there alone.
+    /// Writes `generation_config.json` with what ends a text, which transformers looks for there alone if there is such a file.
     pub(super) fn save_generation(&self, dir: &Path) -> Result<(), PolicyError> {
         let mut generation = self.generation.clone();
-        generation.entry(ENDS).or_insert_with(|| json!(self.stop_ids));
-        write(dir, GENERATION, format!("{:#}\n", Value::Object(generation)))
+        if !self.stop_ids.is_empty() {
+            generation.entry(ENDS).or_insert_with(|| json!(self.stop_ids));
+        }
+        match generation.is_empty() {
+            true => Ok(()),
+            false => write(dir, GENERATION, format!("{:#}\n", Value::Object(generation))),
+        }
     }
 }
 

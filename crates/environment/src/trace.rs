@@ -33,7 +33,7 @@ pub struct Transcript {
     pub moves: u32,
     /// The first of them, as JSON, for as long as they are short.
     pub actions: Vec<String>,
-    /// What the program was shown last, as JSON, cut when it is long.
+    /// What the program was shown last, or the state in which the game was over, as JSON, cut when it is long.
     pub last_observation: String,
     /// Instructions that the game itself spent.
     pub game_fuel: u64,

@@ -17,8 +17,8 @@ pub use grpo_record as metrics;
 pub use grpo_rollout as rollout;
 pub use grpo_rollout::{groups, prompt};
 pub use grpo_verify::{
-    arena, causes, config, environment, evaluation, feedback, files, http, judge, plural, program, reward, seed, shell,
-    stats,
+    arena, causes, config, environment, evaluation, feedback, files, http, json_line, judge, plural, program, reward,
+    seed, shell, stats,
 };
 
 /// The tiny policy of the rollout tests, shared with the tests here.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{EvaluationRecord, Event, Sink, SinkError};
 use crate::files;
+use crate::json_line;
 use crate::plural::counted;
 
 /// Name of the file in the output directory.
@@ -98,11 +99,10 @@ impl<'a> JsonlSink<'a> {
 
     fn line(&mut self, record: &impl serde::Serialize) -> Result<(), SinkError> {
         let Some(Opened { path, file, .. }) = &mut self.open else { return Ok(()) };
-        let mut line = serde_json::to_vec(record).map_err(|error| SinkError::at(path)(error.into()))?;
-        line.push(b'\n');
+        let line = json_line(record).map_err(|error| SinkError::at(path)(error.into()))?;
         // Each line is one unbuffered write, so that readers and a kill -9 find complete lines and at most one
         // incomplete at the end.
-        file.write_all(&line).map_err(SinkError::at(path))
+        file.write_all(line.as_bytes()).map_err(SinkError::at(path))
     }
 }
 

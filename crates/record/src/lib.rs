@@ -38,7 +38,7 @@ pub use trace::TraceSink;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use grpo_base::{files, plural};
+use grpo_base::{files, json_line, plural};
 
 /// An event could not be recorded.
 #[derive(Debug, thiserror::Error)]

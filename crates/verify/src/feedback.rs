@@ -7,7 +7,9 @@
 
 use crate::arena::{Evaluation, Start};
 use crate::config::Feedback;
-use crate::environment::{BoardTrace, Case, Ending, Environment, Outcome, Points, TestsTrace, Trace, Transcript};
+use crate::environment::{
+    BoardTrace, Case, Ending, Environment, Outcome, Points, TestsTrace, Trace, Transcript, Value,
+};
 use crate::program::Rejection;
 
 /// Characters of the longest text.
@@ -112,12 +114,12 @@ fn of_games(games: &[Outcome], is_evaluated: bool) -> String {
             (true, _) => format!("{name} gives {points} points: {how}."),
         };
         // The boards of several games would fill the text.
-        if number == 0 { format!("{line}{}", course(&outcome.trace, is_evaluated)) } else { line }
+        if number == 0 { format!("{line}{}", course(&outcome.trace, outcome.ending, is_evaluated)) } else { line }
     });
     told.collect::<Vec<_>>().join("\n")
 }
 
-fn course(trace: &Trace, is_evaluated: bool) -> String {
+fn course(trace: &Trace, ending: Ending, is_evaluated: bool) -> String {
     match trace {
         Trace::Board(BoardTrace { moves_text, final_board, .. }) => {
             let letters: Vec<char> = moves_text.chars().collect();
@@ -128,8 +130,16 @@ fn course(trace: &Trace, is_evaluated: bool) -> String {
             format!("{moved} The board at its end:\n{}", rows.join("\n"))
         }
         Trace::Transcript(Transcript { last_observation, .. }) if !last_observation.is_empty() => {
-            let what = if is_evaluated { "Its metrics" } else { "What the program saw last" };
-            format!(" {what}: {}", quoted(last_observation))
+            let what = match ending {
+                _ if is_evaluated => return format!(" Its metrics: {}", quoted(last_observation)),
+                // Nobody was asked what to do then.
+                Ending::GameOver | Ending::MoveLimit => "The state at its end",
+                _ => "What the program saw last",
+            };
+            // As the program sees it; what was cut is no JSON.
+            let seen =
+                Value::from_json(last_observation).map_or_else(|_| last_observation.clone(), |value| value.to_string());
+            format!(" {what}: {}", quoted(&seen))
         }
         Trace::Transcript(_) | Trace::Tests(_) => String::new(),
     }

@@ -15,7 +15,7 @@ pub mod feedback;
 pub mod judge;
 pub mod reward;
 
-pub use grpo_base::{causes, files, http, plural, seed, shell, stats};
+pub use grpo_base::{causes, files, http, json_line, plural, seed, shell, stats};
 pub use grpo_config as config;
 pub use grpo_environment as environment;
 pub use grpo_environment::program;

@@ -18,6 +18,7 @@ use crate::cli::opened::{arena, interrupt};
 use crate::cli::said::CliError;
 use crate::config::{Config, RewardConfig, Workers};
 use crate::http::host_of;
+use crate::json_line;
 use crate::judge::server::{Bounds, Callers, Server, runner};
 use crate::judge::{Judge, Judgement, LinesError, judge_calls, judge_lines};
 use crate::metrics::Console;
@@ -235,8 +236,6 @@ fn open(file: &Path, console: &Console) -> Result<(Box<dyn Read + Send>, String)
 
 /// Prints a line and flushes it: a trainer may wait for it before it sends the next.
 fn print(output: &mut impl Write, judgement: &Judgement) -> io::Result<()> {
-    let mut line = serde_json::to_vec(judgement)?;
-    line.push(b'\n');
-    output.write_all(&line)?;
+    output.write_all(json_line(judgement)?.as_bytes())?;
     output.flush()
 }

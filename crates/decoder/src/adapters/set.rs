@@ -206,7 +206,11 @@ impl AdapterSet {
         }
         for (name, tensor) in &self.tensors {
             let Some(shape) = expected.get(name) else {
-                if config.experts.is_some() && name.contains(FEED_FORWARD) {
+                // Of a layer without experts, where earlier versions had adapters.
+                let is_dense = ["gate_proj", "up_proj", "down_proj"]
+                    .iter()
+                    .any(|map| name.contains(&format!("{FEED_FORWARD}{map}.")));
+                if config.experts.is_some() && is_dense {
                     return refuse(format!(
                         "`{name}` sits on a feed-forward block, where PEFT loses adapters of models with experts; merge it \
                          with what trained it (`export --merge` of an earlier version) and name the merged model"

@@ -160,7 +160,9 @@ fn copy_companions(from: &Path, to: &Path) -> Result<(), PolicyError> {
     for name in COMPANIONS {
         let path: PathBuf = from.join(name);
         if path.is_file() {
-            std::fs::copy(&path, to.join(name)).map_err(PolicyError::file(&path))?;
+            // Without the mode: what may not be written may be changed in the copy.
+            let bytes = std::fs::read(&path).map_err(PolicyError::file(&path))?;
+            std::fs::write(to.join(name), bytes).map_err(PolicyError::file(&to.join(name)))?;
         }
     }
     Ok(())

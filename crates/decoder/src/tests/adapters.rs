@@ -68,16 +68,23 @@ fn with_experts_none_are_on_feed_forward_blocks_where_peft_loses_them() {
     // Of an earlier version, on a layer without experts.
     let path = saved.path().join("adapter_model.safetensors");
     let mut tensors = candle_core::safetensors::load(&path, &Device::Cpu).unwrap();
-    for (side, shape) in [("A", (3, 24)), ("B", (32, 3))] {
-        let name = format!("base_model.model.model.layers.0.mlp.gate_proj.lora_{side}.weight");
-        tensors.insert(name, Tensor::ones(shape, DType::F32, &Device::Cpu).unwrap());
-    }
-    candle_core::safetensors::save(&tensors, &path).unwrap();
+    let mut put = |module: &str| {
+        for (side, shape) in [("A", (3, 24)), ("B", (32, 3))] {
+            let name = format!("base_model.model.model.layers.0.mlp.{module}.lora_{side}.weight");
+            tensors.insert(name, Tensor::ones(shape, DType::F32, &Device::Cpu).unwrap());
+        }
+        candle_core::safetensors::save(&tensors, &path).unwrap();
+    };
+    put("gate_proj");
     let loaded = refusal_of(&settings(dir.path(), &saved.path().display().to_string(), 0));
     for error in [loaded, adapted.restore(saved.path()).unwrap_err().to_string()] {
         assert!(error.contains("layers.0.mlp.gate_proj") && error.contains("PEFT loses"), "{error}");
         assert!(error.contains("export --merge") && !error.contains("merge_and_unload"), "{error}");
     }
+    // On experts no version had any, but PEFT has.
+    put("experts.0.gate_proj");
+    let error = refusal_of(&settings(dir.path(), &saved.path().display().to_string(), 0));
+    assert!(error.contains("experts.0.gate_proj") && error.contains("merge_and_unload"), "{error}");
 }
 
 #[test]

@@ -104,6 +104,44 @@ fn an_end_that_only_the_configuration_names_is_saved_where_it_is_looked_for_firs
 }
 
 #[test]
+fn what_only_the_configuration_says_of_texts_is_exported_where_it_is_looked_for_first() {
+    let dir = tempfile::tempdir().unwrap();
+    rich(dir.path());
+    let merged = || {
+        let merged = tempfile::tempdir().unwrap();
+        export_merged(&settings_of(dir.path()), None, merged.path()).unwrap();
+        merged
+    };
+    std::fs::remove_file(dir.path().join("generation_config.json")).unwrap();
+    let expected = json!({"bos_token_id": 1, "eos_token_id": [3], "pad_token_id": 2});
+    assert_eq!(read(merged().path(), "generation_config.json"), expected);
+    // Nothing says what ends a text: no file says that nothing does, on which transformers fails.
+    std::fs::write(dir.path().join("tokenizer_config.json"), "{}").unwrap();
+    change_json(&dir.path().join("config.json"), |json| {
+        for key in ["bos_token_id", "eos_token_id", "pad_token_id"] {
+            json.as_object_mut().unwrap().remove(key);
+        }
+    });
+    assert!(!merged().path().join("generation_config.json").exists());
+}
+
+#[test]
+fn files_that_may_not_be_written_are_copied_and_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    rich(dir.path());
+    let path = dir.path().join("generation_config.json");
+    std::fs::write(&path, r#"{"top_p": 0.5}"#).unwrap();
+    let mut mode = std::fs::metadata(&path).unwrap().permissions();
+    mode.set_readonly(true);
+    std::fs::set_permissions(&path, mode).unwrap();
+    let merged = tempfile::tempdir().unwrap();
+    export_merged(&settings_of(dir.path()), None, merged.path()).unwrap();
+    // To root all files may be written.
+    let copy = std::fs::metadata(merged.path().join("generation_config.json")).unwrap();
+    assert!(!copy.permissions().readonly());
+}
+
+#[test]
 fn code_of_the_makers_that_is_not_written_is_not_named() {
     let (dir, saved) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     rich(dir.path());

@@ -108,6 +108,26 @@ fn an_added_token_without_an_embedding_is_letters_unless_the_model_writes_it() {
 }
 
 #[test]
+fn a_token_is_special_by_its_text_wherever_the_configuration_lists_it() {
+    let dir = tempfile::tempdir().unwrap();
+    tokenizer().save(dir.path()).unwrap();
+    let token = |id: u32, content: &str, special: bool| {
+        json!({
+            "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+            "special": special,
+        })
+    };
+    change_json(&dir.path().join("tokenizer.json"), |json| {
+        json["added_tokens"] = json!([token(40, "<12>", true), token(41, "<21>", false)]);
+    });
+    let swapped = json!({ "added_tokens_decoder": { "40": { "content": "<21>" }, "41": { "content": "<12>" } } });
+    std::fs::write(dir.path().join("tokenizer_config.json"), swapped.to_string()).unwrap();
+    let tokenizer = Tokenizer::from_dir(dir.path()).unwrap();
+    let decoded = |text: &str| tokenizer.decode(&tokenizer.encode(text));
+    assert_eq!([decoded("<12>"), decoded("<21>")], ["", "<21>"]);
+}
+
+#[test]
 fn an_added_token_that_the_configuration_alone_names_is_one_token() {
     let added = json!({
         "41": { "content": "<21>", "special": false, "normalized": false },

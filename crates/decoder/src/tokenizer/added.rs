@@ -1,6 +1,6 @@
 //! Added tokens that stand in a model's configuration and not in its `tokenizer.json`. transformers adds them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 use tokenizers::{AddedToken, Tokenizer};
@@ -16,10 +16,11 @@ const SEVERAL: &[&str] = &["additional_special_tokens", "extra_special_tokens"];
 pub(super) fn listed(inner: &Tokenizer, config: &Map<String, Value>) -> Vec<AddedToken> {
     let listed = config.get(BY_ID).and_then(Value::as_object).into_iter().flatten();
     let own = inner.get_added_tokens_decoder();
-    let is_special = |id: u32| own.get(&id).is_some_and(|token| token.special);
+    let specials: BTreeSet<&str> =
+        own.values().filter(|token| token.special).map(|token| token.content.as_str()).collect();
     let tokens = listed.filter_map(|(id, token)| {
-        let id = id.parse().ok()?;
-        Some((id, added(token, is_special(id))?))
+        let id: u32 = id.parse().ok()?;
+        Some((id, added(token, specials.contains(content(token)?))?))
     });
     tokens.collect::<BTreeMap<_, _>>().into_values().collect()
 }

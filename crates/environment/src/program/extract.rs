@@ -220,7 +220,13 @@ fn without_prose(entry: &Entry, code: &str, parsed: Parsed<ModModule>) -> Option
     let statements = &module.body;
     let defined = statements.iter().rposition(|statement| entry.is_defined_by(statement))?;
     let known = LazyCell::new(|| helpers::Known::of(statements));
-    let is_bare = |statement: &Stmt| is_bare(statement, &known);
+    // Where there is nothing else, `-1` is an output.
+    let is_program = LazyCell::new(|| statements.iter().any(|one| line(one) == Line::Code));
+    let is_bare = |statement: &Stmt| match line(statement) {
+        Line::Code => false,
+        Line::Works => !(*is_program && known.has_all(statement)),
+        Line::Words => true,
+    };
     let (first, last) = match entry {
         Entry::Literal { .. } => (defined, defined),
         _ => (
@@ -248,40 +254,44 @@ fn without_continuation(code: &str) -> &str {
     code.trim_end_matches(|last: char| last.is_whitespace() || last == '\\')
 }
 
-/// Whether a statement is an expression that calls, binds and awaits nothing, works nothing out of what is known, and is no
-/// documentation; or nothing but a type, as `Complexity: O(n)` looks like one.
-fn is_bare(statement: &Stmt, known: &helpers::Known<'_>) -> bool {
+/// What a statement at top level may be, beside code, where it is an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// It is none, or one that calls, binds or awaits something, or documentation.
+    Code,
+    /// It works something out, which may print or raise: `out << n`, `1 / 0`, `[*lines]`. Where its names are the program's or
+    /// Python's it is code; otherwise it is words, such as `up / down`.
+    Works,
+    /// Names and literals; or nothing but a type, as `Complexity: O(n)` looks like one.
+    Words,
+}
+
+fn line(statement: &Stmt) -> Line {
     let expression = match statement {
+        Stmt::Expr(expression) if expression.value.is_string_literal_expr() => return Line::Code,
         Stmt::Expr(expression) => expression,
-        Stmt::AnnAssign(typed) => return typed.value.is_none(),
-        _ => return false,
+        Stmt::AnnAssign(typed) if typed.value.is_none() => return Line::Words,
+        _ => return Line::Code,
     };
-    let mut acts = Acts { acts: expression.value.is_string_literal_expr(), works: false, is_known: true, known };
+    let mut acts = Acts(Line::Words);
     acts.visit_expr(&expression.value);
-    !(acts.acts || acts.works && acts.is_known)
+    acts.0
 }
 
-/// Records whether an expression does more than have a value.
-struct Acts<'a> {
-    acts: bool,
-    /// Whether it has an operator or looks something up, which may print or raise: `out << n`, `1 / 0`.
-    works: bool,
-    /// Whether all its names are the program's or Python's. Those of words in prose are not: `up / down`.
-    is_known: bool,
-    known: &'a helpers::Known<'a>,
-}
+/// Records what an expression does.
+struct Acts(Line);
 
-impl Visitor<'_> for Acts<'_> {
+impl Visitor<'_> for Acts {
     fn visit_expr(&mut self, expression: &Expr) {
         match expression {
-            Expr::Call(_) | Expr::Named(_) | Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => self.acts = true,
-            Expr::BinOp(_) | Expr::UnaryOp(_) | Expr::Compare(_) | Expr::Attribute(_) | Expr::Subscript(_) => {
-                self.works = true;
+            Expr::Call(_) | Expr::Named(_) | Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => {
+                self.0 = Line::Code
             }
-            Expr::Name(name) => self.is_known &= self.known.has(&name.id),
-            _ => {}
+            Expr::Name(_) | Expr::Tuple(_) | Expr::List(_) => {}
+            literal if literal.is_literal_expr() => {}
+            _ => self.0 = Line::Works,
         }
-        if !self.acts {
+        if self.0 != Line::Code {
             visitor::walk_expr(self, expression);
         }
     }

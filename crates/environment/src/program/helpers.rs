@@ -57,8 +57,10 @@ impl<'a> Known<'a> {
         Known(Names::of(statements))
     }
 
-    pub fn has(&self, name: &str) -> bool {
-        is_builtin(name) || self.0.bound().contains(name)
+    /// Whether all names that a statement reads from outside are among them.
+    pub fn has_all(&self, statement: &Stmt) -> bool {
+        let has = |name: &&str| is_builtin(name) || self.0.bound().contains(name);
+        self.0.has_star || Names::of(std::slice::from_ref(statement)).missing().iter().all(has)
     }
 }
 

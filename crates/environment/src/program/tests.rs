@@ -308,12 +308,22 @@ fn beside_a_block_of_python_one_of_another_language_is_no_program() {
 fn a_line_that_works_something_out_of_what_is_known_is_part_of_a_program_and_other_words_are_not() {
     let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
     let code = "n = int(input())\nprint(n)\n";
-    for last in ["1/0", "n << 1", "n.foo", "[][n]", "1/0 if n == 2 else 0", "-n", "n == 1"] {
+    let displays =
+        ["[*range(n)]", "*range(n),", "[1/i for i in [0]]", "{**n}", "{[]}", "n and 1", "f'{n}'", "lambda x=1/0: x"];
+    for last in ["1/0", "n << 1", "n.foo", "[][n]", "1/0 if n == 2 else 0", "-n", "n == 1"].into_iter().chain(displays)
+    {
         let whole = format!("{code}{last}\n");
         assert_eq!(script(&format!("```python\n{whole}```\n")), whole, "{last}");
     }
     for words in ["Explanation", "up / down", "time.space", "n", "2048", "n, m"] {
         assert_eq!(script(&format!("{code}{words}\n")).trim_end(), code.trim_end(), "{words}");
+    }
+    // An output without a program is none, and hides no other.
+    for output in ["-1", "[1, -2]", "2026-11-29", "1 == 1"] {
+        assert!(matches!(Program::from_text(output, &Entry::Script), Err(Rejection::NoFunction { .. })), "{output}");
+        let broken = format!("```python\nn = int(input()\nprint(n)\n```\nOutput:\n```\n{output}\n```\n");
+        let rejection = Program::from_text(&broken, &Entry::Script).unwrap_err();
+        assert!(matches!(rejection, Rejection::NotCompiled { .. }), "{output}: {rejection:?}");
     }
     let raising = format!("{CONSTANT}1/0\n");
     assert_eq!(source(&format!("```python\n{raising}```\n")), raising);

@@ -64,7 +64,8 @@ fn otherwise_defined(body: &[Stmt], entry_point: &str) -> Result<(), String> {
         ));
     }
     let names = defined.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let names = if names.is_empty() { "nothing" } else { &names };
+    let names =
+        if names.is_empty() { "nothing at top level by `def`, `class`, `=` or `from .. import`" } else { &names };
     Err(format!("does not define `{entry_point}`; it defines {names}"))
 }
 

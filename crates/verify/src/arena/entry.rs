@@ -74,12 +74,14 @@ impl Entry {
     /// Takes in a game that has ended.
     pub fn take_in(&mut self, game: usize, play: Play, environment: &Environment) -> Next {
         let is_first = game == 0;
+        // In a later batch of its games the program draws other chance: one unlucky start says nothing of the other games.
+        let is_start = is_first && self.cases[0].number == 0;
         let unplayed = |entry: &Entry| environment.unplayed(entry.cases[game].case, Ending::Raised);
         let outcome = match play {
-            Play::Rejected(rejection) if is_first => return Next::Evaluated(Start::Rejected(rejection), Vec::new()),
+            Play::Rejected(rejection) if is_start => return Next::Evaluated(Start::Rejected(rejection), Vec::new()),
             // Only a program that looks at `random` while it loads comes here.
             Play::Rejected(_) => unplayed(self),
-            Play::Game { outcome, reason: Some(reason), .. } if is_first && !outcome.has_begun() => {
+            Play::Game { outcome, reason: Some(reason), .. } if is_start && !outcome.has_begun() => {
                 let fault = FirstCallFault { ending: outcome.ending, reason };
                 let others = self.cases[1..].iter().map(|one| environment.unplayed(one.case, fault.ending));
                 let games = std::iter::once(outcome).chain(others).collect();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use grpo_sandbox::{Difference, Failure, Fault, FuelScope, HostError, Session, Unloaded};
 
 use super::Rules;
-use crate::environment::{Case, Ending, Outcome};
+use crate::environment::{Case, Ending, Outcome, Value};
 use crate::program::{Program, Rejection};
 
 /// Calls like the one in which the budget of a game ended that a program must have answered before: whose budget lasts for
@@ -124,6 +124,11 @@ pub(super) fn ended(fault: &Fault, session: &Session) -> (Ending, String) {
         return (Ending::Hung, words);
     }
     (ending, fault.to_string())
+}
+
+/// The first characters of a value that has crossed as JSON, as Python writes it.
+pub(super) fn python(json: &str, most: usize) -> String {
+    shown(&Value::from_json(json).map_or_else(|_| json.to_owned(), |value| value.to_string()), most)
 }
 
 /// The first characters of a program's value, for messages. JSON leaves some control characters as they are.

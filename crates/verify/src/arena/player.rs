@@ -2,7 +2,7 @@
 
 use grpo_sandbox::{Failure, HostError, Sandbox, Session};
 
-use super::play::{GameError, Numbered, Play, Unplayed, ended, ending, shown, unplayed};
+use super::play::{GameError, Numbered, Play, Unplayed, ended, ending, python, unplayed};
 use super::script::{LoadedPlayer, play_script};
 use super::{Rules, evaluator, task};
 use crate::environment::game2048::{Board, Choice, Move, Strategy, play};
@@ -101,5 +101,5 @@ fn direction(value: &str) -> Option<Move> {
 }
 
 fn bad_move(value: &str) -> String {
-    format!("returned {}; expected \"W\", \"A\", \"S\" or \"D\"", shown(value, SHOWN))
+    format!("returned {}; expected 'W', 'A', 'S' or 'D'", python(value, SHOWN))
 }

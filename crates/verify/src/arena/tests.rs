@@ -215,6 +215,23 @@ fn games_that_follow_others_have_the_numbers_after_theirs() {
 }
 
 #[test]
+fn a_start_that_fails_says_nothing_of_other_games_where_chance_is_another() {
+    let play_game = |rules: &_, program: &_, numbered: play::Numbered, _| {
+        let Case::Seed(seed) = numbered.case else { unreachable!("2048 has no tasks") };
+        match numbered.number {
+            0 | 2 => stand_in(rules, &self::program("raise").unwrap(), seed),
+            _ => stand_in(rules, program, seed),
+        }
+    };
+    let environment = Arc::new(Environment::Game2048);
+    let arena = Arena::with_player(Arc::new(play_game), environment, rules(), Workers::Inline).unwrap();
+    for (first, has_begun) in [(0, [false, false]), (2, [false, true])] {
+        let played = arena.evaluate_from(first, [(program("greedy"), &seeds(0, 2)[..])], &mut |_, _| ()).unwrap();
+        assert_eq!(played[0].games.iter().map(Outcome::has_begun).collect::<Vec<_>>(), has_begun, "{first}");
+    }
+}
+
+#[test]
 fn what_two_open_batches_share_is_played_by_both_whatever_the_workers() {
     for workers in EVERY_WAY {
         let arena = arena(Workers::new(workers));

@@ -163,11 +163,20 @@ fn why_a_game_was_broken_off_is_told() {
 #[test]
 fn of_a_game_in_python_nobody_says_that_no_move_was_left() {
     let board = scored(8, 2, Ending::GameOver);
-    let transcript = Transcript { moves: 3, ..Transcript::default() };
-    let script = Outcome { trace: Trace::Transcript(transcript), ..board.clone() };
+    let of_script = |last: &str| {
+        let transcript = Transcript { moves: 3, last_observation: last.to_owned(), ..Transcript::default() };
+        Outcome { trace: Trace::Transcript(transcript), ..board.clone() }
+    };
+    let script = of_script("");
     let text = |outcome| feedback(&Environment::Game2048, &[], &played(vec![outcome]), Feedback::Shown);
-    assert!(text(board).starts_with("The game ended after 0 moves with 8 points: no move was left. "));
+    assert!(text(board.clone()).starts_with("The game ended after 0 moves with 8 points: no move was left. "));
     assert!(text(script).starts_with("The game ended after 3 moves with 8 points: it was over by its rules.\n"));
+    // What is seen is told as Python writes it, and the state after the last move is not seen.
+    let seen = r#"{"at": {"()": [3, 0]}, "best": null, "ok": false}"#;
+    let over = text(of_script(seen));
+    assert!(over.contains("rules. The state at its end: {'at': (3, 0), 'best': None, 'ok': False}\n"), "{over}");
+    let refused = text(Outcome { ending: Ending::BadMove, ..of_script(seen) });
+    assert!(refused.contains(" What the program saw last: {'at': (3, 0), "), "{refused}");
 }
 
 #[test]

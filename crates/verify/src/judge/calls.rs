@@ -18,6 +18,7 @@ use super::lines::no_item;
 use super::{Item, Judge, JudgeError, Judgement, LinesError, object};
 use crate::causes::with_causes;
 use crate::environment::{self, Case, Environment};
+use crate::json_line;
 use crate::program::Entry;
 
 /// The first line: what is judged.
@@ -185,10 +186,9 @@ pub(super) fn words_alone(environment: &Environment, request: &environment::Requ
 }
 
 fn write(output: &Mutex<impl Write>, line: &impl Serialize) -> std::io::Result<()> {
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
+    let text = json_line(line)?;
     let mut output = output.lock();
-    output.write_all(&text)?;
+    output.write_all(text.as_bytes())?;
     output.flush()
 }
 

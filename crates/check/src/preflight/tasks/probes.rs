@@ -102,10 +102,12 @@ impl Examination<'_> {
     fn lenient_checker(&self, probe: &Probe) -> CheckFinding {
         let task = self.task(probe.task);
         let commonest = task.commonest_answer(0..task.tests.len());
+        // One that was guessed may be what the task asks for.
+        let is_guess = commonest.is_none();
         let constant = commonest.map_or_else(|| probe.name.to_owned(), |(answer, _)| shown(answer));
         let text = format!("the checker takes the constant {constant} for right, which earns {:.2}", probe.reward);
         let is_all = probe.reward > 1.0 - ROUNDING;
-        let finding = match (is_all, self.config.reward.tests) {
+        let finding = match (is_all && !is_guess, self.config.reward.tests) {
             (true, TestsReward::AboveConstant) => {
                 CheckFinding::problem(Check::Constants, format!("{text}: {NOTHING_LEARNT}"))
             }
@@ -231,9 +233,7 @@ pub(super) fn attempts(task: &Task, with_costly: bool) -> Vec<(Role, &'static st
     constants.chain(attempts).collect()
 }
 
-/// Constants that a checker without tests beside it may take for right; stubs return None and what they are given.
-fn guesses() -> [(&'static str, Value); 5] {
-    let int = |number: i64| Value::Int(Int::from(number));
-    let (text, list) = (Value::Str(String::new()), Value::List(Vec::new()));
-    [("0", int(0)), ("1", int(1)), ("True", Value::Bool(true)), ("''", text), ("[]", list)]
+/// Constants that a checker without tests beside it may take for right, beside what stubs return.
+fn guesses() -> [(&'static str, Value); 2] {
+    [("1", Value::Int(Int::from(1_i64))), ("True", Value::Bool(true))]
 }

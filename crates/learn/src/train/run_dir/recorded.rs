@@ -108,9 +108,11 @@ pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
         }
         Err(source) => return Err(RunDirError::Io { path, source }),
     };
-    // Earlier versions recorded fewer sections, and somebody's own file has those that were meant.
-    let is_whole = text.strip_prefix(WRITTEN).is_some_and(|rest| rest.starts_with(REPEATS));
-    match missing_section(&text).filter(|_| is_whole) {
+    // Earlier versions recorded fewer sections, and somebody's own file has those that were meant. Of this version's own even the
+    // first line may be cut.
+    let first = format!("{WRITTEN}{REPEATS}");
+    let is_own = text.starts_with(&first) || first.starts_with(text.trim_end());
+    match missing_section(&text).filter(|_| is_own) {
         Some(section) => Err(RunDirError::Cut { path, section }),
         None => Ok(text),
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::arena::{Difference, Evaluation};
 use crate::environment::{Outcome, Points};
+use crate::json_line;
 use crate::metrics::shortest;
 use crate::reward::Reward;
 use crate::rollout::FinishReason;
@@ -26,7 +27,7 @@ fn with_evidence(line: serde_json::Value, evaluation: &Evaluation, cut: bool) ->
     line["reason"] = evaluation.reason().into();
     line["games"] = serde_json::to_value(&evaluation.games).expect("outcomes are JSON");
     line["digest"] = evaluation.digest().into();
-    format!("{line}\n")
+    json_line(&line).expect("evidence is JSON")
 }
 
 /// Writes all that is kept of the programs of a step.
@@ -125,7 +126,7 @@ fn log_differences(dir: &RunDir, lesson: &Lesson<'_>, replays: &[Replayed]) -> R
     let line = |difference: &Difference| {
         let mut line = difference.to_json();
         (line["version"], line["step"]) = (COMPLETIONS_VERSION.into(), lesson.step.into());
-        format!("{line}\n")
+        json_line(&line).expect("a difference is JSON")
     };
     let text: String = by_program.into_values().map(line).collect();
     Ok(dir.write_whole(&step_file(DIFFERENCES, lesson.step), text.as_bytes())?)

@@ -204,11 +204,11 @@ impl<'a> Seats<'a> {
 
     fn step(&mut self, action: &str) -> Result<Turn, Stop> {
         let bad_move = |reason| Stop::Ended { ending: Ending::BadMove, reason: Some(reason) };
-        let call = || format!("step({})", python(action));
+        let call = || format!("step({})", play::python(action, SHOWN_MAX));
         let text = match self.rules.call("step", &format!("[{action}]")) {
             Ok(text) => text,
             Err(Failure::Program(Fault::Raised { kind, message, .. })) if self.is_value_error(&kind) => {
-                return Err(bad_move(format!("returned {}: {message}", python(action))));
+                return Err(bad_move(format!("returned {}: {message}", play::python(action, SHOWN_MAX))));
             }
             Err(Failure::Host(HostError::Arguments(_))) => return Err(bad_move(no_value(action))),
             Err(failure) => return Err(self.failed(call(), failure).into()),
@@ -300,11 +300,6 @@ fn said(fault: &Fault, limits: &Limits) -> String {
 
 fn no_value(action: &str) -> String {
     format!("returned {}, which is no value", shown(action))
-}
-
-/// A value that has crossed, as Python writes it.
-fn python(json: &str) -> String {
-    shown(&Value::from_json(json).map_or_else(|_| json.to_owned(), |value| value.to_string()))
 }
 
 fn shown(text: &str) -> String {

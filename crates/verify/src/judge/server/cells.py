@@ -34,6 +34,15 @@ BREAK, LINE, END = object(), object(), object()
 _notebook = types.ModuleType("__main__")
 _notebook.__builtins__ = __builtins__
 sys.modules["__main__"] = _notebook
+
+
+def _leave(keep_kernel=False):
+    """Nothing: the next cell is answered all the same, as by IPython's kernel."""
+
+
+_notebook.exit = _notebook.quit = _leave
+# What `_` was last set to here.
+_displayed = None
 _quote = json.encoder.c_encode_basestring
 # Not the attributes, which a class of a cell's own may define anew.
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
@@ -350,12 +359,16 @@ def _run(source, name, space):
 
 def run_cell(source, number):
     """Gives standard output, error output, what is displayed or None, and the exception: name, message, traceback."""
+    global _displayed
     name, space, shown, error = f"<cell {number}>", _notebook.__dict__, None, None
     with contextlib.redirect_stdout(_out), contextlib.redirect_stderr(_err):
         try:
             value = _run(source, name, space)
-            if value is not None:
-                space["_"] = value
+            # IPython takes the name of either for a call.
+            if value is not None and value is not _leave:
+                # A cell that has bound `_` keeps what it has bound.
+                if space.get("_", _displayed) is _displayed:
+                    space["_"] = _displayed = value
                 shown = _told(_shown(value))
         except BaseException as problem:
             error = _told_error(problem, name)

@@ -26,7 +26,7 @@ pub(super) struct RunCode {
     code: String,
     language: String,
     stdin: Option<String>,
-    #[serde(default = "ten_seconds")]
+    #[serde(default = "ten_seconds", deserialize_with = "seconds")]
     run_timeout: f64,
     #[serde(default = "no_limit", rename = "memory_limit_MB", deserialize_with = "whole")]
     memory_limit_mb: i64,
@@ -44,9 +44,26 @@ pub(super) fn no_limit() -> i64 {
     -1
 }
 
+/// A number, which SandboxFusion takes as text and as true or false too.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<serde_json::Number, D::Error> {
+    let found = serde_json::Value::deserialize(deserializer)?;
+    let number = match &found {
+        serde_json::Value::Number(number) => Some(number.clone()),
+        serde_json::Value::String(text) => text.trim().parse().ok(),
+        serde_json::Value::Bool(flag) => Some(i32::from(*flag).into()),
+        _ => None,
+    };
+    number.ok_or_else(|| D::Error::custom(format!("found {found}; expected a number")))
+}
+
+pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = number(deserializer)?;
+    number.as_f64().ok_or_else(|| D::Error::custom(format!("found {number}; expected a smaller number")))
+}
+
 /// A whole number, which SandboxFusion takes as `1024.0` too.
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    let number = serde_json::Number::deserialize(deserializer)?;
+    let number = number(deserializer)?;
     let float = || number.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i64);
     number.as_i64().or_else(float).ok_or_else(|| D::Error::custom(format!("found {number}; expected a whole number")))
 }

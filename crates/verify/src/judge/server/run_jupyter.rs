@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
 
 use super::counted::{Count, Texts};
-use super::run_code::{RunResult, SECONDS_MAX, SEED, memory_bytes, no_limit, whole};
+use super::run_code::{RunResult, SECONDS_MAX, SEED, memory_bytes, no_limit, seconds, whole};
 
 /// Defines `run_cell`.
 const CELLS: &str = include_str!("cells.py");
@@ -25,9 +25,9 @@ const SHORT: usize = 200;
 pub(super) struct RunJupyter {
     cells: Texts<CELLS_MAX>,
     /// 0 is no limit of its own.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "seconds")]
     cell_timeout: f64,
-    #[serde(default = "forty_five_seconds")]
+    #[serde(default = "forty_five_seconds", deserialize_with = "seconds")]
     total_timeout: f64,
     #[serde(default = "no_limit", rename = "memory_limit_MB", deserialize_with = "whole")]
     memory_limit_mb: i64,

@@ -373,6 +373,8 @@ fn a_job_has_the_time_and_memory_that_were_asked_for() {
     for (limits, seconds, memory_bytes) in [
         (json!({}), 10, None),
         (json!({ "run_timeout": 0.5, "memory_limit_MB": -1 }), 0, None),
+        (json!({ "run_timeout": "0.5", "memory_limit_MB": "-1" }), 0, None),
+        (json!({ "run_timeout": true, "memory_limit_MB": true }), 1, Some(1 << 20)),
         (json!({ "run_timeout": 3600, "memory_limit_MB": 64.0, "stdin": null }), 60, Some(64 << 20)),
     ] {
         let mut request = json!({ "code": "echo", "language": "python" });
