@@ -74,6 +74,14 @@ fn an_evaluator_reads_the_program_in_every_usual_way() {
     with open(program_path) as file:
         text = file.read()
     assert text == pathlib.Path(program_path).read_text() and open(program_path, 'rb').read() == text.encode()
+    import linecache, tokenize
+    assert os.access(program_path, os.R_OK) and not os.access(program_path, os.W_OK) and os.path.lexists(program_path)
+    assert os.stat(program_path).st_size == pathlib.Path(program_path).stat().st_size == len(text.encode())
+    assert tokenize.open(program_path).read() == text
+    assert linecache.getline(program_path, 1) == text.splitlines(True)[0] and linecache.getline(program_path, 99) == ''
+    from importlib.util import spec_from_file_location
+    loader = spec_from_file_location('program', program_path).loader
+    assert loader.get_source('program') == text and loader.get_filename('program') == program_path
     return {'combined_score': float('41' in text)}
 ";
     assert_eq!(score("file", &with_body(by_file)), 1.0);

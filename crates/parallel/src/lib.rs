@@ -228,6 +228,7 @@ impl Peers {
     /// Ends all processes of the run, with the exit code of this one.
     pub fn abort(&self, code: u8) {
         if let Some(joined) = &self.joined {
+            joined.watch.get().into_iter().for_each(Watch::abort);
             joined.mpi.abort(code);
         }
     }

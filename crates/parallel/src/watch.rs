@@ -25,6 +25,7 @@ const CONNECTING: Duration = Duration::from_secs(60);
 const ANSWERING: Duration = Duration::from_secs(5);
 const ALIVE: u8 = 1;
 const BYE: u8 = 0;
+const ABORT: u8 = 2;
 
 /// The machine and process id of a process, and how to connect to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,9 +100,18 @@ impl Watch {
 
     /// Announces that this process ends normally.
     pub fn bye(&self) {
+        self.say(BYE);
+    }
+
+    /// Announces that this process ends all of them.
+    pub fn abort(&self) {
+        self.say(ABORT);
+    }
+
+    fn say(&self, word: u8) {
         for mut stream in &self.connections {
             // An error means that the other process has ended already, which was reported.
-            let _ = stream.write_all(&[BYE]);
+            let _ = stream.write_all(&[word]);
         }
     }
 }
@@ -169,7 +179,7 @@ fn follow(
     let text = |error: io::Error| error.to_string();
     stream.set_read_timeout(Some(heartbeat)).map_err(text)?;
     let (mut said, mut heard, mut ran, mut words) = (None, now(), now(), [0; 64]);
-    let mut parted = false;
+    let (mut parted, mut aborts) = (false, false);
     // For how long this process last stood still, and when it went on.
     let (mut still, mut went_on) = (Duration::ZERO, ran);
     let reason = loop {
@@ -190,6 +200,7 @@ fn follow(
             Ok(count) => {
                 heard = time;
                 parted |= words[..count].contains(&BYE);
+                aborts |= words[..count].contains(&ABORT);
             }
             // This process was stopped by a signal and continues.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
@@ -202,6 +213,10 @@ fn follow(
             Err(error) => break error.to_string(),
         }
     };
+    if aborts {
+        // It has said why, and the launcher ends this process too; if it does not, this one misses it.
+        thread::sleep(heartbeat);
+    }
     // What came in meanwhile is read at once, and after it that the other end is closed.
     match !still.is_zero() && ran - went_on <= heartbeat {
         true => Err(format!("{reason}, after this process itself stood still for {} s", still.as_secs())),
@@ -254,6 +269,16 @@ mod tests {
         let (here, there) = connected();
         drop(there);
         assert!(follow(here, BEAT, QUIET, clock()).is_err());
+    }
+
+    #[test]
+    fn a_process_that_ends_all_is_missed_only_where_this_one_lives_on() {
+        let (here, mut there) = connected();
+        there.write_all(&[ABORT]).unwrap();
+        drop(there);
+        let begin = Instant::now();
+        assert!(follow(here, BEAT, QUIET, clock()).is_err());
+        assert!(begin.elapsed() >= BEAT);
     }
 
     #[test]

@@ -23,6 +23,8 @@ const LINE_MAX: u64 = 256 << 20;
 const WHOLE_MAX: u64 = 1 << 30;
 /// Names that are printed for each reason.
 const NAMED_MAX: usize = 5;
+/// Reasons that are told: some quote what stands in a row.
+const REASONS_MAX: usize = 20;
 /// What to do about a table that `tasks convert` does not read.
 pub const CSV_HINT: &str = "docs/tasks.md has the lines of Python that make rows of a CSV, with columns of a known set";
 /// How texts in UTF-16 begin, as some shells of Windows write them.
@@ -91,7 +93,11 @@ pub fn reasons(verb: &str, rows: &[Dropped]) -> String {
     let mut reasons: Vec<_> = ids.into_iter().collect();
     reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     let line = |(why, ids): (&str, Vec<&str>)| format!("{verb} {}: {why} ({})\n", ids.len(), named(ids.into_iter()));
-    reasons.into_iter().map(line).collect()
+    let others = reasons.split_off(reasons.len().min(REASONS_MAX));
+    let rows: usize = others.iter().map(|(_, ids)| ids.len()).sum();
+    let rest =
+        if rows > 0 { format!("{verb} {rows}: {} more\n", counted(others.len(), "reason")) } else { String::new() };
+    reasons.into_iter().map(line).chain([rest]).collect()
 }
 
 /// The first names of a list.

@@ -2,15 +2,13 @@
 
 use super::finding::{Check, CheckFinding};
 use super::report::{Report, Standing, fine_percent};
-use super::trial::{AGAIN, BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
+use super::trial::{AGAIN, BUDGET_EXPECTED, JudgedTrial, REWARD_EXPECTED, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
 use crate::environment::{Evaluator, Labels};
 
 /// Evaluations of the program to begin with.
 const GAMES: usize = 2;
-/// The reward of a program to begin with beyond which the scale is surely not that of its scores.
-const REWARD_EXPECTED: f32 = 10.0;
 /// A program without anything that an evaluator could call.
 const NOTHING: &str = "pass";
 

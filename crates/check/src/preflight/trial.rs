@@ -6,6 +6,8 @@ use crate::environment::Case;
 use crate::reward::{Reward, Rule};
 use crate::seed::{Purpose, Seed};
 
+/// The reward of a program to begin with, or of a reference player, beyond which the scale is surely not that of its scores.
+pub(super) const REWARD_EXPECTED: f32 = 10.0;
 /// Share of the budget that a reference may use, because a model's first programs are slower.
 pub(super) const BUDGET_EXPECTED: f64 = 0.5;
 /// Comment before a program that is judged again, so that the cache of verdicts takes it for another.

@@ -12,7 +12,9 @@ import linecache
 import math
 import os
 import signal
+import stat
 import sys
+import tokenize
 import types
 
 PATH = "/evolved/evolved_program.py"
@@ -29,6 +31,15 @@ class ProgramLoader(importlib.abc.Loader):
     def exec_module(self, module):
         module.__file__ = PATH
         exec(compile(PROGRAM_TEXT, PATH, "exec"), module.__dict__)
+
+    def get_filename(self, name=None):
+        return PATH
+
+    def get_source(self, name=None):
+        return PROGRAM_TEXT
+
+    def get_data(self, path):
+        return PROGRAM_TEXT.encode()
 
 
 class ProgramFinder(importlib.abc.MetaPathFinder):
@@ -73,12 +84,27 @@ def program_exists(path):
     return True if is_program(path) else None
 
 
+def access_to_program(path, mode, *_, **__):
+    # It may be read, and neither written nor executed.
+    return not mode & (os.W_OK | os.X_OK) if is_program(path) else None
+
+
+def stat_of_program(path, *_, **__):
+    size = len(PROGRAM_TEXT.encode())
+    return os.stat_result((stat.S_IFREG | 0o444, 0, 0, 1, 0, 0, size, 0, 0, 0)) if is_program(path) else None
+
+
 def size_of_program(path):
     return len(PROGRAM_TEXT.encode()) if is_program(path) else None
 
 
 def lines_of_program(filename, module_globals=None):
     return PROGRAM_TEXT.splitlines(True) if is_program(filename) else None
+
+
+def line_of_program(filename, lineno, module_globals=None):
+    lines = lines_of_program(filename)
+    return lines and "".join(lines[lineno - 1 : lineno] if lineno > 0 else [])
 
 
 def never_rings(*_):
@@ -121,11 +147,17 @@ def install():
     # What `runpy.run_path` and `SourceFileLoader` read by.
     instead(io, "open_code", open_code_of_program)
     instead(importlib.machinery.SourceFileLoader, "get_code", code_of_program)
-    for name in ("exists", "isfile"):
+    # What `tokenize.open` reads by.
+    instead(tokenize, "_builtin_open", open_program)
+    for name in ("exists", "lexists", "isfile"):
         instead(os.path, name, program_exists)
+    instead(os, "access", access_to_program)
+    for name in ("stat", "lstat"):
+        instead(os, name, stat_of_program)
     instead(os.path, "getsize", size_of_program)
     # What `inspect.getsource` reads by.
     instead(linecache, "getlines", lines_of_program)
+    instead(linecache, "getline", line_of_program)
     # An evaluation ends with its budget, so that an evaluator's own alarm has nothing to end.
     signal.alarm, signal.setitimer, signal.ITIMER_REAL = never_rings, never_rings, 0
     package, module = types.ModuleType("openevolve"), types.ModuleType("openevolve.evaluation_result")

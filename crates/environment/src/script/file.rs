@@ -108,6 +108,14 @@ impl<'a> Module<'a> {
 
     /// The literal that a name is assigned last.
     pub fn constant(&self, name: &'static str) -> Result<Option<Constant<'a>>, ScriptError> {
+        let is_it = |target: &Expr| target.as_name_expr().is_some_and(|target| target.id == name);
+        let changes = self.tree.body.iter().filter_map(Stmt::as_aug_assign_stmt);
+        if let Some(change) = changes.into_iter().find(|change| is_it(&change.target)) {
+            let message = format!(
+                "{name}: changed by an operator; the file is read before anything of it runs: write its value here"
+            );
+            return Err(self.error(change.start(), &message));
+        }
         let Some(expression) = self.assigned().remove(name) else { return Ok(None) };
         let error = |message| self.error(expression.start(), &format!("{name}: {message}"));
         let value = Value::from_expression(expression, self.source)

@@ -108,6 +108,7 @@ fn a_mistake_is_named_with_its_line_and_what_is_expected() {
         (replaced("def reset()", "def reset(seed)"), "line 9: found `def reset(seed)`"),
         (replaced("def reset", "async def reset"), "line 9: `reset` is async"),
         (replaced("    return 0", "    return 0 0"), "line 10:"),
+        (refusal_with("SCALE *= 2"), "line 8: SCALE: changed by an operator"),
         (refusal_with("SCALE = 0"), "line 8: SCALE: found 0; expected a number above 0"),
         (refusal_with("SCALE = -1.5"), "SCALE: found -1.5; expected a number above 0"),
         (refusal_with("SCALE = float('nan')"), "SCALE: found nan; expected a number above 0"),

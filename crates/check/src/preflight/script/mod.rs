@@ -10,7 +10,7 @@ use self::cheats::{BROKEN_PLAYERS, CHEATS, HONEST, NO_ACTION, ODD, STRAY};
 use super::finding::{Check, CheckFinding, Level};
 use super::ladder::{CLIMB_EXPECTED, JudgedCheat, Ladder, ReferencePlayer, limit};
 use super::report::{Report, Standing, fine_percent};
-use super::trial::{BUDGET_EXPECTED, JudgedTrial, Told, Trial, TrialJudge, judged, seeds};
+use super::trial::{BUDGET_EXPECTED, JudgedTrial, REWARD_EXPECTED, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules, Start};
 use crate::config::Config;
 use crate::environment::game2048::ladder::BROKEN;
@@ -131,6 +131,7 @@ impl Evidence<'_> {
             }
             false => findings.extend([ladder.order(*weakest), ladder.spread(simplest)]),
         }
+        findings.extend(self.scale());
         findings.extend(self.below_zero());
         findings.extend(self.endless());
         findings.extend(self.broken_off(*strongest));
@@ -189,6 +190,15 @@ impl Evidence<'_> {
         let text = format!("no game of a reference player is ever done: all are cut at {MOVES} moves, the default");
         let remedy = "have `step` return True as `done` when the game is over, or say with MOVES how long it is";
         is_endless.then(|| CheckFinding::warning(Check::Rules, text).mend(remedy))
+    }
+
+    /// Whether scores are far beyond what is said to earn 1, to which penalties and losses are relative.
+    fn scale(&self) -> Option<CheckFinding> {
+        let best = self.references().max_by(|(_, a), (_, b)| a.reward.value.total_cmp(&b.reward.value));
+        let (reference, judged) = best.filter(|(_, judged)| judged.reward.value > REWARD_EXPECTED)?;
+        let (reward, score) = (judged.reward.value, Labels::Game.written(judged.evaluation.mean_score()));
+        let text = format!("{} scores {score} and earns {reward:.0}; a good player earns about 1", reference.name);
+        Some(CheckFinding::warning(Check::Order, text).mend(format!("SCALE = {score}, or whatever score is to earn 1")))
     }
 
     /// Whether a game that a reference player plays to its end scores below 0, where what fails has 0.

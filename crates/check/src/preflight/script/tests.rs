@@ -390,6 +390,13 @@ fn a_player_that_scores_below_zero_is_warned_of_though_all_stand_in_order() {
 }
 
 #[test]
+fn a_scale_far_below_the_scores_is_warned_of() {
+    let report = checked(&GUESS.replace("SCALE = \"strategy(number)\", 100", "SCALE = \"strategy(number)\", 1"));
+    let warned: Vec<&str> = report.of_level(Level::Warning).map(|finding| &*finding.text).collect();
+    assert_eq!(warned, ["rank 3 scores 100 and earns 100; a good player earns about 1"]);
+}
+
+#[test]
 fn scores_below_zero_and_a_scale_that_is_too_large_are_told_as_such() {
     let below = GUESS.replace("reward = 10 - abs", "reward = -abs");
     assert_problem(&below, Check::Order, &["out of order", "-> scores above 0", "below 0 earn the same"]);

@@ -6,8 +6,9 @@ use crate::value::{Dict, Value};
 
 /// Most solutions that are tried as a reference.
 const SOLUTIONS_MAX: usize = 20;
-/// By how much printed numbers may differ for the graders of APPS and those made of it, which compare them by numpy's `allclose`.
-const APPS_TOLERANCE: f64 = 1e-5;
+/// By how much printed numbers may differ for the graders of APPS and those made of it, which compare them by numpy's `allclose`, and
+/// for that of CodeContests.
+const PRINTED_TOLERANCE: f64 = 1e-5;
 /// Words for a test that calls a function, where a data set says of each test what it is.
 const OF_FUNCTIONS: [&str; 2] = ["functional", "function_call"];
 
@@ -23,9 +24,39 @@ pub(super) struct Cases<'a> {
     pub starter: Option<&'a str>,
     /// Whether they are read as APPS's grader reads them: keys of dicts that read as integers are integers.
     pub is_of_apps: bool,
-    /// Whether floats that are printed may differ a little, as for APPS's grader and those made of it.
-    pub has_near_floats: bool,
+    pub near_floats: NearFloats,
     pub solutions: Vec<String>,
+    /// What the first test says of itself: whether it calls a function.
+    said: Option<bool>,
+    /// Why not all tests are of one function, or of whole programs.
+    mixed: Option<&'static str>,
+}
+
+/// Where floats that are printed may differ a little for a data set's grader.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum NearFloats {
+    #[default]
+    Nowhere,
+    /// In outputs that have one number a line.
+    Lines,
+    /// In outputs that are nothing but numbers.
+    Numbers,
+    Anywhere,
+}
+
+impl NearFloats {
+    /// Whether all outputs with floats are of this kind, and there are some.
+    fn are_in<'o>(self, outputs: impl Iterator<Item = &'o str>) -> bool {
+        let is_number = |word: &str| word.parse::<f64>().is_ok();
+        let is_near = |output: &str| match self {
+            NearFloats::Nowhere => false,
+            NearFloats::Lines => output.lines().map(str::trim).filter(|line| !line.is_empty()).all(is_number),
+            NearFloats::Numbers => output.split_whitespace().all(is_number),
+            NearFloats::Anywhere => true,
+        };
+        let mut floats = outputs.filter(|output| output.split_whitespace().any(is_float)).peekable();
+        floats.peek().is_some() && floats.all(is_near)
+    }
 }
 
 impl Cases<'_> {
@@ -71,16 +102,26 @@ impl Cases<'_> {
 
     /// Takes in what tests say of themselves.
     fn kind(&mut self, value: &Value, dict: &Dict) {
-        let mut said = ["testtype", "type"].into_iter().filter_map(|key| dict.get(key));
-        self.is_functional |=
-            said.any(|kind| matches!(kind, Value::Str(kind) if OF_FUNCTIONS.contains(&kind.as_str())));
-        if self.fn_name.is_none() {
-            self.fn_name = name_in(value);
+        let said = ["testtype", "type"].into_iter().find_map(|key| dict.get(key));
+        if let Some(Value::Str(kind)) = said {
+            let calls = OF_FUNCTIONS.contains(&kind.as_str());
+            self.is_functional |= calls;
+            if *self.said.get_or_insert(calls) != calls {
+                self.mixed = Some("tests that call a function beside tests of whole programs");
+            }
+        }
+        if let Some(name) = name_in(value)
+            && *self.fn_name.get_or_insert_with(|| name.clone()) != name
+        {
+            self.mixed = Some("tests of several functions");
         }
     }
 
     /// The task with these tests.
     pub fn draft(self, prompt: &str) -> Result<Draft, String> {
+        if let Some(why) = self.mixed {
+            return Err(why.into());
+        }
         let mut draft = Draft { prompt: prompt.to_owned(), shows_none: true, ..Draft::default() };
         let solutions = self.solutions.iter().take(SOLUTIONS_MAX).map(|solution| unfenced(solution));
         let Some(name) = &self.fn_name else {
@@ -91,11 +132,8 @@ impl Cases<'_> {
             for (input, output) in self.inputs.iter().zip(&self.outputs) {
                 draft.tests.push((text(input)?, text(output)?));
             }
-            let mut floats =
-                draft.tests.iter().filter(|(_, output)| output.split_whitespace().any(is_float)).peekable();
-            if self.has_near_floats && floats.peek().is_some() && floats.all(|(_, output)| has_a_number_a_line(output))
-            {
-                draft.tolerance = APPS_TOLERANCE;
+            if self.near_floats.are_in(draft.tests.iter().map(|(_, output)| output.as_str())) {
+                draft.tolerance = PRINTED_TOLERANCE;
             }
             return Ok(draft);
         };
@@ -183,11 +221,6 @@ pub(super) fn name_in(value: &Value) -> Option<String> {
         Some(Value::Str(name)) if !name.is_empty() => Some(name.clone()),
         _ => dict.get("metadata").and_then(name_in),
     }
-}
-
-/// Whether each line is one number: those graders compare no others as floats.
-fn has_a_number_a_line(output: &str) -> bool {
-    output.lines().map(str::trim).filter(|line| !line.is_empty()).all(|line| line.parse::<f64>().is_ok())
 }
 
 /// Whether a word that is printed is a number with a point or an exponent.

@@ -1,7 +1,7 @@
 //! The supported data sets, recognised by the fields of their rows.
 
 use super::asserts::{Callee, Truths};
-use super::cases::{Cases, name_in};
+use super::cases::{Cases, NearFloats, name_in};
 use super::checker::Target;
 use super::draft::{Draft, Row, unfenced};
 use super::kod_code::draft as kod_code;
@@ -168,7 +168,7 @@ fn apps(row: &Row) -> Result<Draft, String> {
     let mut cases = Cases::read(&row.json_if_any("input_output")?.ok_or("no tests")?)?;
     cases.starter = row.text("starter_code");
     cases.solutions = solutions(row);
-    (cases.is_of_apps, cases.has_near_floats) = (true, true);
+    (cases.is_of_apps, cases.near_floats) = (true, NearFloats::Numbers);
     cases.draft(row.need("question")?).map(|draft| with_names(draft.in_group(row, "difficulty")))
 }
 
@@ -178,7 +178,8 @@ fn code_contests(row: &Row) -> Result<Draft, String> {
             return Err(format!("{does} a file"));
         }
     }
-    let mut cases = Cases { solutions: solutions(row), ..Cases::default() };
+    let mut cases = Cases::default();
+    (cases.solutions, cases.near_floats) = (solutions(row), NearFloats::Anywhere);
     for key in ["public_tests", "private_tests", "generated_tests"] {
         // Some of the three may be empty.
         if let Some(tests) = row.json_if_any(key)? {
@@ -199,7 +200,7 @@ fn synthetic(row: &Row) -> Result<Draft, String> {
         return Err("no object in `verification_info`".into());
     };
     let info = Row(&info);
-    if let Some(language) = info.text("language").filter(|language| *language != "python") {
+    if let Some(language) = info.text("language").filter(|language| !language.eq_ignore_ascii_case("python")) {
         return Err(format!("written in {language}"));
     }
     let mut cases = Cases::read(&info.json_or_literal("test_cases")?)?;
@@ -220,7 +221,9 @@ fn deep_coder(row: &Row) -> Result<Draft, String> {
     let mut cases = Cases::read(&tests)?;
     // In a list they are those of LiveCodeBench.
     cases.is_of_apps = matches!(tests, Value::Dict(_));
-    cases.has_near_floats = cases.is_of_apps;
+    if cases.is_of_apps {
+        cases.near_floats = NearFloats::Numbers;
+    }
     cases.starter = row.text("starter_code");
     cases.solutions = solutions(row);
     if (cases.starter.is_some() || cases.is_functional) && cases.fn_name.is_none() {
@@ -242,7 +245,9 @@ fn verl(row: &Row) -> Result<Draft, String> {
     }
     let mut cases = Cases::read(&truth)?;
     cases.is_of_apps = matches!(truth, Value::Dict(_));
-    cases.has_near_floats = cases.is_of_apps;
+    if cases.is_of_apps {
+        cases.near_floats = NearFloats::Lines;
+    }
     let mut draft = with_names(cases.draft(&words(row.get("prompt"))?)?);
     draft.group = row.text("data_source").map(str::to_owned);
     Ok(draft)

@@ -87,17 +87,37 @@ fn of_deep_coder_the_function_that_check_is_called_with_is_asked_for() {
 }
 
 #[test]
+fn a_row_whose_tests_call_several_functions_or_none_beside_one_is_dropped() {
+    let row = |cases: serde_json::Value| {
+        let info = json!({"language": "Python", "test_cases": cases});
+        json!({"task_type": "verifiable_code", "verification_info": info, "prompt": "p", "gold_standard_solution": "def f(x): return x"})
+    };
+    let call = |name: &str| json!({"type": "function_call", "fn_name": name, "input": [3], "output": 6});
+    let stdin = json!({"type": "stdin_stdout", "input": "1", "output": "2"});
+    assert_eq!(tests(&task(row(json!([call("f"), call("f")])))).0.as_deref(), Some("f"));
+    assert_eq!(why(row(json!([call("f"), call("g")]))), "tests of several functions");
+    assert_eq!(why(row(json!([call("f"), stdin]))), "tests that call a function beside tests of whole programs");
+}
+
+#[test]
 fn floats_that_are_printed_may_differ_where_graders_made_of_that_of_apps_let_them() {
     let tolerance = |outputs: [&str; 2]| {
         let cases = json!({"inputs": ["1", "2"], "outputs": outputs}).to_string();
         task(json!({"question": "q", "input_output": cases})).equality.tolerance
     };
+    // Of others the grader compares lines of one number, or words whatever is beside them.
+    let of_verl =
+        |outputs: [&str; 2]| task(verl("q", json!({"inputs": ["1", "2"], "outputs": outputs}))).equality.tolerance;
+    let of_contests = |outputs: [&str; 2]| {
+        let row = json!({"name": "A", "description": "d", "public_tests": {"input": ["1", "2"], "output": outputs}});
+        task(row).equality.tolerance
+    };
+    assert_eq!([["0.5 1", "2"], ["0.5\n1.5", "2"]].map(of_verl), [0.0, 1e-5]);
+    assert_eq!([["x 0.5", "0.5"], ["1", "2"]].map(of_contests), [1e-5, 0.0]);
+    assert_eq!(tolerance(["0.5 1", "2"]), 1e-5);
     assert_eq!(tolerance(["x 1\n", "2\n\n0.333333\n"]), 1e-5);
     assert_eq!(tolerance(["1e-9", "2"]), 1e-5);
-    assert_eq!(
-        [["1", "2"], ["v1.2.3", "e"], ["x 0.5", "0.5"], ["0.5 1", "2"], ["e5", "inf"], [".", "nan"]].map(tolerance),
-        [0.0; 6]
-    );
+    assert_eq!([["1", "2"], ["v1.2.3", "e"], ["x 0.5", "0.5"], ["e5", "inf"], [".", "nan"]].map(tolerance), [0.0; 5]);
 }
 
 /// JSON has no integers as keys (`JSON forces dictionaries to have string keys; this undoes this`, says the grader).
