@@ -273,12 +273,15 @@ mod tests {
 
     #[test]
     fn a_process_that_ends_all_is_missed_only_where_this_one_lives_on() {
-        let (here, mut there) = connected();
-        there.write_all(&[ABORT]).unwrap();
-        drop(there);
-        let begin = Instant::now();
-        assert!(follow(here, BEAT, QUIET, clock()).is_err());
-        assert!(begin.elapsed() >= BEAT);
+        let aborted = |heartbeat: Duration| {
+            let (here, mut there) = connected();
+            there.write_all(&[ABORT]).unwrap();
+            thread::spawn(move || follow(here, heartbeat, SILENCE, clock()))
+        };
+        assert!(aborted(BEAT).join().unwrap().is_err());
+        let waiting = aborted(SILENCE);
+        thread::sleep(BEAT);
+        assert!(!waiting.is_finished());
     }
 
     #[test]

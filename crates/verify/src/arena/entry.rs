@@ -76,17 +76,12 @@ impl Entry {
         let is_first = game == 0;
         // In a later batch of its games the program draws other chance: one unlucky start says nothing of the other games.
         let is_start = is_first && self.cases[0].number == 0;
-        // An evaluation is one call that draws chance of its own, so an exception in one says nothing of others either.
-        let is_fatal = |ending| ending != Ending::Raised || !matches!(environment, Environment::Evaluator(_));
-        let is_over = |outcome: &Outcome| self.cases.len() == 1 || is_fatal(outcome.ending);
         let unplayed = |entry: &Entry| environment.unplayed(entry.cases[game].case, Ending::Raised);
         let outcome = match play {
             Play::Rejected(rejection) if is_start => return Next::Evaluated(Start::Rejected(rejection), Vec::new()),
             // Only a program that looks at `random` while it loads comes here.
             Play::Rejected(_) => unplayed(self),
-            Play::Game { outcome, reason: Some(reason), .. }
-                if is_start && !outcome.has_begun() && is_over(&outcome) =>
-            {
+            Play::Game { outcome, reason: Some(reason), .. } if is_start && !outcome.has_begun() => {
                 let fault = FirstCallFault { ending: outcome.ending, reason };
                 let others = self.cases[1..].iter().map(|one| environment.unplayed(one.case, fault.ending));
                 let games = std::iter::once(outcome).chain(others).collect();
