@@ -188,7 +188,7 @@ fn a_limit_on_memory_cuts_the_update_says_so_once_and_keeps_the_batch() {
     let (code, said) = words(&free, "train.memory_mib=4000");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("\nmemory: ") && !said.contains("cut to fit"), "{said}");
-    let (code, said) = words(&cut, "train.memory_mib=285");
+    let (code, said) = words(&cut, "train.memory_mib=355");
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(said.matches("\nmemory: cut to fit: ").count(), 1, "{said}");
     for (free, cut) in first_update(&free).into_iter().zip(first_update(&cut)) {

@@ -1,6 +1,6 @@
 //! Added tokens that stand in a model's configuration and not in its `tokenizer.json`. transformers adds them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use tokenizers::{AddedToken, Tokenizer};
@@ -15,12 +15,10 @@ const SEVERAL: &[&str] = &["additional_special_tokens", "extra_special_tokens"];
 /// others, but what is special there stays so, as in transformers.
 pub(super) fn listed(inner: &Tokenizer, config: &Map<String, Value>) -> Vec<AddedToken> {
     let listed = config.get(BY_ID).and_then(Value::as_object).into_iter().flatten();
-    let own = inner.get_added_tokens_decoder();
-    let specials: BTreeSet<&str> =
-        own.values().filter(|token| token.special).map(|token| token.content.as_str()).collect();
+    let own = inner.get_added_vocabulary();
     let tokens = listed.filter_map(|(id, token)| {
         let id: u32 = id.parse().ok()?;
-        Some((id, added(token, specials.contains(content(token)?))?))
+        Some((id, added(token, own.is_special_token(content(token)?))?))
     });
     tokens.collect::<BTreeMap<_, _>>().into_values().collect()
 }
