@@ -60,7 +60,8 @@ impl<'a> Known<'a> {
     /// Whether all names that a statement reads from outside are among them.
     pub fn has_all(&self, statement: &Stmt) -> bool {
         let has = |name: &&str| is_builtin(name) || self.0.bound().contains(name);
-        self.0.has_star || Names::of(std::slice::from_ref(statement)).missing().iter().all(has)
+        // Not what an import of everything may bind: with it all words would be known.
+        Names::of(std::slice::from_ref(statement)).missing().iter().all(has)
     }
 }
 

@@ -318,6 +318,10 @@ fn a_line_that_works_something_out_of_what_is_known_is_part_of_a_program_and_oth
     for words in ["Explanation", "up / down", "time.space", "n", "2048", "n, m"] {
         assert_eq!(script(&format!("{code}{words}\n")).trim_end(), code.trim_end(), "{words}");
     }
+    for words in ["up / down", "Done and tested", "Yes or No", "not needed", "x if y else z"] {
+        let starred = format!("from math import *\n{code}");
+        assert_eq!(script(&format!("{starred}\n{words}\n")).trim_end(), starred.trim_end(), "{words}");
+    }
     // An output without a program is none, and hides no other.
     for output in ["-1", "[1, -2]", "2026-11-29", "1 == 1"] {
         assert!(matches!(Program::from_text(output, &Entry::Script), Err(Rejection::NoFunction { .. })), "{output}");

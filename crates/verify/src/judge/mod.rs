@@ -31,6 +31,7 @@ use crate::config::{Feedback, RewardConfig, nearest};
 use crate::environment::tasks::Tasks;
 use crate::environment::{Case, Ending, Outcome, TestsTrace, Verdict, points};
 use crate::feedback::feedback;
+use crate::json_line;
 use crate::program::{Program, Rejection};
 use crate::reward::{Judged, Rule};
 use crate::seed::Seed;
@@ -203,8 +204,10 @@ impl Judge {
         let (Some(file), Some(difference)) = (&self.differences, &evaluation.usage.difference) else { return };
         let mut line = difference.to_json();
         line["id"] = json!(id);
+        let kept =
+            json_line(&line).map_err(std::io::Error::from).and_then(|line| file.lock().write_all(line.as_bytes()));
         // The reward is right all the same.
-        if let Err(error) = file.lock().write_all(format!("{line}\n").as_bytes()) {
+        if let Err(error) = kept {
             tracing::error!("a difference between the sandbox's tiers is not kept: {error}");
         }
     }

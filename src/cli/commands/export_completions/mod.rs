@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::cli::commands::report::refuse_part;
 use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
+use crate::json_line;
 use crate::metrics::Console;
 use crate::plural::counted;
 use crate::report::{RunReader, completion_files, read_completions};
@@ -142,12 +143,12 @@ impl<W: Write> TextTable<'_, W> {
                 if self.rows == 0 {
                     writeln!(self.writer, "{}", names.map(|name| quoted(name)).collect::<Vec<_>>().join(","))?;
                 }
-                row.iter().map(field).collect::<Vec<_>>().join(",")
+                row.iter().map(field).collect::<Vec<_>>().join(",") + "\n"
             }
-            TextFormat::Jsonl => serde_json::to_string(&names.cloned().zip(row).collect::<Map<_, _>>())?,
+            TextFormat::Jsonl => json_line(&names.cloned().zip(row).collect::<Map<_, _>>())?,
         };
         self.rows += 1;
-        writeln!(self.writer, "{line}")
+        self.writer.write_all(line.as_bytes())
     }
 }
 
