@@ -289,6 +289,8 @@ impl Visitor<'_> for Acts {
             }
             Expr::Name(_) | Expr::Tuple(_) | Expr::List(_) => {}
             literal if literal.is_literal_expr() => {}
+            // What calls something stays code, whatever stands beside the call.
+            _ if self.0 == Line::Code => {}
             _ => self.0 = Line::Works,
         }
         if self.0 != Line::Code {

@@ -322,6 +322,11 @@ fn a_line_that_works_something_out_of_what_is_known_is_part_of_a_program_and_oth
         let starred = format!("from math import *\n{code}");
         assert_eq!(script(&format!("{starred}\n{words}\n")).trim_end(), starred.trim_end(), "{words}");
     }
+    // A call is code whatever its names, and whatever stands beside it.
+    for call in ["other(1) + rest * 2", "[print(one) for one in rest[1:]]"] {
+        let whole = format!("{code}{call}\n");
+        assert_eq!(script(&format!("```python\n{whole}```\n")), whole, "{call}");
+    }
     // An output without a program is none, and hides no other.
     for output in ["-1", "[1, -2]", "2026-11-29", "1 == 1"] {
         assert!(matches!(Program::from_text(output, &Entry::Script), Err(Rejection::NoFunction { .. })), "{output}");
