@@ -4,8 +4,6 @@ use std::fmt;
 
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef, UnaryOp};
 
-use super::calls;
-
 /// What is searched for in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
@@ -74,14 +72,18 @@ impl Entry {
         }
     }
 
-    /// Whether statements show how an answer is used rather than be one: they define it by nothing but imports from modules, or
-    /// are a program that prints nothing, whatever its input.
+    /// Whether statements show an answer or its use rather than be one: they define it by nothing but imports from modules, bodies
+    /// without content, and values that nobody can call.
     pub(super) fn is_only_shown_by(&self, body: &[Stmt]) -> bool {
-        let mut defined = body.iter().filter(|one| self.is_defined_by(one));
-        match self {
-            Entry::Script => !calls::any(body),
-            _ => defined.all(|one| matches!(one, Stmt::ImportFrom(_))),
-        }
+        let Some((_, name)) = self.definition() else { return false };
+        body.iter().filter(|one| self.is_defined_by(one)).all(|one| match one {
+            Stmt::ImportFrom(_) => true,
+            Stmt::FunctionDef(function) => is_stub(&function.body),
+            Stmt::ClassDef(class) => class.arguments.is_none() && is_stub(&class.body),
+            Stmt::Assign(assigned) => is_no_function(&assigned.value, name),
+            Stmt::AnnAssign(assigned) => assigned.value.as_deref().is_some_and(|value| is_no_function(value, name)),
+            _ => false,
+        })
     }
 }
 
@@ -138,6 +140,32 @@ fn returns_a_literal(function: &StmtFunctionDef) -> bool {
     let [Stmt::Return(returned)] = body else { return false };
     let plain = !function.is_async && function.decorator_list.is_empty() && function.parameters.is_empty();
     plain && returned.value.as_deref().is_some_and(is_literal)
+}
+
+/// Whether a body has nothing but documentation, `...`, `pass` and the exception of what is not implemented.
+fn is_stub(body: &[Stmt]) -> bool {
+    let raised = |raised: &Expr| match raised {
+        Expr::Call(call) => call.func.as_name_expr().is_some_and(|name| name.id == *"NotImplementedError"),
+        other => other.as_name_expr().is_some_and(|name| name.id == *"NotImplementedError"),
+    };
+    body.iter().all(|one| match one {
+        Stmt::Pass(_) => true,
+        Stmt::Expr(words) => words.value.is_string_literal_expr() || words.value.is_ellipsis_literal_expr(),
+        Stmt::Raise(one) => one.exc.as_deref().is_some_and(raised),
+        _ => false,
+    })
+}
+
+/// Whether a value is none that can be called: a variable of an example has the name of the function, as `count = 0`, or holds what
+/// it gave, as `count = count("aei")`.
+fn is_no_function(value: &Expr, name: &str) -> bool {
+    match value {
+        Expr::Call(call) => call.func.as_name_expr().is_some_and(|called| called.id == *name),
+        Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::Dict(_) | Expr::FString(_) => true,
+        Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => true,
+        Expr::BinOp(_) | Expr::UnaryOp(_) | Expr::Compare(_) => true,
+        other => other.is_literal_expr(),
+    }
 }
 
 fn is_literal(expression: &Expr) -> bool {

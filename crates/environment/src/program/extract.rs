@@ -2,10 +2,11 @@
 //!
 //! A text is split at its fences, and every piece may be code: a fence's content, the part before the first fence if
 //! the prompt has opened one, or text without fences. The last piece with a well-formed definition wins; what it uses from
-//! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`), or is a whole
-//! program that can print nothing (`n = 3`, `O(n)`), shows how another one is used, and wins where nothing else is an answer. So does
-//! a piece that uses what an earlier one defines and reads no input, where a whole program is asked for and an earlier piece
-//! reads it (`print(solve(3))`). A fence within a line counts only in a piece that is no program with it.
+//! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`), gives it no body
+//! (`def add(a, b): ...`) or its name to a value (`count = 0`), or is a whole program that can print nothing (`n = int(input())`,
+//! `O(n)`), shows how another one is used, and wins where nothing else is an answer. So does a piece that reads no input, where a
+//! whole program is asked for and an earlier piece reads it (`print(solve(3))`). A fence within a line counts only in a piece that
+//! is no program with it.
 
 use std::cell::{Cell, LazyCell};
 
@@ -16,7 +17,7 @@ use ruff_text_size::Ranged;
 
 use super::entry::may_define;
 use super::syntax::{first_error, parse};
-use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count};
+use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count, printing, prose};
 
 /// A byte order mark, which some editors put before a text and CPython skips.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -84,8 +85,9 @@ fn last_of(
     };
     for (place, piece) in pieces.iter().enumerate().rev().filter(|(place, _)| eligible(*place)) {
         let inner = fences::inline(piece);
+        let inner = inner.iter().rev().map(String::as_str);
         // The piece as it is, then what is between fences within its lines, the last of that first.
-        for piece in std::iter::once(piece).chain(inner.iter().rev()) {
+        for piece in fences::closed_behind(piece).into_iter().chain([piece.as_str()]).chain(inner) {
             let stretch = without_continuation(piece);
             let search = Search { stretch, entry, attempts: Cell::new(1), again };
             match search.source() {
@@ -93,27 +95,27 @@ fn last_of(
                 Ok(found) if search.entries(stretch).next().is_none() || entry.is_only_shown_by(&found.module.body) => {
                     example.get_or_insert((found, place));
                 }
-                Ok(found) if used.is_some() && !helpers::reads_input(&found.module) => {}
+                Ok(found) if !matches!(entry, Entry::Script) => return Ok((with_uses(found, place), false)),
                 Ok(found) => {
                     let (own, statements) = (found.source.len(), found.module.body.len());
                     let found = with_uses(found, place);
-                    if matches!(entry, Entry::Script) && helpers::is_of_orders(&found.module, statements) {
+                    let names_orders = helpers::is_of_orders(&found.module, statements);
+                    let reads = if used.is_some() { helpers::reads_input } else { helpers::may_read_input };
+                    if names_orders || !printing::may_print(&found.module.body) {
                         example.get_or_insert((found, place));
-                        continue;
-                    }
-                    let is_alone = found.source.len() == own || !matches!(entry, Entry::Script);
-                    if is_alone || helpers::may_read_input(&found.module) {
+                    } else if reads(&found.module) {
                         return Ok((found, false));
+                    } else {
+                        let uses_others = found.source.len() > own;
+                        used.get_or_insert((found, uses_others));
                     }
-                    used = Some(found);
                 }
                 Err(Rejection::NoFunction { .. }) => {}
                 Err(found) => drop(rejection.get_or_insert(found)),
             }
         }
     }
-    let found = used.map(|found| (found, true));
-    let found = found.or_else(|| example.map(|(found, place)| (with_uses(found, place), true)));
+    let found = used.or_else(|| example.map(|(found, place)| (with_uses(found, place), true)));
     found.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
 }
 
@@ -149,13 +151,18 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Positions of the top-level lines that define the entry; for a whole program, its first line.
+    /// Positions of the top-level lines that define the entry; for a whole program, its first line, and the first behind words.
     fn entries<'c>(&self, code: &'c str) -> Box<dyn DoubleEndedIterator<Item = usize> + 'c>
     where
         Self: 'c,
     {
         let Some((keyword, name)) = self.entry.definition().map(|(keyword, name)| (keyword, name.to_owned())) else {
-            return Box::new(outer_lines(code).take(1).collect::<Vec<_>>().into_iter());
+            let first = outer_lines(code).next();
+            let behind = first.and_then(|first| {
+                let words = first + prose::length(&code[first..]);
+                outer_lines(code).find(|line| *line >= words).filter(|line| *line > first)
+            });
+            return Box::new(first.into_iter().chain(behind));
         };
         Box::new(
             outer_lines(code)
@@ -219,20 +226,9 @@ fn without_prose(entry: &Entry, code: &str, parsed: Parsed<ModModule>) -> Option
     let mut module = parsed.into_syntax();
     let statements = &module.body;
     let defined = statements.iter().rposition(|statement| entry.is_defined_by(statement))?;
-    let known = LazyCell::new(|| helpers::Known::of(statements));
-    // Where there is nothing else, `-1` is an output.
-    let is_program = LazyCell::new(|| statements.iter().any(|one| line(one) == Line::Code));
-    let is_bare = |statement: &Stmt| match line(statement) {
-        Line::Code => false,
-        Line::Works => !(*is_program && known.has_all(statement)),
-        Line::Words => true,
-    };
     let (first, last) = match entry {
         Entry::Literal { .. } => (defined, defined),
-        _ => (
-            statements.iter().position(|statement| !is_bare(statement))?,
-            statements.iter().rposition(|statement| !is_bare(statement))?,
-        ),
+        _ => code_in(statements)?,
     };
     let start = if first == 0 { 0 } else { statements[first].start().to_usize() };
     let end = statements.get(last + 1).map_or(code.len(), |statement| statement.start().to_usize());
@@ -241,6 +237,23 @@ fn without_prose(entry: &Entry, code: &str, parsed: Parsed<ModModule>) -> Option
     // Where code begins inside a text, the parser skips a mark that Python would not, and lines without words after it.
     let kept = without_continuation(&code[start..end]).trim_start_matches([BYTE_ORDER_MARK, '\r', '\n']);
     Some(Found { source: format!("{kept}\n"), module })
+}
+
+/// The first and the last statement of the code: that on which lines of words follow, which may also work something out with its names.
+/// Before it there are only those of Python. None where there is no code: `-1` alone is an output.
+fn code_in(statements: &[Stmt]) -> Option<(usize, usize)> {
+    let known = LazyCell::new(|| helpers::Known::of(statements));
+    let is_order = |one: &Stmt| helpers::order(one).is_some_and(|name| !known.binds(name));
+    let is_code = |one: &Stmt| line(one) == Line::Code && !is_order(one);
+    let between =
+        |is: &dyn Fn(&Stmt) -> bool| Some((statements.iter().position(is)?, statements.iter().rposition(is)?));
+    // Where orders are all there is, they are a program that fails.
+    let (first, last) = between(&is_code).or_else(|| between(&|one| line(one) == Line::Code))?;
+    let works = |one: &&Stmt, known: &helpers::Known<'_>| line(one) == Line::Works && known.has_all(one);
+    let python = helpers::Known::of(&[]);
+    let before = statements[..first].iter().rev().take_while(|one| works(one, &python)).count();
+    let behind = statements[last + 1..].iter().take_while(|one| works(one, &known)).count();
+    Some((first - before, last + behind))
 }
 
 fn not_compiled(code: &str, at: usize, message: String) -> Rejection {
@@ -269,6 +282,8 @@ enum Line {
 fn line(statement: &Stmt) -> Line {
     let expression = match statement {
         Stmt::Expr(expression) if expression.value.is_string_literal_expr() => return Line::Code,
+        // An item of a list: `* n`.
+        Stmt::Expr(expression) if expression.value.is_starred_expr() => return Line::Words,
         Stmt::Expr(expression) => expression,
         Stmt::AnnAssign(typed) if typed.value.is_none() => return Line::Words,
         _ => return Line::Code,

@@ -65,6 +65,21 @@ pub(super) fn inline(piece: &str) -> Vec<String> {
     first.into_iter().chain(parts).map(dedent).collect()
 }
 
+/// The program that a fence behind a line's last word ends, of a piece that is no program with the fence.
+pub(super) fn closed_behind(piece: &str) -> Option<&str> {
+    let mut end = 0;
+    for line in piece.split_inclusive('\n') {
+        let closed =
+            line.trim_end().strip_suffix(INLINE).filter(|code| !code.trim().is_empty() && !code.contains(INLINE));
+        if let Some(code) = closed {
+            let program = &piece[..end + code.len()];
+            return (is_python(program) && !is_python(piece)).then_some(program);
+        }
+        end += line.len();
+    }
+    None
+}
+
 /// The pieces, and in place of one that is not Python what it comes to by the fences within its lines.
 pub(super) fn blocks(pieces: &[String]) -> Vec<String> {
     let is_whole = |piece: &String| !piece.contains(INLINE) || is_python(piece);

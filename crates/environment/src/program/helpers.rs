@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use ruff_python_ast::{ModModule, Stmt};
+use ruff_python_ast::{Expr, ModModule, Stmt};
 use ruff_text_size::Ranged;
 
 use self::names::Names;
@@ -57,25 +57,45 @@ impl<'a> Known<'a> {
         Known(Names::of(statements))
     }
 
-    /// Whether all names that a statement reads from outside are among them.
+    /// Whether all names that a statement reads from outside are among them, and it does not reckon with Python's functions alone,
+    /// as `- list` and `max / min`, which are words.
     pub fn has_all(&self, statement: &Stmt) -> bool {
-        let has = |name: &&str| is_builtin(name) || self.0.bound().contains(name);
+        let has = |name: &&str| is_builtin(name) || self.binds(name);
         // Not what an import of everything may bind: with it all words would be known.
-        Names::of(std::slice::from_ref(statement)).missing().iter().all(has)
+        let is_known = Names::of(std::slice::from_ref(statement)).missing().iter().all(has);
+        is_known && !statement.as_expr_stmt().is_some_and(|one| self.reckons_with_functions(&one.value))
+    }
+
+    fn reckons_with_functions(&self, expression: &Expr) -> bool {
+        let is_function =
+            |operand: &Expr| operand.as_name_expr().is_some_and(|name| is_builtin(&name.id) && !self.binds(&name.id));
+        match expression {
+            Expr::UnaryOp(one) => is_function(&one.operand),
+            Expr::BinOp(both) => is_function(&both.left) && is_function(&both.right),
+            _ => false,
+        }
+    }
+
+    /// Whether the program binds a name.
+    pub fn binds(&self, name: &str) -> bool {
+        self.0.bound().contains(name)
     }
 }
 
 /// What words about time and space call, as `O(n)` does.
 const ORDERS: [&str; 5] = ["O", "Θ", "Ω", "Theta", "Omega"];
 
+/// What words about time and space a statement calls: `O` in `O(n)`.
+pub(super) fn order(one: &Stmt) -> Option<&str> {
+    let name = one.as_expr_stmt()?.value.as_call_expr()?.func.as_name_expr()?.id.as_str();
+    Some(name).filter(|name| ORDERS.contains(name))
+}
+
 /// Whether the last `own` statements of a module, which are one or more, are words about time and space. Another call of what nothing
 /// defines, such as `main()`, is a program that fails.
 pub(super) fn is_of_orders(module: &ModModule, own: usize) -> bool {
-    fn called(one: &Stmt) -> Option<&str> {
-        Some(one.as_expr_stmt()?.value.as_call_expr()?.func.as_name_expr()?.id.as_str())
-    }
     let own = &module.body[module.body.len() - own..];
-    let is_order = |one: &Stmt| called(one).is_some_and(|name| ORDERS.contains(&name));
+    let is_order = |one: &Stmt| order(one).is_some();
     let names = Names::of(&module.body);
     own.iter().all(is_order) && !ORDERS.iter().any(|name| names.bound().contains(name))
 }

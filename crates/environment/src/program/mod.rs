@@ -4,7 +4,6 @@
 //! the entry with the code that belongs to it, or the reason why there is none. Parses once, runs nothing, knows no
 //! sandbox.
 
-mod calls;
 mod classes;
 mod digest;
 mod entry;
@@ -12,6 +11,8 @@ mod extract;
 mod fences;
 mod helpers;
 mod mutants;
+mod printing;
+mod prose;
 mod rejection;
 mod syntax;
 #[cfg(test)]

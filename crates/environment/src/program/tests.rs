@@ -264,8 +264,73 @@ fn an_example_that_imports_the_function_is_no_program_where_another_block_define
     assert_eq!(source(&broken), example);
     assert_eq!(source(&format!("```python\n{example}```\n")), example);
     let class = Entry::Class { name: "Solution".into() };
-    let text = "```python\nclass Solution:\n    pass\n```\n```python\nfrom solution import Solution\n```\n";
-    assert_eq!(Program::from_text(text, &class).unwrap().source(), "class Solution:\n    pass\n");
+    let text = "```python\nclass Solution:\n    x = 1\n```\n```python\nfrom solution import Solution\n```\n";
+    assert_eq!(Program::from_text(text, &class).unwrap().source(), "class Solution:\n    x = 1\n");
+}
+
+#[test]
+fn a_function_without_a_body_and_a_variable_of_its_name_are_no_answer_where_another_block_has_one() {
+    let shown = [
+        "def strategy(board):\n    ...\n",
+        "def strategy(board): pass\n",
+        "def strategy(board):\n    \"\"\"Moves.\"\"\"\n    raise NotImplementedError('soon')\n",
+        "strategy = 0\n",
+        "strategy = strategy([[0] * 4] * 4)\n",
+        "strategy: str = 'W' + 'A'\n",
+        "strategy = [x for x in 'WASD']\n",
+    ];
+    for shown in shown {
+        for label in ["python", ""] {
+            let text = format!("```python\n{CONSTANT}```\nIn short:\n```{label}\n{shown}```\n");
+            assert_eq!(source(&text), CONSTANT, "{shown}");
+        }
+        // Alone it is what was written.
+        assert_eq!(source(&format!("```python\n{shown}```\n")), shown);
+    }
+    for answer in
+        ["strategy = len\n", "strategy = make()\n", "strategy = lambda board: 'S'\n", "def strategy(board): return\n"]
+    {
+        assert_eq!(source(&format!("```python\n{CONSTANT}```\nBetter:\n```python\n{answer}```\n")), answer);
+    }
+    let class = Entry::Class { name: "Solution".into() };
+    let text = "```python\nclass Solution:\n    x = 1\n```\n```python\nclass Solution: ...\n```\n";
+    assert_eq!(Program::from_text(text, &class).unwrap().source(), "class Solution:\n    x = 1\n");
+}
+
+#[test]
+fn a_fence_behind_the_last_word_of_a_program_takes_nothing_of_it() {
+    let whole = "def strategy(board):\n    return pick(board)\n\ndef pick(board):\n    return 'W'";
+    for text in [
+        format!("```python\n{whole}```"),
+        format!("{whole}```\nThis moves up."),
+        format!("Here:\n```python\n{whole}```\n\nDone.\n"),
+    ] {
+        assert_eq!(source(&text), format!("{whole}\n"), "{text}");
+    }
+    let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
+    let code = "n = int(input())\nprint(n)";
+    assert_eq!(script(&format!("```python\n{code}```\nIt prints `n`.\n")), format!("{code}\n"));
+}
+
+#[test]
+fn words_before_a_whole_program_are_none_of_it() {
+    let script = |text: &str| Program::from_text(text, &Entry::Script).map(|program| program.source().to_owned());
+    let code = "n = int(input())\nprint(n)\n";
+    let before = [
+        "Here is the code:\n\n",
+        "<answer>\n",
+        "The program:\n",
+        "<think>\n```python\nprint(1)\n```\n</think>\nMy answer:\n\n",
+    ];
+    for before in before {
+        for after in ["", "\nIt prints what it reads.\n", "</answer>\n"] {
+            assert_eq!(script(&format!("{before}{code}{after}")).unwrap(), code, "{before}{after}");
+        }
+    }
+    // The mistake of a program is none of words before it.
+    for broken in ["n = int input())\nprint(3)\n", "for i n range(3):\nprint(3)\n"] {
+        assert!(matches!(script(broken), Err(Rejection::NotCompiled { line: 1, .. })), "{broken}");
+    }
 }
 
 #[test]
@@ -280,10 +345,10 @@ fn beside_a_block_of_python_one_of_another_language_is_no_program() {
     let words = "O(n)\nO(1)\n";
     assert_eq!(script(&format!("```python\n{code}```\nIn time:\n```\n{words}```\n")), code);
     assert_eq!(script(&format!("```\n{words}```\n")), words);
-    // A program without its function is one that fails, whatever stood before it.
-    for last in ["main()\n", "solve(int(input()))\n"] {
-        assert!(script(&format!("```python\n{code}```\nBetter:\n```\n{last}```\n")).ends_with(last), "{last}");
-    }
+    // A program without its function is one that fails, whatever stood before it, if it can print.
+    let last = "print(solve(int(input())))\n";
+    assert!(script(&format!("```python\n{code}```\nBetter:\n```\n{last}```\n")).ends_with(last), "{last}");
+    assert_eq!(script(&format!("```python\n{code}```\nThen call\n```\nmain()\n```\n")), code);
     let (defined, called) = ("def O(n):\n    print(n)\n", "O(int(input()))\n");
     let used = format!("{defined}{called}");
     assert_eq!(script(&format!("```python\n{code}```\n```\n{defined}```\n```\n{called}```\n")), used);
@@ -321,6 +386,13 @@ fn a_line_that_works_something_out_of_what_is_known_is_part_of_a_program_and_oth
     for words in ["up / down", "Done and tested", "Yes or No", "not needed", "x if y else z"] {
         let starred = format!("from math import *\n{code}");
         assert_eq!(script(&format!("{starred}\n{words}\n")).trim_end(), starred.trim_end(), "{words}");
+    }
+    // Before a program its names mean nothing yet; behind it, lines of words end it, whatever follows on them.
+    for words in ["1 <= n <= 100\n", "n == 3\n", "- list\n"] {
+        assert_eq!(script(&format!("{words}\n{code}")), code, "{words}");
+    }
+    for words in ["Constraints\n1 <= n <= 10**5\n", "* n\n", "- list\n- max\n", "max / min\n", "O(n)\n", "O(1)\n-n\n"] {
+        assert_eq!(script(&format!("{code}\n{words}")).trim_end(), code.trim_end(), "{words}");
     }
     // A call is code whatever its names, and whatever stands beside it.
     for call in ["other(1) + rest * 2", "[print(one) for one in rest[1:]]"] {

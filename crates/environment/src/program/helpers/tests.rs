@@ -104,8 +104,11 @@ fn a_piece_that_uses_a_whole_program_and_reads_no_input_is_an_example_of_it() {
         for after in ["print(solve(3))\n", "for n in [1, 2]:\n    print(n, solve(n))\n", tried] {
             assert_eq!(program([own, after]), own, "{after}");
         }
-        // What needs nothing of it is another attempt, as is what reads the input too.
-        assert_eq!(program([own, "print(42)\n"]), "print(42)\n");
+        // So is what needs nothing of it, and what prints nothing of what it reads. What reads the input too is another attempt.
+        for after in ["print(42)\n", "print(max([1, 2]))  # 2\n", "n = int(input())\n", "dp[n] = max(dp[n - 1], 0)\n"] {
+            assert_eq!(program([own, after]), own, "{after}");
+        }
+        assert_eq!(program([own, "print(int(input()) * 2)\n"]), "print(int(input()) * 2)\n");
         for after in ["print(solve(int(open(0).read())))\n", "print(solve(int(input())))\n"] {
             assert_eq!(program([own, after]), format!("{solve}{after}"));
         }
