@@ -1,6 +1,7 @@
 """verl: a tool that runs a program on the tests of its task and says what came of it, named by examples/judge/verl_tools.yaml.
 
     actor_rollout_ref.rollout.multi_turn.tool_config_path=examples/judge/verl_tools.yaml
+    actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent
 
 Rows name their task: `extra_info.tools_kwargs.run_program.create_kwargs.id`. verl makes an instance for each call and keeps the rewards
 of the calls as `tool_rewards`; the reward of the answer is that of verl_reward.py.

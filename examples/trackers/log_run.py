@@ -104,7 +104,8 @@ def to_wandb(run, project, follow):
 
 
 def mlflow_name(key):
-    """MLflow refuses other characters, and names that are a path to somewhere else; the ids of tasks in them are anybody's."""
+    """MLflow refuses other characters, and names that are a path to somewhere else; the ids of tasks and the names of files in them
+    are anybody's."""
     parts = re.sub(r"[^/\w.\- ]", "_", key).split("/")
     return "/".join("_" if part in ("", ".", "..") else part for part in parts)
 
@@ -115,7 +116,7 @@ def to_mlflow(run, project, follow):
     params = settings(run, follow)
     mlflow.set_experiment(project)
     with mlflow.start_run(run_name=name_of(run)):
-        mlflow.log_params(params)
+        mlflow.log_params({mlflow_name(key): value for key, value in params.items()})
         for step, numbers in records(run, follow):
             mlflow.log_metrics({mlflow_name(key): value for key, value in numbers.items()}, step=step)
 

@@ -175,7 +175,7 @@ def verifiers_turns():
 
     async def episode(turns):
         taskset = {"id": "grpo-2048-tasks", "source": TASKS}
-        settings = {"taskset": taskset, "turns": turns, "author": {"harness": {"id": "null"}, "runtime": {"type": "subprocess"}}}
+        settings = {"taskset": taskset, "turns": turns}
         environment = load_environment(resolve_env_config(settings))
         add = next(task for task in environment.taskset.load() if task.data.id == "add")
         async with environment.serving():

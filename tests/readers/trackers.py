@@ -51,19 +51,28 @@ assert begun[1][1] == pathlib.Path.cwd().name != ""
 os.chdir(here)
 
 
-def log_metrics(numbers, step):
-    for name in numbers:
+def check_names(names):
+    for name in names:
         # What MLflow refuses, as its mlflow/utils/validation.py has it.
         assert re.match(r"^[/\w.\- ]*$", name) and posixpath.normpath(name) == name and name[0] not in "./", name
+
+
+def log_metrics(numbers, step):
+    check_names(numbers)
     logged.append((step, numbers))
 
 
-mlflow = types.SimpleNamespace(set_experiment=begun.append, start_run=lambda run_name: contextlib.nullcontext(), log_params=begun.append)
-mlflow.log_metrics = log_metrics
+mlflow = types.SimpleNamespace(set_experiment=begun.append, start_run=lambda run_name: contextlib.nullcontext())
+mlflow.log_params, mlflow.log_metrics = check_names, log_metrics
 sys.modules["mlflow"] = mlflow
 logged.clear()
 log_run.to_mlflow(finished, "project", follow=False)
 assert logged == expected
+with tempfile.TemporaryDirectory() as place:
+    named = pathlib.Path(shutil.copytree(finished, pathlib.Path(place) / "run"))
+    config = named / "config.toml"
+    config.write_text(config.read_text() + '\n[names]\n"contents of /a/moves (v2).jsonl" = "digest"\n')
+    log_run.to_mlflow(named, "project", follow=False)
 
 
 @contextlib.contextmanager

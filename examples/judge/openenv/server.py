@@ -1,4 +1,4 @@
-"""OpenEnv: an environment whose action is a program, served over WebSocket and HTTP as OpenEnv's clients ask.
+"""OpenEnv: an environment whose action is a program, served over a WebSocket as OpenEnv's clients ask.
 
     JUDGE_ENV=tasks.jsonl uvicorn server:app --port 8000
 

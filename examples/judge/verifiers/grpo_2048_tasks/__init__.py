@@ -1,7 +1,8 @@
 """verifiers (v1): the tasks of an environment, their author told what came of a program before it writes again, and the last answer
 rewarded by the judge.
 
-    vf-eval grpo-2048-tasks --env.taskset.source tasks.jsonl --env.turns 3
+    vf-eval grpo-2048-tasks --env.taskset.source tasks.jsonl --env.turns 3 --no-push \\
+        -m MODEL --client.base-url http://localhost:8000/v1 --client.api-key-var KEY
 """
 
 import asyncio
@@ -9,7 +10,9 @@ import functools
 
 import verifiers.v1 as vf
 from grpo_sandbox import Judge
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
+from verifiers.v1.harnesses.null.harness import NullHarnessConfig
+from verifiers.v1.runtimes import RuntimeConfig, SubprocessConfig
 
 __all__ = ["ProgramEnv", "ProgramTaskset"]
 
@@ -46,8 +49,15 @@ class ProgramTaskset(vf.Taskset[ProgramTask, ProgramConfig]):
         return [ProgramTask(ProgramData(**text), self.config.task) for text in texts]
 
 
+class Author(vf.AgentConfig):
+    """Whoever answers with text alone: by default an author has a shell, which could read the tasks, on a machine of Prime's."""
+
+    harness: SerializeAsAny[vf.HarnessConfig] | None = NullHarnessConfig(id="null")
+    runtime: RuntimeConfig = SubprocessConfig()
+
+
 class ProgramEnvConfig(vf.EnvConfig):
-    author: vf.AgentConfig = vf.AgentConfig()
+    author: Author = Author()
     turns: int = Field(1, ge=1)
     """Answers at most: after one that does not pass every test, the author is told what failed."""
 
