@@ -80,7 +80,7 @@ fn means(game: &ScriptGame) -> (Vec<f64>, Evaluation) {
 
 #[test]
 fn reference_players_of_every_example_stand_in_the_order_of_their_ranks() {
-    for file in ["2048.py", "2584.py", "snake.py", "connect_four.py"] {
+    for file in ["2048.py", "fewest_moves.py", "2584.py", "snake.py", "connect_four.py"] {
         let game = ScriptGame::open(&examples().join(file)).unwrap();
         let (means, strongest) = means(&game);
         assert!(means.is_sorted_by(|a, b| a < b), "{file}: {means:?}");

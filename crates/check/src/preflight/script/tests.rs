@@ -76,7 +76,7 @@ fn our_own_games_are_in_order() {
 #[test]
 #[ignore = "the dearest players; `make proofs` runs it"]
 fn all_our_own_games_are_in_order() {
-    assert_games_are_in_order(&["2048.py", "2584.py", "snake.py", "connect_four.py"]);
+    assert_games_are_in_order(&["2048.py", "fewest_moves.py", "2584.py", "snake.py", "connect_four.py"]);
 }
 
 fn assert_games_are_in_order(names: &[&str]) {
