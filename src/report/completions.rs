@@ -33,6 +33,8 @@ const QUANTILES: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct LoggedCompletion {
+    /// Version of the line; none in the first.
+    pub version: Option<u64>,
     pub step: usize,
     /// Its index in the step, group after group.
     pub index: usize,
@@ -183,7 +185,7 @@ impl LoggedEvaluation {
 }
 
 /// What failing counts as in a step.
-pub(super) fn floor(logged: &[LoggedCompletion]) -> Floor {
+pub fn step_floor(logged: &[LoggedCompletion]) -> Floor {
     Floor::of(logged.iter().flat_map(|logged| &logged.evaluation.games).map(|game| game.score))
 }
 
@@ -306,7 +308,7 @@ pub fn summarise(step: usize, mut logged: Vec<LoggedCompletion>) -> Option<StepS
     let is_tasks = logged.iter().any(|logged| logged.evaluation.tests().is_some());
     let completions = logged.len();
     let succeeded = logged.iter().filter(|logged| logged.evaluation.verdict == Verdict::Succeeded.name()).count();
-    let floor = floor(&logged);
+    let floor = step_floor(&logged);
     // Samples keep the order of the log, which is by task.
     let shown = logged.iter().filter(|_| is_tasks).take(EACH_MAX);
     let each = shown.map(|logged| ShownSample::of(logged, "each", floor)).collect();

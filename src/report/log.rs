@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use super::completions::{LoggedCompletion, cut, floor};
+use super::completions::{LoggedCompletion, cut, step_floor};
 use super::escape::escaped;
 use super::metrics::rounded;
 use crate::environment::{Floor, Verdict};
@@ -53,7 +53,7 @@ pub struct LogEntry {
 impl LogEntry {
     /// The entries of a step, with each prompt once.
     pub fn of_step(logged: &[LoggedCompletion]) -> Vec<LogEntry> {
-        let floor = floor(logged);
+        let floor = step_floor(logged);
         let before = |at: usize| at.checked_sub(1).map(|before| logged[before].prompt.as_str());
         let entry = |(at, one): (usize, &LoggedCompletion)| {
             let prompt = if before(at) == Some(&one.prompt) { String::new() } else { one.prompt.clone() };

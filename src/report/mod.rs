@@ -19,8 +19,11 @@ mod run;
 mod tasks;
 
 pub use card::{CardSubject, Training, card};
-pub use completions::{LoggedCompletion, LoggedTurn, completion_files, parse_completions, read_completions};
+pub use completions::{
+    LoggedCompletion, LoggedEvaluation, LoggedTurn, completion_files, parse_completions, read_completions, step_floor,
+};
 pub use follow::Follower;
+pub use frames::LoggedGame;
 pub use page::{Refresh, html, json};
 pub use run::{RunReader, RunView};
 

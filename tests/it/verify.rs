@@ -54,6 +54,25 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     let some = certificate(&verify(place.path(), &["--json", "--every", "2"]));
     assert_eq!((&some["steps"], &some["equal"]), (&2.into(), &16.into()));
 
+    // What a line says beside its reward and its digest.
+    let log = place.path().join("run/completions/step_00001.jsonl");
+    let honest = fs::read_to_string(&log).unwrap();
+    let forgeries: [fn(&mut Value); 3] = [
+        |line| line["games"][0]["score"] = 1e6.into(),
+        |line| line["verdict"] = "crash".into(),
+        |line| line["reward_parts"]["game"] = 0.5.into(),
+    ];
+    for forgery in forgeries {
+        let mut place_of = 0;
+        forge(&log, |lines| {
+            place_of = lines.iter().position(|line| line["verdict"] == "succeeded").unwrap();
+            forgery(&mut lines[place_of]);
+        });
+        let found = certificate(&verify(place.path(), &["--json"]));
+        assert!(differing(&found).into_iter().eq([place_of as u64]), "{found}");
+        fs::write(&log, &honest).unwrap();
+    }
+
     // A better reward than the program earned, and another program with the reward that is logged.
     let log = place.path().join("run/completions/step_00002.jsonl");
     let mut played = 0;

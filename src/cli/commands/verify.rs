@@ -14,16 +14,16 @@ use crate::cli::opened::arena;
 use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
-use crate::environment::Case;
+use crate::environment::{Case, Outcome};
 use crate::metrics::{Console, METRICS_FILE, shortest};
 use crate::plural::counted;
 use crate::program::Program;
-use crate::report::{LoggedCompletion, LoggedTurn, completion_files, parse_completions};
-use crate::reward::{Judged, Rule};
+use crate::report::{LoggedCompletion, LoggedEvaluation, LoggedGame, LoggedTurn, completion_files, parse_completions};
+use crate::reward::{Judged, Reward, Rule};
 use crate::seed::Seed;
-use crate::train::Combined;
 use crate::train::run_dir::ENDED;
 use crate::train::scoring::step_boards;
+use crate::train::{COMPLETIONS_VERSION, Combined};
 
 /// Differences that are printed, and steps with missing completions.
 const SHOWN: usize = 10;
@@ -103,7 +103,7 @@ struct Difference {
     index: usize,
     logged: f64,
     found: f64,
-    /// Whether the evaluations differ: verdict, reason, games.
+    /// Whether the evaluations differ, or the line says something else of them: verdict, reason, games, parts of the reward.
     evaluation: bool,
 }
 
@@ -291,22 +291,38 @@ impl Verification<'_> {
         turns: &[LoggedTurn],
         evaluations: impl Iterator<Item = &'a Evaluation>,
     ) -> Option<Difference> {
-        let (mut tokens, mut found, mut digests) = (0, Vec::new(), Vec::new());
+        let (mut tokens, mut found, mut judged) = (0, Vec::new(), Vec::new());
         for (turn, evaluation) in turns.iter().zip(evaluations) {
             tokens += turn.tokens;
             let tokens = Some((tokens, self.config.rollout.max_completion_length));
             found.push(self.rule.score(Judged { evaluation, tokens, program: None }));
-            digests.push(evaluation.digest());
+            judged.push(evaluation);
         }
         let combined = Combined::of(&found.iter().collect::<Vec<_>>(), self.config.rollout.turns, &self.config.reward);
         let rewards = turns.iter().zip(&found).map(|(turn, found)| (turn.reward, shortest(found.value)));
         let whole = (one.reward, shortest(combined.reward.value));
-        let evaluation = digests[combined.answer] != one.digest;
+        let answer = judged[combined.answer];
+        let evaluation = answer.digest() != one.digest || !tells(one, answer, &combined.reward);
         // The reward of all turns may be right where that of one is not, and the other way round.
         let (logged, found) = std::iter::once(whole).chain(rewards).find(|(a, b)| a != b).unwrap_or(whole);
         let difference = Difference { step, index: one.index, logged, found, evaluation };
         (evaluation || logged != found).then_some(difference)
     }
+}
+
+/// Whether a line says of its answer what is so: verdict, parts of the reward, and how each game ended with what score. Lines of earlier
+/// versions have other words for some of it.
+fn tells(one: &LoggedCompletion, answer: &Evaluation, reward: &Reward) -> bool {
+    let LoggedEvaluation { verdict, games, .. } = &one.evaluation;
+    let is_game = |(logged, game): (&LoggedGame, &Outcome)| {
+        (logged.score, logged.ending.as_str()) == (game.score, game.ending.name())
+    };
+    let are_games = games.len() == answer.games.len() && games.iter().zip(&answer.games).all(is_game);
+    let is_part =
+        |(name, value): &(&str, f32)| one.reward_parts.get(*name).and_then(Value::as_f64) == Some(shortest(*value));
+    let are_parts = reward.parts.len() == one.reward_parts.len() && reward.parts.iter().all(is_part);
+    let is_verdict = verdict == answer.verdict(one.finish == "length").name();
+    one.version != Some(COMPLETIONS_VERSION) || are_games && are_parts && is_verdict
 }
 
 /// The completions in the file `path`, whose bytes `logs` takes in.

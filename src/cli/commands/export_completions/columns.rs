@@ -8,22 +8,22 @@ use serde_json::Value;
 use crate::environment::Floor;
 use crate::report::LoggedCompletion;
 
-type Cell = fn(&LoggedCompletion) -> Value;
+/// The value of a completion, where what fails counts as the floor of its step.
+type Cell = fn(&LoggedCompletion, Floor) -> Value;
 
 /// Columns before and after those of the reward's parts. All columns up to `advantage` are those of TRL, in its order.
 const BEFORE: [(&str, Physical, Cell); 3] = [
-    ("step", Physical::INT64, |logged| logged.step.into()),
-    ("prompt", Physical::BYTE_ARRAY, |logged| logged.prompt.clone().into()),
-    ("completion", Physical::BYTE_ARRAY, |logged| logged.completion.clone().into()),
+    ("step", Physical::INT64, |logged, _| logged.step.into()),
+    ("prompt", Physical::BYTE_ARRAY, |logged, _| logged.prompt.clone().into()),
+    ("completion", Physical::BYTE_ARRAY, |logged, _| logged.completion.clone().into()),
 ];
 const AFTER: [(&str, Physical, Cell); 6] = [
-    ("advantage", Physical::DOUBLE, |logged| logged.advantage.into()),
-    ("reward", Physical::DOUBLE, |logged| logged.reward.into()),
-    ("style", Physical::BYTE_ARRAY, |logged| logged.style.clone().into()),
-    ("verdict", Physical::BYTE_ARRAY, |logged| logged.evaluation.verdict.clone().into()),
-    // Of one completion: nothing is compared, so failing counts as no other score.
-    ("mean_score", Physical::DOUBLE, |logged| logged.evaluation.mean_score(Floor::of([])).into()),
-    ("max_tile", Physical::INT64, |logged| {
+    ("advantage", Physical::DOUBLE, |logged, _| logged.advantage.into()),
+    ("reward", Physical::DOUBLE, |logged, _| logged.reward.into()),
+    ("style", Physical::BYTE_ARRAY, |logged, _| logged.style.clone().into()),
+    ("verdict", Physical::BYTE_ARRAY, |logged, _| logged.evaluation.verdict.clone().into()),
+    ("mean_score", Physical::DOUBLE, |logged, floor| logged.evaluation.mean_score(floor).into()),
+    ("max_tile", Physical::INT64, |logged, _| {
         logged.evaluation.games.iter().filter_map(|game| game.max_tile).max().into()
     }),
 ];
@@ -37,10 +37,10 @@ pub struct TableColumn {
 }
 
 impl TableColumn {
-    /// Its value of a completion; null where the completion has none.
-    pub fn value(&self, logged: &LoggedCompletion) -> Value {
+    /// Its value of a completion of a step with this floor; null where the completion has none.
+    pub fn value(&self, logged: &LoggedCompletion, floor: Floor) -> Value {
         match self.cell {
-            Some(cell) => cell(logged),
+            Some(cell) => cell(logged, floor),
             None => logged.reward_parts.get(&self.name).cloned().unwrap_or(Value::Null),
         }
     }

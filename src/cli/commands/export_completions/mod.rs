@@ -16,7 +16,7 @@ use crate::cli::said::{CliError, output};
 use crate::json_line;
 use crate::metrics::Console;
 use crate::plural::counted;
-use crate::report::{RunReader, completion_files, read_completions};
+use crate::report::{RunReader, completion_files, read_completions, step_floor};
 
 use columns::{TableColumn, columns};
 use parquet_table::ParquetTable;
@@ -109,8 +109,10 @@ fn each_row(
     mut take: impl FnMut(Vec<Value>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     for (_, path) in files {
-        for logged in read_completions(path).map_err(report_error)?.0 {
-            take(columns.iter().map(|column| column.value(&logged)).collect())?;
+        let step = read_completions(path).map_err(report_error)?.0;
+        let floor = step_floor(&step);
+        for logged in step {
+            take(columns.iter().map(|column| column.value(&logged, floor)).collect())?;
         }
     }
     Ok(())
@@ -171,6 +173,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::environment::Floor;
     use crate::report::LoggedCompletion;
 
     #[test]
@@ -181,7 +184,7 @@ mod tests {
         let logged: LoggedCompletion = serde_json::from_str(line).unwrap();
         let columns = columns(&["failure", "game", "later"].map(String::from).into());
         let mut table = TextTable { writer: Vec::new(), format: TextFormat::Csv, columns: &columns, rows: 0 };
-        table.row(columns.iter().map(|column| column.value(&logged)).collect()).unwrap();
+        table.row(columns.iter().map(|column| column.value(&logged, Floor::of([]))).collect()).unwrap();
         let expected = "step,prompt,completion,failure,game,later,advantage,reward,style,verdict,mean_score,max_tile\n\
                         3,<|x|>,\"if a:\n  \"\"b\"\", c\",-0.2,0.7,,-1.5,0.5,snake,raised,12.0,8\n";
         assert_eq!(String::from_utf8(table.writer).unwrap(), expected);
@@ -192,8 +195,15 @@ mod tests {
         let line = r#"{"step":1,"style":"add","evaluation":{"verdict":"played","games":[
             {"task":0,"score":0.25,"ending":"wrong_answer","fuel":1,"tests":{"tests":4,"passed":1,"answered":4,"constant":1}}]}}"#;
         let (logged, columns) = (serde_json::from_str(line).unwrap(), columns(&BTreeSet::new()));
-        let value = |name: &str| columns.iter().find(|column| column.name == name).unwrap().value(&logged);
+        let value =
+            |name: &str| columns.iter().find(|column| column.name == name).unwrap().value(&logged, Floor::of([]));
         let found = ["mean_score", "max_tile", "style"].map(value);
         assert_eq!(found, [0.25.into(), Value::Null, "add".into()]);
+        // Where scores are below 0, what is no program is no better than what plays, as in the metrics.
+        let failed =
+            serde_json::from_str(r#"{"evaluation":{"verdict":{"rejected":{"why":"no_function"}},"games":[]}}"#)
+                .unwrap();
+        let column = columns.iter().find(|column| column.name == "mean_score").unwrap();
+        assert_eq!(column.value(&failed, Floor::of([-16.0, -4.0])), Value::from(-16.0));
     }
 }
