@@ -153,6 +153,16 @@ fn a_model_is_warmed_up_trained_from_there_and_exported() {
     assert!(dir.join("out/full/model.safetensors").is_file());
     let said = refused(dir, &["export", "--run", "run", "--merge", "--output-dir", "out/merged"]);
     assert!(said.contains("out/merged") && said.contains("is not empty"), "{said}");
+    // The adapter means little on other weights.
+    let config = fs::read_to_string(dir.join("base/config.json")).unwrap();
+    let other = "base is not as it was when run began: model file config.json: ";
+    for (config, is_other) in [(config.clone(), false), (format!("{config} "), true), (config, false)] {
+        fs::write(dir.join("base/config.json"), config).unwrap();
+        let said =
+            run(dir, &["export", "--run", "run", "--output-dir", if is_other { "out/other" } else { "out/again" }]);
+        assert_eq!(said.contains(other), is_other, "{said}");
+        fs::remove_dir_all(dir.join("out/again")).ok();
+    }
     // What a copy of a model was made from is not what its adapter goes on.
     fs::write(dir.join("base/README.md"), "---\nbase_model: you/older\n---\n").unwrap();
     let mut adapter = adapter;

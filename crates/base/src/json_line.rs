@@ -10,17 +10,20 @@ const LINE_ENDS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
 /// # Errors
 /// If the value is none of JSON's, as a map whose keys are no texts.
 pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
-    let text = serde_json::to_string(value)?;
-    let mut line = String::with_capacity(text.len() + 1);
-    for part in text.split_inclusive(LINE_ENDS) {
+    Ok(in_one_line(&serde_json::to_string(value)?) + "\n")
+}
+
+/// JSON without line ends as text that no reader takes for several lines.
+pub fn in_one_line(json: &str) -> String {
+    let mut line = String::with_capacity(json.len() + 1);
+    for part in json.split_inclusive(LINE_ENDS) {
         match part.chars().next_back().filter(|last| LINE_ENDS.contains(last)) {
             // They stand in texts alone.
             Some(end) => line += &format!("{}\\u{:04x}", part.strip_suffix(end).unwrap_or(part), u32::from(end)),
             None => line += part,
         }
     }
-    line.push('\n');
-    Ok(line)
+    line
 }
 
 #[cfg(test)]

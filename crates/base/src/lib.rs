@@ -11,4 +11,4 @@ pub mod seed;
 pub mod shell;
 pub mod stats;
 
-pub use json_line::json_line;
+pub use json_line::{in_one_line, json_line};

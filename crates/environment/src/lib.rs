@@ -29,7 +29,7 @@ pub use trace::{BoardTrace, FailedTest, TestsTrace, Trace, Transcript};
 pub use value::{Dict, Equality, Int, Set, Value, ValueError};
 pub use verdict::Verdict;
 
-use grpo_base::{files, seed};
+use grpo_base::{files, in_one_line, seed};
 use grpo_config as config;
 
 use std::path::{Path, PathBuf};

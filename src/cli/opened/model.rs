@@ -151,8 +151,11 @@ pub fn base_of(dir: &Path) -> Option<String> {
 /// Says that an adapter was trained on another model: its factors may fit all the same, and their numbers mean nothing.
 pub fn warn_of_another_base(config: &Config, console: &Console) {
     let (model, adapter) = (&config.model.model, &config.model.adapter);
-    if let Some(base) = base_of(Path::new(adapter)).filter(|base| is_another(base, model)) {
+    let Some(base) = base_of(Path::new(adapter)) else { return };
+    if is_another(&base, model) {
         console.warn(&format!("--adapter {adapter}: was trained on {base}, and is put on {model}"));
+    } else if let Some(changed) = runs::changed_model(Path::new(adapter), &config.model) {
+        console.warn(&changed);
     }
 }
 

@@ -11,6 +11,7 @@ use textwrap::WordSplitter;
 
 use super::CliError;
 use crate::files::{self, WholeFile};
+use crate::json_line;
 use crate::metrics;
 
 /// What to do about a full disk.
@@ -73,7 +74,7 @@ pub fn complain(lines: &str) {
 
 /// Prints a result as JSON in one line.
 pub fn json(result: &impl Serialize) -> Result<(), CliError> {
-    print(&format!("{}\n", serde_json::to_string(result).map_err(CliError::run)?))
+    print(&json_line(result).map_err(CliError::run)?)
 }
 
 /// Writes a result to a file, whole or not at all, or to a device. `named` is the path with the flag that names it.

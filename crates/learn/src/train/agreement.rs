@@ -9,7 +9,7 @@ use candle_core::{DType, Device, Tensor};
 use crate::grpo::Division;
 use crate::metrics::StepRecord;
 use crate::parallel::ParallelError;
-use crate::policy::{Adapters, PolicyError};
+use crate::policy::{Adapters, PolicyError, Precision};
 
 use super::checkpoint::TrainerState;
 use super::memory::{MemoryPlan, Workload};
@@ -86,6 +86,12 @@ impl Run<'_> {
         Ok(Some(all.iter().map(|numbers| numbers[0]).collect()))
     }
 
+    /// Says that another number of processes rounds in another way, where it does.
+    pub(super) fn rounding_notice(&self) -> Option<String> {
+        let decoder = self.policy.decoder();
+        rounding_notice(self.peers.size(), decoder.device().is_cpu(), decoder.precision())
+    }
+
     /// Digest of the decoder's output for the first prompt. It depends on all weights and on how this machine rounds.
     fn computes(&self) -> Result<String, TrainError> {
         let Some(prompt) = self.prompts.prompts().first() else { return Ok(String::new()) };
@@ -107,4 +113,34 @@ fn digest(tensors: impl IntoIterator<Item = Tensor>) -> Result<String, TrainErro
         }
     }
     Ok(hasher.finalize().to_hex()[..12].to_owned())
+}
+
+/// Products are computed by kernels that are chosen by the number of rows on GPUs, and on processors in 16 bits.
+fn rounding_notice(processes: usize, is_cpu: bool, precision: Precision) -> Option<String> {
+    let rounds_by_rows = !is_cpu || precision != Precision::F32;
+    (processes > 1 && rounds_by_rows).then(|| {
+        let what = if is_cpu { "16 bits on a processor (model.precision)" } else { "a GPU" };
+        format!("{what}: one process, or another number of them, repeats this run up to rounding, not exactly")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_processes_say_where_another_number_of_them_rounds_otherwise() {
+        let says = |processes, is_cpu, precision| rounding_notice(processes, is_cpu, precision);
+        assert_eq!(says(1, true, Precision::Bf16), None);
+        assert_eq!(says(2, true, Precision::F32), None);
+        assert_eq!(
+            says(2, true, Precision::Bf16).as_deref(),
+            Some(
+                "16 bits on a processor (model.precision): one process, or another number of them, repeats this run up \
+                 to rounding, not exactly"
+            )
+        );
+        assert!(says(3, true, Precision::F16).is_some());
+        assert!(says(2, false, Precision::F32).is_some_and(|words| words.starts_with("a GPU: ")));
+    }
 }

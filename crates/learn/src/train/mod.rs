@@ -180,7 +180,8 @@ impl Run<'_> {
         observer(Event::RunStarted(&self.header(&progress)));
         let (line, kernels) = (progress.plan.to_string(), self.policy.decoder().kernels());
         let notice = memory::notice(self.config, kernels, progress.plan.division, progress.state.division);
-        lines.iter().chain([&line]).chain(&notice).for_each(|line| observer(Event::Message(line)));
+        let rounding = self.rounding_notice();
+        lines.iter().chain(&rounding).chain([&line]).chain(&notice).for_each(|line| observer(Event::Message(line)));
         if let Some(words) = self.prompts.turns().and_then(TurnFormat::notice) {
             observer(Event::Message(words));
         }

@@ -23,7 +23,7 @@ use checkpoints::{checkpoints, has_no_sums, numbered, sync_metrics};
 pub use error::RunDirError;
 use place::creatable;
 pub use place::{LOCK, is_free, lock};
-pub use recorded::{CONFIG, Fingerprint, changed_environment, recorded_text};
+pub use recorded::{CONFIG, Fingerprint, changed_environment, changed_model, recorded_text};
 use recorded::{WRITTEN, begun_with, config_text, config_text_over, differences, recorded};
 
 /// The directory for runs without `--output-dir`, each in its own numbered directory.

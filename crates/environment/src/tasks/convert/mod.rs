@@ -21,6 +21,7 @@ use std::collections::HashMap;
 
 use super::error::RowFault;
 use super::row;
+use crate::in_one_line;
 use crate::value::Value;
 use draft::Row;
 
@@ -122,7 +123,7 @@ impl Converter {
         let id = self.free_id(row.id().unwrap_or_else(|| format!("{}-{}", format.name, self.rows)));
         let draft = (format.convert)(&row).map_err(|why| Dropped { id: id.clone(), why })?;
         let has_checker = draft.checker.is_some();
-        let text = draft.line(&id);
+        let text = in_one_line(&draft.line(&id));
         // The line is parsed again, so that no file is written which this program would refuse.
         let read = match RowFault::of_length(text.len()) {
             None => Value::from_json(&text).map_err(|error| error.to_string()),

@@ -42,6 +42,17 @@ fn checker(task: &Task) -> String {
 }
 
 #[test]
+fn a_line_stays_one_where_a_text_has_line_ends_of_unicode() {
+    let words = "Double\u{2028}\u{85}it.";
+    let row =
+        json!({"task_id": 7, "text": words, "code": "def f(a):\n  return 2 * a", "test_list": ["assert f(1) == 2"]});
+    let line = converted(row).unwrap();
+    assert!(line.text.contains("Double\\u2028\\u0085it."), "{}", line.text);
+    let read = row::task(&Value::from_json(&line.text).unwrap()).unwrap();
+    assert!(read.prompt.contains(words), "{}", read.prompt);
+}
+
+#[test]
 fn mbpp_rows_are_asserts_about_a_function_of_the_code() {
     let row = |tests: serde_json::Value| {
         json!({"task_id": 7, "text": "Write a function to join a pair.", "code": "def other(): pass\r\ndef pair(a, b):\r\n  return (a, b)",

@@ -137,7 +137,8 @@ fn damage(dir: &Path) -> Result<Option<String>, RunDirError> {
     unlisted(dir).transpose().or_else(|| altered(dir).transpose()).transpose()
 }
 
-/// Which file of `dir` its digests do not name; none where there are no digests.
+/// Which file of `dir` its digests do not name; none where there are no digests. Hidden files, which nothing reads, are left there by file
+/// managers (`.DS_Store`) and network file systems (`.nfs*`).
 fn unlisted(dir: &Path) -> Result<Option<String>, RunDirError> {
     let text = fs::read_to_string(dir.join(SUMS)).ok();
     let Some(listed) = text.as_deref().and_then(listed) else { return Ok(None) };
@@ -145,7 +146,7 @@ fn unlisted(dir: &Path) -> Result<Option<String>, RunDirError> {
         Ok(found) => found,
         Err(error) => return unread(dir, "its files", error),
     };
-    let is_unlisted = |name: &&String| *name != SUMS && !listed.contains_key(name.as_str());
+    let is_unlisted = |name: &&String| *name != SUMS && !name.starts_with('.') && !listed.contains_key(name.as_str());
     Ok(found.iter().find(is_unlisted).map(|name| format!("{SUMS} does not name {name}")))
 }
 

@@ -233,6 +233,19 @@ pub fn changed_environment(run: &Path, env: &str) -> Result<Vec<String>, RunDirE
     Ok(if recorded == found { Vec::new() } else { told(&changes) })
 }
 
+/// The files of this model that are not those that the run began with, likewise; none of little account. With a model of the Hub
+/// comes how to have the one of then.
+pub fn changed_model(run: &Path, model: &ModelConfig) -> Result<Vec<String>, RunDirError> {
+    let changes = changed(run, MODEL_FILE, || model_files(Location::here(model).ok().as_ref(), ""))?;
+    let is_meant = |change: &Change| !change.is_one_of(MINOR) && !change.is_one_of(&ADAPTER_FILES);
+    let changes: Vec<Change> = changes.unwrap_or_default().into_iter().filter(is_meant).collect();
+    let mut lines = told(&changes);
+    if !lines.is_empty() {
+        lines.push(way_back(run)?);
+    }
+    Ok(lines)
+}
+
 /// Refuses a run that was begun with settings that may not change, with other files of its environment, or with another model.
 /// What has changed besides is told in warnings.
 pub(super) fn check(run: &Path, config: &Config) -> Result<Vec<String>, RunDirError> {

@@ -364,6 +364,17 @@ fn the_digests_of_a_checkpoint_name_exactly_its_files_by_plain_names() {
 }
 
 #[test]
+fn hidden_files_of_file_managers_and_network_disks_are_no_damage() {
+    let root = tempfile::tempdir().unwrap();
+    let (path, config) = with_checkpoints(root.path(), &[5, 7]);
+    for name in [".DS_Store", ".nfs000012"] {
+        fs::write(path.join("checkpoint-7").join(name), "").unwrap();
+    }
+    let reopened = RunDir::reopen(&path, &config).unwrap();
+    assert!(reopened.newest.ends_with("checkpoint-7"), "{:?}", reopened.notices);
+}
+
+#[test]
 fn a_run_without_a_whole_checkpoint_names_what_is_wrong_with_each() {
     let root = tempfile::tempdir().unwrap();
     let (path, config) = with_checkpoints(root.path(), &[5]);
