@@ -247,6 +247,9 @@ impl ExportArgs {
         let base = over(&Flags::default())?.model;
         let mut flags = Flags::default();
         trained.name_in(&mut flags);
+        if trained.is_adapter() {
+            flags.add("revision", Some(trained.revision()));
+        }
         let config = over(&flags)?;
         let steps = run_dir::steps_done(&run).map_err(CliError::run)?;
         Ok(Source { config, run: Some((run, steps)), base })

@@ -193,6 +193,13 @@ impl Trained {
         self.checkpoint.join(ADAPTER_CONFIG).exists()
     }
 
+    /// The revision of the model that the run began with: its commit, where it is one of the Hub, whose branches move.
+    pub fn revision(&self) -> String {
+        let is_of_hub = !Path::new(&self.recorded.model.model).exists();
+        let commit = run_dir::model_commit(&self.dir).ok().flatten().filter(|_| is_of_hub);
+        commit.unwrap_or_else(|| self.recorded.model.revision.clone())
+    }
+
     /// Sets the checkpoint as the adapter or the model in `flags`.
     pub fn name_in(&self, flags: &mut Flags) {
         let checkpoint = Some(self.checkpoint.display().to_string());

@@ -22,7 +22,7 @@ const RUN_BY: &[(&str, &str, &str)] = &[
     ("curl --json", "tests/it/judge_served.rs", "POST /judge"),
     ("pip install openenv-core grpo_2048-*.whl", "Makefile", "CLIENTS ?= openenv-core"),
     ("cd examples/judge/openenv", "tests/readers/protocols.py", "\"uvicorn\", \"server:app\""),
-    ("pip install grpo_2048-*.whl ./examples/judge/verifiers", "Makefile", "./examples/judge/verifiers"),
+    ("pip install uv grpo_2048-*.whl ./examples/judge/verifiers", "Makefile", "./examples/judge/verifiers"),
     ("grpo-2048 eval --suite humaneval", "tests/it/models.rs", "\"--suite\", \"mbpp\""),
     // Blocks.
     ("held out, after step 0: score 1313", "tests/readers/shown.py", "README.md"),
@@ -93,6 +93,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("python -c 'import trackio", "the same"),
     ("trackio show", "the same"),
     ("vf-eval grpo-2048-tasks", "needs an API of a model"),
+    ("grpo-2048 score --env examples/fewest_moves.py", "a thousand games; tests/it/script_games.rs plays some"),
     // Blocks.
     ("p(token) = ", "a formula"),
     ("v(s)    = ", "a formula"),

@@ -175,7 +175,7 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     ("adam_beta1", Is("grpo.adam_beta1")),
     ("adam_beta2", Is("grpo.adam_beta2")),
     ("adam_epsilon", Is("grpo.adam_epsilon")),
-    ("max_grad_norm", Is("grpo.max_grad_norm")),
+    ("max_grad_norm", Says(words::max_grad_norm)),
     (
         "optim",
         Only(

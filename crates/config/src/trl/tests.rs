@@ -272,14 +272,21 @@ fn what_is_not_done_here_is_refused_unless_it_asks_for_nothing() {
 }
 
 #[test]
+fn a_norm_of_zero_clips_no_gradient_as_in_transformers() {
+    let mut layers = Layers::default();
+    layers.trl("run.yaml", "max_grad_norm: 0").unwrap();
+    assert_eq!(layers.resolve().unwrap().grpo.max_grad_norm, 1e30);
+}
+
+#[test]
 fn a_value_out_of_range_names_the_key_of_the_file_too() {
     let mut layers = Layers::default();
-    layers.trl("run.yaml", "max_grad_norm: 0\nloss_type: vespo").unwrap();
+    layers.trl("run.yaml", "max_grad_norm: -2\nloss_type: vespo").unwrap();
     let words = layers.clone().resolve().unwrap_err().to_string();
     assert!(words.starts_with("grpo.loss_type = \"vespo\" (run.yaml: loss_type): expected one of"), "{words}");
     layers.assignment("grpo.loss_type=grpo").unwrap();
     let words = layers.clone().resolve().unwrap_err().to_string();
-    assert!(words.starts_with("grpo.max_grad_norm = 0 (run.yaml: max_grad_norm): expected"), "{words}");
+    assert!(words.starts_with("grpo.max_grad_norm = -2 (run.yaml: max_grad_norm): expected"), "{words}");
     layers.assignment("grpo.max_grad_norm=-1").unwrap();
     let words = layers.resolve().unwrap_err().to_string();
     assert!(words.starts_with("grpo.max_grad_norm = -1: "), "not the file's any more: {words}");

@@ -62,6 +62,14 @@ pub(super) fn dropout(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     })
 }
 
+/// As transformers has it, 0 clips nothing.
+pub(super) fn max_grad_norm(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
+    match given.number(key)? {
+        Some(0.0) => Ok(Meaning::set("grpo.max_grad_norm", 1e30).because("0 scales no gradient down")),
+        _ => given.is(key, "grpo.max_grad_norm"),
+    }
+}
+
 /// Older versions of TRL have -1 for no limit.
 pub(super) fn top_k(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let count = coerce::whole(given.number(key)?.unwrap_or(0.0))?;

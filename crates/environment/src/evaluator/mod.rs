@@ -93,7 +93,7 @@ impl Evaluator {
 
     /// What a program must define: the evaluator alone knows.
     pub fn entry(&self) -> Entry {
-        Entry::Script
+        Entry::Module
     }
 
     /// The instructions for a policy. The program to begin with is the example of what a program defines.

@@ -21,6 +21,10 @@ pub enum Entry {
     Literal { name: String },
     /// A whole program, which reads its input and prints its output.
     Script,
+    /// One without input.
+    InputlessScript,
+    /// A whole program whose functions somebody else calls.
+    Module,
 }
 
 impl Entry {
@@ -42,7 +46,7 @@ impl Entry {
         match self {
             Entry::Function { name, .. } | Entry::Literal { name } => Some(("def", name)),
             Entry::Class { name } => Some(("class", name)),
-            Entry::Script => None,
+            Entry::Script | Entry::InputlessScript | Entry::Module => None,
         }
     }
 
@@ -52,7 +56,7 @@ impl Entry {
             Entry::Function { name, parameters } => format!("def {name}({}):", parameters.join(", ")),
             Entry::Literal { name } => format!("def {name}():"),
             Entry::Class { name } => format!("class {name}:"),
-            Entry::Script => String::new(),
+            Entry::Script | Entry::InputlessScript | Entry::Module => String::new(),
         }
     }
 
@@ -68,7 +72,7 @@ impl Entry {
             (Entry::Literal { .. }, _) => false,
             (Entry::Class { name }, Stmt::ClassDef(class)) => class.name.as_str() == name,
             (Entry::Function { name, .. } | Entry::Class { name }, other) => bound_by(other).contains(&name.as_str()),
-            (Entry::Script, _) => true,
+            (Entry::Script | Entry::InputlessScript | Entry::Module, _) => true,
         }
     }
 
@@ -76,12 +80,18 @@ impl Entry {
     /// without content, and values that nobody can call.
     pub(super) fn is_only_shown_by(&self, body: &[Stmt]) -> bool {
         let Some((_, name)) = self.definition() else { return false };
+        let is_own = |one: &Stmt| matches!(one, Stmt::FunctionDef(function) if function.name.as_str() == name);
+        let makes_it = body.iter().any(is_own);
+        let is_value = |value: &Expr| is_no_function(value, (!makes_it).then_some(name));
         body.iter().filter(|one| self.is_defined_by(one)).all(|one| match one {
             Stmt::ImportFrom(_) => true,
-            Stmt::FunctionDef(function) => is_stub(&function.body),
-            Stmt::ClassDef(class) => class.arguments.is_none() && is_stub(&class.body),
-            Stmt::Assign(assigned) => is_no_function(&assigned.value, name),
-            Stmt::AnnAssign(assigned) => assigned.value.as_deref().is_some_and(|value| is_no_function(value, name)),
+            Stmt::FunctionDef(function) => function.decorator_list.is_empty() && is_stub(&function.body),
+            Stmt::ClassDef(class) => {
+                let is_bare = class.arguments.is_none() && class.decorator_list.is_empty();
+                is_bare && is_template(&class.body) && !body.iter().any(|one| sets_attribute(one, name))
+            }
+            Stmt::Assign(assigned) => is_value(&assigned.value),
+            Stmt::AnnAssign(assigned) => assigned.value.as_deref().is_some_and(is_value),
             _ => false,
         })
     }
@@ -93,7 +103,7 @@ impl fmt::Display for Entry {
             Entry::Function { name, parameters } => write!(f, "top-level `def {name}({})`", parameters.join(", ")),
             Entry::Literal { name } => write!(f, "top-level `def {name}()` that returns a literal"),
             Entry::Class { name } => write!(f, "top-level `class {name}`"),
-            Entry::Script => f.write_str("Python program"),
+            Entry::Script | Entry::InputlessScript | Entry::Module => f.write_str("Python program"),
         }
     }
 }
@@ -142,6 +152,18 @@ fn returns_a_literal(function: &StmtFunctionDef) -> bool {
     plain && returned.value.as_deref().is_some_and(is_literal)
 }
 
+/// Whether a statement gives an attribute to what has this name, as `Solution.add = add` and `setattr(Solution, "add", add)` do.
+fn sets_attribute(statement: &Stmt, name: &str) -> bool {
+    let is_it = |of: &Expr| of.as_name_expr().is_some_and(|of| of.id == *name);
+    match statement {
+        Stmt::Assign(assigned) => {
+            assigned.targets.iter().any(|target| target.as_attribute_expr().is_some_and(|target| is_it(&target.value)))
+        }
+        Stmt::Expr(one) => one.value.as_call_expr().is_some_and(|call| call.arguments.args.first().is_some_and(is_it)),
+        _ => false,
+    }
+}
+
 /// Whether a body has nothing but documentation, `...`, `pass` and the exception of what is not implemented.
 fn is_stub(body: &[Stmt]) -> bool {
     let raised = |raised: &Expr| match raised {
@@ -156,14 +178,24 @@ fn is_stub(body: &[Stmt]) -> bool {
     })
 }
 
+/// The same of a class, whose methods may be so.
+fn is_template(body: &[Stmt]) -> bool {
+    body.iter().all(|one| match one {
+        Stmt::FunctionDef(method) => method.decorator_list.is_empty() && is_stub(&method.body),
+        other => is_stub(std::slice::from_ref(other)),
+    })
+}
+
 /// Whether a value is none that can be called: a variable of an example has the name of the function, as `count = 0`, or holds what
-/// it gave, as `count = count("aei")`.
-fn is_no_function(value: &Expr, name: &str) -> bool {
+/// the function of this name gave, as `count = count("aei")`.
+fn is_no_function(value: &Expr, name: Option<&str>) -> bool {
     match value {
-        Expr::Call(call) => call.func.as_name_expr().is_some_and(|called| called.id == *name),
+        Expr::Call(call) => call.func.as_name_expr().is_some_and(|called| Some(called.id.as_str()) == name),
+        Expr::BinOp(both) => is_no_function(&both.left, name) && is_no_function(&both.right, name),
+        Expr::UnaryOp(one) => is_no_function(&one.operand, name),
         Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::Dict(_) | Expr::FString(_) => true,
         Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => true,
-        Expr::BinOp(_) | Expr::UnaryOp(_) | Expr::Compare(_) => true,
+        Expr::Compare(_) => true,
         other => other.is_literal_expr(),
     }
 }

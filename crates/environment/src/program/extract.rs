@@ -17,7 +17,7 @@ use ruff_text_size::Ranged;
 
 use super::entry::may_define;
 use super::syntax::{first_error, parse};
-use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count, printing, prose};
+use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count, prose, ways};
 
 /// A byte order mark, which some editors put before a text and CPython skips.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -26,6 +26,9 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 const ATTEMPTS_MAX: usize = 32;
 /// Most bytes that are parsed again in all pieces of a text together, after each was once: what the longest piece may take.
 const AGAIN_BYTES_MAX: usize = ATTEMPTS_MAX * SOURCE_BYTES_MAX;
+
+/// Most pieces of one text that are looked at with what they use of the earlier ones.
+const JOINS_MAX: usize = 32;
 
 /// A program in a text.
 pub(super) struct Found {
@@ -58,52 +61,80 @@ pub(super) fn find(text: &str, entry: &Entry) -> Result<Found, Rejection> {
     let unmarked = |(piece, _): &(&str, &str)| fences::dedent(piece.trim_start_matches(BYTE_ORDER_MARK));
     let labelled = fences::pieces(text);
     let pieces: Vec<String> = labelled.iter().map(unmarked).collect();
+    let is_unfenced: Vec<bool> = labelled.iter().map(|(_, label)| fences::is_unfenced(label)).collect();
+    let pieces = Pieces { texts: &pieces, is_unfenced: &is_unfenced };
     let again = Cell::new(AGAIN_BYTES_MAX);
     let answer = labelled.iter().rposition(|(_, label)| *label == fences::THOUGHT).unwrap_or(0);
     let is_any = |is: fn(&str) -> bool| labelled[answer..].iter().any(|(_, label)| is(label));
     if is_any(fences::is_of_python) && is_any(fences::is_foreign) {
         // Beside Python that is called so, a block of these is output, or the same in another language.
         let ours = |place: usize| place >= answer && !fences::is_foreign(labelled[place].1);
-        if let Ok((found, false)) = last_of(&pieces, &ours, entry, &again) {
+        if let Ok((found, false)) = last_of(pieces, &ours, entry, &again) {
             return Ok(found);
         }
     }
-    last_of(&pieces, &|_| true, entry, &again).map(|(found, _)| found)
+    // What stands in the thoughts is no answer beside one.
+    if answer > 0
+        && let Ok((found, _)) = last_of(pieces, &|place| place >= answer, entry, &again)
+    {
+        return Ok(found);
+    }
+    last_of(pieces, &|_| true, entry, &again).map(|(found, _)| found)
 }
 
-/// The last program in the `pieces` whose places are `eligible`, and whether it is no more than an example.
+/// The pieces of a text, and which of them stand in no fence.
+#[derive(Clone, Copy)]
+struct Pieces<'a> {
+    texts: &'a [String],
+    is_unfenced: &'a [bool],
+}
+
+/// The last program in the pieces whose places are `eligible`, and whether it is no more than an example.
 fn last_of(
-    pieces: &[String],
+    Pieces { texts: pieces, is_unfenced }: Pieces<'_>,
     eligible: &dyn Fn(usize) -> bool,
     entry: &Entry,
     again: &Cell<usize>,
 ) -> Result<(Found, bool), Rejection> {
     let (mut rejection, mut example, mut used) = (None, None, None);
+    // For each, all pieces before it are parsed.
+    let joins = Cell::new(JOINS_MAX);
     let with_uses = |found: Found, place: usize| {
+        let Some(left) = joins.get().checked_sub(1) else { return found };
+        joins.set(left);
         let uses = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
         found.after(&uses)
     };
     for (place, piece) in pieces.iter().enumerate().rev().filter(|(place, _)| eligible(*place)) {
         let inner = fences::inline(piece);
-        let inner = inner.iter().rev().map(String::as_str);
-        // The piece as it is, then what is between fences within its lines, the last of that first.
-        for piece in fences::closed_behind(piece).into_iter().chain([piece.as_str()]).chain(inner) {
+        // The piece as it is, then what is between fences within its lines, the last of that first. Where such a fence ends a
+        // program, the piece is none.
+        let closed = fences::closed_behind(piece);
+        let behind = inner.iter().skip(1).rev().filter(|_| closed.is_some()).map(String::as_str);
+        let inner = inner.iter().rev().filter(|_| closed.is_none()).map(String::as_str);
+        for piece in behind.chain(closed).chain([piece.as_str()]).chain(inner) {
             let stretch = without_continuation(piece);
-            let search = Search { stretch, entry, attempts: Cell::new(1), again };
+            let search = Search { stretch, is_unfenced: is_unfenced[place], entry, attempts: Cell::new(1), again };
             match search.source() {
                 // Such a piece shows how the entry is used, or uses its name for something else, as `count = total = 0` does.
                 Ok(found) if search.entries(stretch).next().is_none() || entry.is_only_shown_by(&found.module.body) => {
                     example.get_or_insert((found, place));
                 }
-                Ok(found) if !matches!(entry, Entry::Script) => return Ok((with_uses(found, place), false)),
+                Ok(found) if entry.definition().is_some() => return Ok((with_uses(found, place), false)),
                 Ok(found) => {
                     let (own, statements) = (found.source.len(), found.module.body.len());
                     let found = with_uses(found, place);
                     let names_orders = helpers::is_of_orders(&found.module, statements);
-                    let reads = if used.is_some() { helpers::reads_input } else { helpers::may_read_input };
-                    if names_orders || !printing::may_print(&found.module.body) {
+                    let body = &found.module.body;
+                    let acts = if *entry == Entry::Module { ways::act } else { ways::may_print };
+                    let is_whole = match used {
+                        _ if *entry != Entry::Script => true,
+                        Some(_) => helpers::reads_input(&found.module) || ways::reads(body),
+                        None => ways::may_read(body),
+                    };
+                    if names_orders || !acts(body) {
                         example.get_or_insert((found, place));
-                    } else if reads(&found.module) {
+                    } else if is_whole {
                         return Ok((found, false));
                     } else {
                         let uses_others = found.source.len() > own;
@@ -143,6 +174,8 @@ fn outer_lines(code: &str) -> impl DoubleEndedIterator<Item = usize> {
 /// A piece of text that may contain the program.
 struct Search<'a> {
     stretch: &'a str,
+    /// Whether it may begin with words.
+    is_unfenced: bool,
     entry: &'a Entry,
     /// Parses of it, of which the first is never refused.
     attempts: Cell<usize>,
@@ -158,7 +191,7 @@ impl Search<'_> {
     {
         let Some((keyword, name)) = self.entry.definition().map(|(keyword, name)| (keyword, name.to_owned())) else {
             let first = outer_lines(code).next();
-            let behind = first.and_then(|first| {
+            let behind = first.filter(|_| self.is_unfenced).and_then(|first| {
                 let words = first + prose::length(&code[first..]);
                 outer_lines(code).find(|line| *line >= words).filter(|line| *line > first)
             });

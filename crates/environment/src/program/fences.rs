@@ -17,6 +17,8 @@ const INLINE: &str = "```";
 const JOINS_MAX: usize = 32;
 /// Ends the line with which a model ends its thoughts.
 pub(super) const THOUGHT: &str = "</think>";
+/// Stands for what a fence says that says nothing.
+const UNNAMED: &str = INLINE;
 /// What a text that goes on over lines is quoted with.
 const TRIPLE: [&str; 2] = ["\"\"\"", "'''"];
 
@@ -30,7 +32,7 @@ struct Piece {
 }
 
 /// The pieces of a text, in their order, each with what the fence before it says that it is, `python` or `text`, or with
-/// [`THOUGHT`]; with nothing where neither stands there, or the fence says nothing.
+/// [`THOUGHT`]; with nothing where neither stands there.
 pub(super) fn pieces(text: &str) -> Vec<(&str, &str)> {
     joined(text, &split(text))
 }
@@ -46,6 +48,11 @@ const FOREIGN: &[&str] = &[
 /// Whether a fence says that it has something else than Python.
 pub(super) fn is_foreign(label: &str) -> bool {
     FOREIGN.iter().any(|name| name.eq_ignore_ascii_case(label))
+}
+
+/// Whether a piece with this label stands in no fence, nor behind one.
+pub(super) fn is_unfenced(label: &str) -> bool {
+    label.is_empty() || label == THOUGHT
 }
 
 /// Whether a fence says that it has Python.
@@ -153,7 +160,8 @@ fn joined<'a>(text: &'a str, pieces: &[Piece]) -> Vec<(&'a str, &'a str)> {
         let line = text[fence..start].trim();
         let is_marked = line == THOUGHT || Fence::of(line).is_some();
         let info = if is_marked { line.trim_start_matches(['`', '~']) } else { "" };
-        let label = info.split_whitespace().next().unwrap_or_default();
+        let unnamed = if is_marked { UNNAMED } else { "" };
+        let label = info.split_whitespace().next().unwrap_or(unnamed);
         whole.push((&text[start..pieces[at + last].end], label));
         at += last + 1;
     }

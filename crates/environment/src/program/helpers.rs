@@ -44,11 +44,6 @@ pub(super) fn reads_input(module: &ModModule) -> bool {
     Names::of(&module.body).read_input_somewhere()
 }
 
-/// Whether a whole program may read input in whatever way.
-pub(super) fn may_read_input(module: &ModModule) -> bool {
-    Names::of(&module.body).may_read_input()
-}
-
 /// The names that a program binds, and those of Python.
 pub(super) struct Known<'a>(Names<'a>);
 

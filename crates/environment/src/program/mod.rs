@@ -11,12 +11,12 @@ mod extract;
 mod fences;
 mod helpers;
 mod mutants;
-mod printing;
 mod prose;
 mod rejection;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub use classes::bases;
 pub use entry::Entry;

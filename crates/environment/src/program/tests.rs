@@ -250,8 +250,12 @@ fn many_fences_in_texts_over_lines_are_answered() {
 fn many_examples_of_a_program_are_answered() {
     let imports = "```python\nfrom solution import strategy\n```\n".repeat(20_000);
     assert_eq!(source(&imports), "from solution import strategy\n");
-    let inputs = "```\nn = 3\n```\n".repeat(20_000);
-    assert_eq!(Program::from_text(&inputs, &Entry::Script).unwrap().source(), "n = 3\n");
+    for example in ["n = 3\n", "n = int(input())\n", "print(q)\n"] {
+        let many = format!("```\n{example}```\n").repeat(20_000);
+        assert_eq!(Program::from_text(&many, &Entry::Script).unwrap().source(), example);
+    }
+    let closed = "```\nprint(q)```\nso\n".repeat(20_000);
+    assert_eq!(Program::from_text(&closed, &Entry::Script).unwrap().source(), "print(q)\n");
 }
 
 #[test]
@@ -287,14 +291,33 @@ fn a_function_without_a_body_and_a_variable_of_its_name_are_no_answer_where_anot
         // Alone it is what was written.
         assert_eq!(source(&format!("```python\n{shown}```\n")), shown);
     }
-    for answer in
-        ["strategy = len\n", "strategy = make()\n", "strategy = lambda board: 'S'\n", "def strategy(board): return\n"]
-    {
+    for answer in [
+        "strategy = len\n",
+        "strategy = make()\n",
+        "strategy = make() | play\n",
+        "strategy = lambda board: 'S'\n",
+        "def strategy(board): return\n",
+        "def strategy(): return len\nstrategy = strategy()\n",
+    ] {
         assert_eq!(source(&format!("```python\n{CONSTANT}```\nBetter:\n```python\n{answer}```\n")), answer);
     }
     let class = Entry::Class { name: "Solution".into() };
     let text = "```python\nclass Solution:\n    x = 1\n```\n```python\nclass Solution: ...\n```\n";
     assert_eq!(Program::from_text(text, &class).unwrap().source(), "class Solution:\n    x = 1\n");
+    let template = "class Solution:\n    def add(self, a: int) -> int:\n        pass\n";
+    let text = format!("```python\nclass Solution:\n    x = 1\n```\n```python\n{template}```\n");
+    assert_eq!(Program::from_text(&text, &class).unwrap().source(), "class Solution:\n    x = 1\n");
+    for filled in [
+        "class Solution: pass\nSolution.x = 2\n",
+        "class Solution: pass\nsetattr(Solution, 'x', 2)\n",
+        "@make\nclass Solution: ...\n",
+    ] {
+        let text = format!("```python\nclass Solution:\n    x = 1\n```\n```python\n{filled}```\n");
+        assert_eq!(Program::from_text(&text, &class).unwrap().source(), filled);
+    }
+    // In an answer after the thoughts it is what was answered.
+    let text = format!("<think>\n```python\n{CONSTANT}```\n</think>\n```python\ndef strategy(board): ...\n```\n");
+    assert_eq!(source(&text), "def strategy(board): ...\n");
 }
 
 #[test]
@@ -310,6 +333,20 @@ fn a_fence_behind_the_last_word_of_a_program_takes_nothing_of_it() {
     let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
     let code = "n = int(input())\nprint(n)";
     assert_eq!(script(&format!("```python\n{code}```\nIt prints `n`.\n")), format!("{code}\n"));
+    let better = format!("```python\ndef strategy(board):\n    return 'S'```\nRather: ```python\n{whole}\n```\n");
+    assert_eq!(source(&better), format!("{whole}\n"));
+}
+
+#[test]
+fn where_nothing_is_read_or_printed_the_last_whole_program_counts() {
+    let (reading, last) = ("n = int(input())\nprint(n)\n", "print(29)\n");
+    let text = format!("In general:\n```python\n{reading}```\nHere:\n```python\n{last}```\n");
+    let found = |text: &str, entry| Program::from_text(text, &entry).unwrap().source().to_owned();
+    assert_eq!(found(&text, Entry::InputlessScript), last);
+    assert_eq!(found(&text, Entry::Script), reading);
+    let (printing, silent) = ("def f(n):\n    return n\nprint(f(1))\n", "def f(n):\n    return 2 * n\n");
+    let text = format!("```python\n{printing}```\nBetter:\n```python\n{silent}```\nScore:\n```\nx = 3\n```\n");
+    assert_eq!(found(&text, Entry::Module), silent);
 }
 
 #[test]
@@ -327,7 +364,13 @@ fn words_before_a_whole_program_are_none_of_it() {
             assert_eq!(script(&format!("{before}{code}{after}")).unwrap(), code, "{before}{after}");
         }
     }
-    // The mistake of a program is none of words before it.
+    let answered = format!("<think>\n```python\n{code}```\n</think>\nIt is constant.\n```python\nprint(6)\n```\n");
+    assert_eq!(script(&answered).unwrap(), "print(6)\n");
+    // In a fence they are none, and the mistake of a program neither.
+    for fence in ["```python", "```"] {
+        let fenced = script(&format!("{fence}\nRead the number first\n{code}```\n"));
+        assert!(matches!(fenced, Err(Rejection::NotCompiled { line: 1, .. })), "{fenced:?}");
+    }
     for broken in ["n = int input())\nprint(3)\n", "for i n range(3):\nprint(3)\n"] {
         assert!(matches!(script(broken), Err(Rejection::NotCompiled { line: 1, .. })), "{broken}");
     }

@@ -136,7 +136,7 @@ impl ScriptGame {
     pub fn function(&self) -> &str {
         match &self.0.entry {
             Entry::Function { name, .. } => name,
-            Entry::Class { .. } | Entry::Literal { .. } | Entry::Script => unreachable!("a game asks for a function"),
+            _ => unreachable!("a game asks for a function"),
         }
     }
 

@@ -127,6 +127,7 @@ impl Task {
     /// What a program must define.
     pub fn entry(&self) -> Entry {
         match &self.kind {
+            Kind::Script if self.tests.iter().all(|test| test.input.trim().is_empty()) => Entry::InputlessScript,
             Kind::Script => Entry::Script,
             Kind::Function(Function { entry_point, literal: true, .. }) => Entry::Literal { name: entry_point.clone() },
             Kind::Function(Function { entry_point, parameters, .. }) => match entry_point.split_once('.') {

@@ -5,6 +5,7 @@
 
 mod checkpoints;
 mod error;
+mod inputs;
 mod place;
 mod recorded;
 
@@ -21,10 +22,12 @@ pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps
 pub(crate) use checkpoints::{altered, paths, write_whole_dir};
 use checkpoints::{checkpoints, has_no_sums, numbered, sync_metrics};
 pub use error::RunDirError;
+use inputs::begun_with;
+pub use inputs::{changed_environment, changed_model, model_commit};
 use place::creatable;
 pub use place::{LOCK, is_free, lock};
-pub use recorded::{CONFIG, Fingerprint, changed_environment, changed_model, recorded_text};
-use recorded::{WRITTEN, begun_with, config_text, config_text_over, differences, recorded};
+pub use recorded::{CONFIG, Fingerprint, recorded_text};
+use recorded::{WRITTEN, config_text, config_text_over, differences, recorded};
 
 /// The directory for runs without `--output-dir`, each in its own numbered directory.
 pub const RUNS: &str = "runs";

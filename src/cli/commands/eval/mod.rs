@@ -292,7 +292,7 @@ impl EvalArgs {
             flags = flags.without(&["revision", "adapter"]);
             let model = &trained.recorded.model;
             if trained.is_adapter() {
-                flags.add("model", Some(model.model.clone())).add("revision", Some(model.revision.clone()));
+                flags.add("model", Some(model.model.clone())).add("revision", Some(trained.revision()));
             }
             trained.name_in(&mut flags);
             flags.add("raw_prompt", model.raw_prompt.then_some(true));

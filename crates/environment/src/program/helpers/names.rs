@@ -12,8 +12,6 @@ type Set<'a> = BTreeSet<&'a str>;
 
 /// By which a whole program reads its input.
 const INPUTS: [&str; 2] = ["input", "stdin"];
-/// By which it may read it too.
-const OTHER_INPUTS: [&str; 3] = ["open", "os", "fileinput"];
 
 /// Names that statements at top level read, bind and change.
 #[derive(Default)]
@@ -100,12 +98,6 @@ impl<'a> Names<'a> {
     pub fn read_input_somewhere(&self) -> bool {
         // `stdin` may be imported by this name, and `input` a variable.
         self.module.bound.contains(INPUTS[1]) || self.missing().iter().any(|name| INPUTS.contains(name))
-    }
-
-    /// Whether the statements or their functions may do so: whether they have a name by which input is read.
-    pub fn may_read_input(&self) -> bool {
-        let Scope { now, later, bound, .. } = &self.module;
-        INPUTS.iter().chain(&OTHER_INPUTS).any(|way| [now, later, bound].iter().any(|names| names.contains(way)))
     }
 
     fn is_outside(&self) -> bool {

@@ -108,7 +108,17 @@ fn a_piece_that_uses_a_whole_program_and_reads_no_input_is_an_example_of_it() {
         for after in ["print(42)\n", "print(max([1, 2]))  # 2\n", "n = int(input())\n", "dp[n] = max(dp[n - 1], 0)\n"] {
             assert_eq!(program([own, after]), own, "{after}");
         }
-        assert_eq!(program([own, "print(int(input()) * 2)\n"]), "print(int(input()) * 2)\n");
+        for attempt in [
+            "print(int(input()) * 2)\n",
+            "from sys import stdin as f\nprint(int(f.read()) * 2)\n",
+            "from os import read\nprint(int(read(0, 99)) * 2)\n",
+            "import fileinput as lines\nprint(int(next(iter(lines.input()))) * 2)\n",
+            "from fileinput import input as line\nprint(int(line()) * 2)\n",
+            "import sys\nprint(int(getattr(sys, 'st' + 'din').read()) * 2)\n",
+            "exec('print(int(input()) * 2)')\n",
+        ] {
+            assert_eq!(program([own, attempt]), attempt);
+        }
         for after in ["print(solve(int(open(0).read())))\n", "print(solve(int(input())))\n"] {
             assert_eq!(program([own, after]), format!("{solve}{after}"));
         }

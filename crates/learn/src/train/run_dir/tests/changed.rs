@@ -1,6 +1,6 @@
 //! Runs of which tasks, games or models have changed since they began.
 
-use super::super::recorded::contents;
+use super::super::inputs::contents;
 use super::*;
 
 #[test]
