@@ -155,7 +155,7 @@ pub fn warn_of_another_base(config: &Config, console: &Console) {
     if is_another(&base, model) {
         console.warn(&format!("--adapter {adapter}: was trained on {base}, and is put on {model}"));
     } else if let Some(changed) = runs::changed_model(Path::new(adapter), &config.model) {
-        console.warn(&changed);
+        console.warn(&format!("warning: {changed}"));
     }
 }
 

@@ -72,13 +72,13 @@ pub(super) fn inline(piece: &str) -> Vec<String> {
     first.into_iter().chain(parts).map(dedent).collect()
 }
 
-/// The program that a fence behind a line's last word ends, of a piece that is no program with the fence.
+/// The program that a fence behind a line's last word ends, of a piece that is no program with the fence. A comment may end with one
+/// of its own.
 pub(super) fn closed_behind(piece: &str) -> Option<&str> {
     let mut end = 0;
     for line in piece.split_inclusive('\n') {
-        let closed =
-            line.trim_end().strip_suffix(INLINE).filter(|code| !code.trim().is_empty() && !code.contains(INLINE));
-        if let Some(code) = closed {
+        let is_code = |code: &&str| !code.trim().is_empty() && !code.contains(INLINE) && !code.contains('#');
+        if let Some(code) = line.trim_end().strip_suffix(INLINE).filter(is_code) {
             let program = &piece[..end + code.len()];
             return (is_python(program) && !is_python(piece)).then_some(program);
         }

@@ -333,6 +333,8 @@ fn a_fence_behind_the_last_word_of_a_program_takes_nothing_of_it() {
     let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
     let code = "n = int(input())\nprint(n)";
     assert_eq!(script(&format!("```python\n{code}```\nIt prints `n`.\n")), format!("{code}\n"));
+    let commented = format!("# Of the text between ```\n{code}");
+    assert_eq!(script(&format!("{commented}\n\nThis reads and prints.\n")), format!("{commented}\n"));
     let better = format!("```python\ndef strategy(board):\n    return 'S'```\nRather: ```python\n{whole}\n```\n");
     assert_eq!(source(&better), format!("{whole}\n"));
 }

@@ -4,6 +4,7 @@
 //! processes from writing to the same directory. This module knows models and games by their files alone.
 
 mod checkpoints;
+mod config_file;
 mod error;
 mod inputs;
 mod place;
@@ -21,13 +22,15 @@ use crate::metrics::METRICS_FILE;
 pub use checkpoints::{CHECKPOINT, latest_checkpoint, newest_good, step_of, steps_done};
 pub(crate) use checkpoints::{altered, paths, write_whole_dir};
 use checkpoints::{checkpoints, has_no_sums, numbered, sync_metrics};
+use config_file::WRITTEN;
+pub use config_file::{CONFIG, recorded_text};
 pub use error::RunDirError;
 use inputs::begun_with;
 pub use inputs::{changed_environment, changed_model, model_commit};
 use place::creatable;
 pub use place::{LOCK, is_free, lock};
-pub use recorded::{CONFIG, Fingerprint, recorded_text};
-use recorded::{WRITTEN, config_text, config_text_over, differences, recorded};
+pub use recorded::Fingerprint;
+use recorded::{config_text, config_text_over, differences, recorded};
 
 /// The directory for runs without `--output-dir`, each in its own numbered directory.
 pub const RUNS: &str = "runs";

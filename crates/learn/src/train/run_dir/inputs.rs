@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::config_file::{about, absolute};
 use super::error::RunDirError;
-use super::recorded::{about, absolute};
 use crate::config::{Config, ModelConfig};
 use crate::environment::Environment;
 use crate::files;

@@ -1,32 +1,20 @@
 //! What a run records of its settings, and by which of them it is known when it goes on: of a run of `train` its whole
 //! configuration, with absolute paths, and the versions of the program and its libraries.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::config_file::{CONFIG, REPEATS, WRITTEN, about, absolute, missing_section, recorded_text};
 use super::error::RunDirError;
 use super::inputs::{
     Files, MINOR, MODEL_FILE, changed, changed_environment, changes, model_files, told, trained_files, way_back,
 };
 use crate::config::{Config, Layers, ModelConfig};
-use crate::environment::game2048;
 use crate::files;
 use crate::policy::{ADAPTER_FILES, Location};
 
-/// The resolved configuration, with a table `[run]` of versions and of the files of the environment and the model.
-pub const CONFIG: &str = "config.toml";
-/// What it begins with.
-pub(super) const WRITTEN: &str = "# Written by grpo-2048";
-/// How its first line goes on, since every run records all sections.
-const REPEATS: &str = "; `--config` on this file and another --output-dir repeat the run.";
-
-/// The sections that a run records. A file that was cut lacks the last of them.
-const SECTIONS: [&str; 12] = [
-    "run", "environment", "model", "rollout", "sandbox", "arena", "reward", "grpo", "train", "parallel", "guard", "sft",
-];
 /// Sections whose settings may change when a run continues, because no step depends on them.
 const FREE_SECTIONS: &[&str] = &["guard", "parallel", "sft"];
 /// Settings that may change when a run continues, because they do not change what a step computes. The exceptions are
@@ -44,33 +32,8 @@ const FREE_KEYS: &[&str] = &[
 const WEIGHTS: &str = ".safetensors";
 /// Settings that say where a model is. They may change when a run continues with a model of the same files.
 const PLACE: &[&str] = &["model.model", "model.revision"];
-/// The text of the configuration that a run recorded. The flags of a resumed run override it.
-pub fn recorded_text(run: &Path) -> Result<String, RunDirError> {
-    let path = run.join(CONFIG);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(RunDirError::NoRun { path: run.to_owned() });
-        }
-        Err(source) => return Err(RunDirError::Io { path, source }),
-    };
-    // Earlier versions recorded fewer sections, and somebody's own file has those that were meant. Of this version's own even the
-    // first line may be cut.
-    let first = format!("{WRITTEN}{REPEATS}");
-    let is_own = text.starts_with(&first) || first.starts_with(text.trim_end());
-    match missing_section(&text).filter(|_| is_own) {
-        Some(section) => Err(RunDirError::Cut { path, section }),
-        None => Ok(text),
-    }
-}
 
-/// The first section that a file of settings lacks, which would silently be the defaults; none of what is no TOML.
-fn missing_section(text: &str) -> Option<&'static str> {
-    let written = text.parse::<toml::Table>().ok()?;
-    SECTIONS.into_iter().find(|section| !written.contains_key(*section))
-}
-
-/// The same, resolved. Refuses a file without one of the sections.
+/// The configuration that a run recorded, resolved. Refuses a file without one of the sections.
 pub(super) fn recorded(run: &Path) -> Result<Config, RunDirError> {
     let text = recorded_text(run)?;
     let mut layers = Layers::default();
@@ -81,12 +44,6 @@ pub(super) fn recorded(run: &Path) -> Result<Config, RunDirError> {
         Some(section) => Err(RunDirError::Cut { path, section }),
         None => Ok(config),
     }
-}
-
-/// The table `[run]` that a run recorded when it began.
-pub(super) fn about(run: &Path) -> Result<toml::Table, RunDirError> {
-    let begun = recorded_text(run)?.parse::<toml::Table>().unwrap_or_default();
-    Ok(begun.get("run").and_then(toml::Value::as_table).cloned().unwrap_or_default())
 }
 
 /// Refuses a run that was begun with settings that may not change, with other files of its environment, or with another model.
@@ -161,13 +118,6 @@ fn anchored(config: &Config, place: fn(&Path) -> io::Result<PathBuf>) -> Config 
         *name = absolute(name, place);
     }
     config
-}
-
-/// The absolute path of what exists at `name`; `name` itself if it is a word or nothing is there.
-pub(super) fn absolute(name: &str, place: fn(&Path) -> io::Result<PathBuf>) -> String {
-    let is_word = ["builtin", game2048::NAME, ""].contains(&name);
-    let path = if is_word { None } else { place(Path::new(name)).ok() };
-    path.map_or_else(|| name.to_owned(), |path| path.display().to_string())
 }
 
 /// The settings in which the two differ, as `section.key: recorded -> wanted`, except for keys in `free`. A link is what it leads to.

@@ -184,6 +184,7 @@ fn a_model_that_ends_texts_otherwise_is_told_and_one_of_the_hub_is_told_with_its
     let written = fs::read_to_string(path.join(CONFIG)).unwrap();
     fs::write(path.join(CONFIG), written.replace("[run]\n", "[run]\n\"model commit\" = \"0123abcd\"\n")).unwrap();
     assert!(refused().contains(" as it was (on the Hub: --revision 0123abcd), or start a new run"), "{}", refused());
+    assert_eq!(model_commit(&path).unwrap().as_deref(), Some("0123abcd"));
 }
 
 #[test]
