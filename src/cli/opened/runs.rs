@@ -139,9 +139,8 @@ pub fn changed_environment(dir: &Path, env: &str) -> Option<String> {
 /// How the model differs from the one that the run began with that wrote this checkpoint, if it still lies in it and the model does.
 pub fn changed_model(checkpoint: &Path, model: &ModelConfig) -> Option<String> {
     let run = run_of(checkpoint)?;
-    let changed = run_dir::changed_model(run, model).unwrap_or_default();
-    let words = || format!("{} is not as it was when {} began: {}", model.model, run.display(), changed.join(", "));
-    (!changed.is_empty()).then(words)
+    let changed = run_dir::changed_model(run, model).ok().flatten()?;
+    Some(format!("{} is not as it was when {} began: {changed}", model.model, run.display()))
 }
 
 /// A run that has a checkpoint.

@@ -166,14 +166,14 @@ fn sets_attribute(statement: &Stmt, name: &str) -> bool {
 
 /// Whether a body has nothing but documentation, `...`, `pass` and the exception of what is not implemented.
 fn is_stub(body: &[Stmt]) -> bool {
-    let raised = |raised: &Expr| match raised {
-        Expr::Call(call) => call.func.as_name_expr().is_some_and(|name| name.id == *"NotImplementedError"),
-        other => other.as_name_expr().is_some_and(|name| name.id == *"NotImplementedError"),
+    let is_of_stubs = |raised: &Expr| {
+        let class = raised.as_call_expr().map_or(raised, |call| &call.func);
+        class.as_name_expr().is_some_and(|name| name.id == *"NotImplementedError")
     };
     body.iter().all(|one| match one {
         Stmt::Pass(_) => true,
         Stmt::Expr(words) => words.value.is_string_literal_expr() || words.value.is_ellipsis_literal_expr(),
-        Stmt::Raise(one) => one.exc.as_deref().is_some_and(raised),
+        Stmt::Raise(one) => one.exc.as_deref().is_some_and(is_of_stubs),
         _ => false,
     })
 }

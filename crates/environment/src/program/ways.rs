@@ -22,16 +22,12 @@ const INDIRECT: [&str; 12] = [
 
 /// Whether statements call something as they run, and name a way of printing, be it in a function.
 pub(super) fn may_print(body: &[Stmt]) -> bool {
-    let mut calls = Calls(false);
-    calls.visit_body(body);
-    calls.0 && Found::of(body, &PRINTING).is_any()
+    calls(body) && Found::of(body, &PRINTING).is_any()
 }
 
 /// Whether statements define a function or a class, or call something as they run.
 pub(super) fn act(body: &[Stmt]) -> bool {
-    let mut calls = Calls(false);
-    calls.visit_body(body);
-    calls.0 || body.iter().any(|one| matches!(one, Stmt::FunctionDef(_) | Stmt::ClassDef(_)))
+    calls(body) || body.iter().any(|one| matches!(one, Stmt::FunctionDef(_) | Stmt::ClassDef(_)))
 }
 
 /// Whether statements name a way of reading, be it in a function.
@@ -42,6 +38,12 @@ pub(super) fn may_read(body: &[Stmt]) -> bool {
 /// Whether statements name one that reads, besides `input` and `stdin`, be it in a function.
 pub(super) fn reads(body: &[Stmt]) -> bool {
     Found::of(body, &READS).is_one
+}
+
+fn calls(body: &[Stmt]) -> bool {
+    let mut calls = Calls(false);
+    calls.visit_body(body);
+    calls.0
 }
 
 /// Records a call that is not only in the body of a function.

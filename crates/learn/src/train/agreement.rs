@@ -130,17 +130,16 @@ mod tests {
 
     #[test]
     fn several_processes_say_where_another_number_of_them_rounds_otherwise() {
-        let says = |processes, is_cpu, precision| rounding_notice(processes, is_cpu, precision);
-        assert_eq!(says(1, true, Precision::Bf16), None);
-        assert_eq!(says(2, true, Precision::F32), None);
+        assert_eq!(rounding_notice(1, true, Precision::Bf16), None);
+        assert_eq!(rounding_notice(2, true, Precision::F32), None);
         assert_eq!(
-            says(2, true, Precision::Bf16).as_deref(),
+            rounding_notice(2, true, Precision::Bf16).as_deref(),
             Some(
                 "16 bits on a processor (model.precision): one process, or another number of them, repeats this run up \
                  to rounding, not exactly"
             )
         );
-        assert!(says(3, true, Precision::F16).is_some());
-        assert!(says(2, false, Precision::F32).is_some_and(|words| words.starts_with("a GPU: ")));
+        assert!(rounding_notice(3, true, Precision::F16).is_some());
+        assert!(rounding_notice(2, false, Precision::F32).is_some_and(|words| words.starts_with("a GPU: ")));
     }
 }

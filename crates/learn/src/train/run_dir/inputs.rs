@@ -158,17 +158,16 @@ pub fn changed_environment(run: &Path, env: &str) -> Result<Vec<String>, RunDirE
     Ok(if recorded == found { Vec::new() } else { told(&changes) })
 }
 
-/// The files of this model that are not those that the run began with, likewise; none of little account. With a model of the Hub
-/// comes how to have the one of then.
-pub fn changed_model(run: &Path, model: &ModelConfig) -> Result<Vec<String>, RunDirError> {
+/// The same of the files of this model, but for those of little account, in one line that ends with how to have the model of then; none
+/// where none has changed.
+pub fn changed_model(run: &Path, model: &ModelConfig) -> Result<Option<String>, RunDirError> {
     let changes = changed(run, MODEL_FILE, || model_files(Location::here(model).ok().as_ref(), ""))?;
     let is_meant = |change: &Change| !change.is_one_of(MINOR) && !change.is_one_of(&ADAPTER_FILES);
     let changes: Vec<Change> = changes.unwrap_or_default().into_iter().filter(is_meant).collect();
-    let mut lines = told(&changes);
-    if !lines.is_empty() {
-        lines.push(way_back(run)?);
+    if changes.is_empty() {
+        return Ok(None);
     }
-    Ok(lines)
+    Ok(Some(format!("{}; {}", told(&changes).join(", "), way_back(run)?)))
 }
 
 /// The commit of the model of the Hub that a run began with; none of any other model.
