@@ -182,7 +182,10 @@ pub(crate) fn clean(text: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// No home directory to keep a cache in.
-    #[error("no cache directory: neither $GRPO_2048_CACHE nor a home directory is set")]
+    #[error(
+        "no cache directory: neither $GRPO_2048_CACHE nor a home directory is set; set \
+         GRPO_2048_CACHE to a directory that you alone may write to"
+    )]
     NoCacheDir,
     /// The embedded interpreter is damaged.
     #[error("the embedded interpreter {0}; the program is damaged, build it again")]

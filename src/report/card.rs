@@ -199,6 +199,7 @@ mod tests {
             name: "me/player".into(),
             base: "base.gguf".into(),
             base_id: Some("you/base".into()),
+            base_revision: None,
             license: Some("apache-2.0".into()),
             is_adapter: true,
             rank: Some(4),

@@ -61,12 +61,18 @@ function tiles(run) {
   const settled = ofGame(run) ? [] : run.hall_of_fame.map((member) => member.max_tile);
   const best = known([...column(run, "game/max_tile"), ...evaluation(run, "eval_game/max_tile"), ...settled]);
   return el("div", { class: "tiles" },
-    scores.length > 1 ? tile(`${show(scores[0])} → ${show(scores[scores.length - 1])}`, `held-out score${scores[0] > 0 && scores[scores.length - 1] >= 0 ? `, × ${number(scores[scores.length - 1] / scores[0], 2)}` : ""}`)
+    scores.length > 1 ? tile(`${show(scores[0])} → ${show(scores[scores.length - 1])}`, `held-out score${scores[0] > 0 && scores[scores.length - 1] >= 0 && !isMixed(run) ? `, × ${number(scores[scores.length - 1] / scores[0], 2)}` : ""}`)
       : scores.length ? tile(show(scores[0]), `held-out score${evaluationsOf(run)[0] === 0 ? " before training" : `, step ${evaluationsOf(run)[0]}`}${range(run, "eval_game/mean_score", show)}`) : null,
     trained[0] === null ? null : tile(`${show(trained[0])} → ${show(trained[1])}`, "training score, first and last steps"),
     plays[0] === null ? null : tile(`${percent(plays[0])} → ${percent(plays[1])}`, "programs that play to the end, first and last steps"),
     best.length ? tile(whole(highest(best)).replace(",", ""), "best tile") : null,
     known(column(run, "step_time")).length ? tile(seconds(mean(column(run, "step_time"))), "a step") : null);
+}
+
+// Whether the first and the last evaluation sampled at different temperatures, so that they have no ratio.
+function isMixed(run) {
+  const there = known(evaluation(run, "eval_temperature"));
+  return there.length > 1 && there[0] !== there[there.length - 1];
 }
 
 // The interval of the first evaluation.

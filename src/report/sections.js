@@ -148,7 +148,7 @@ function styles(run) {
   const xs = evaluationsOf(run), last = xs.length - 1, show = points(run);
   const rows = keys.map((key) => {
     const ys = run.evaluations[key], first = ys[0], end = ys[last];
-    return xs.length < 2 ? [key.slice(STYLE.length), show(first)] : [key.slice(STYLE.length), show(first), show(end), first > 0 && end !== null && end >= 0 ? `× ${number(end / first, 2)}` : "–"];
+    return xs.length < 2 ? [key.slice(STYLE.length), show(first)] : [key.slice(STYLE.length), show(first), show(end), first > 0 && end !== null && end >= 0 && !isMixed(run) ? `× ${number(end / first, 2)}` : "–"];
   });
   const [title, what] = ofTasks(run) ? [evaluatedOn([run], "Held-out tests passed by task"), "task"] : ["Held-out score by style of the prompt", "style"];
   return el("div", { class: "card tall" }, el("h3", {}, title),

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use crate::chat_model::{CHATML, write_model};
-use crate::program::{done, refused};
+use crate::program::{done, program, refused};
 use crate::runs::{self, lines};
 
 /// Settings for one step of two completions without anything else that takes time.
@@ -20,6 +20,50 @@ const SHORT: &[&str] = &[
 fn run(directory: &Path, arguments: &[&str]) -> String {
     let output = done(directory, arguments);
     String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A cache of the Hub with two commits of a model, whose branch is at the first.
+fn two_commits(dir: &Path) {
+    let of_model = dir.join("hub/models--me--tiny");
+    for commit in ["1", "2"].map(|digit| digit.repeat(40)) {
+        let snapshot = of_model.join("snapshots").join(&commit);
+        fs::create_dir_all(snapshot.parent().unwrap()).unwrap();
+        write_model(&snapshot, Some(CHATML));
+        fs::write(snapshot.join("generation_config.json"), format!("{{\"made_at\": \"{commit}\"}}")).unwrap();
+    }
+    fs::create_dir(of_model.join("refs")).unwrap();
+    fs::write(of_model.join("refs/main"), "1".repeat(40)).unwrap();
+}
+
+#[test]
+fn a_run_knows_the_commit_of_its_model_and_goes_on_with_that_of_today() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    two_commits(dir);
+    let offline = |arguments: &[&str]| {
+        let mut command = program(dir);
+        let output = command.env("HF_HOME", dir).env("HF_HUB_OFFLINE", "1").args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        said
+    };
+    let exported = |to: &str| {
+        offline(&["export", "--run", "run", "--output-dir", to]);
+        let card = fs::read_to_string(dir.join(to).join("README.md")).unwrap();
+        let revision = read_json(&dir.join(to).join("adapter_config.json"))["revision"].as_str().unwrap().to_owned();
+        assert!(card.contains(&format!("from_pretrained(\"me/tiny\", revision=\"{revision}\")")), "{card}");
+        revision
+    };
+    let train = [&["train", "--model", "me/tiny", "--lora-r", "4", "--output-dir", "run"], SHORT].concat();
+    offline(&train);
+    fs::write(dir.join("hub/models--me--tiny/refs/main"), "2".repeat(40)).unwrap();
+    assert_eq!(exported("first"), "1".repeat(40), "the branch has moved since");
+    let said = offline(&["train", "--resume", "run", "--steps", "2"]);
+    assert!(
+        said.contains("the model me/tiny has changed since the run began: model file generation_config.json"),
+        "{said}"
+    );
+    assert_eq!(exported("second"), "2".repeat(40), "the run went on with the newer one");
 }
 
 fn read_json(path: &Path) -> Value {

@@ -57,8 +57,11 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     // What a line says beside its reward and its digest.
     let log = place.path().join("run/completions/step_00001.jsonl");
     let honest = fs::read_to_string(&log).unwrap();
-    let forgeries: [fn(&mut Value); 3] = [
+    let forgeries: [fn(&mut Value); 6] = [
         |line| line["games"][0]["score"] = 1e6.into(),
+        |line| line["games"][0]["max_tile"] = 131072.into(),
+        |line| line["games"][0]["moves_text"] = "WW".into(),
+        |line| line["games"][0]["fuel"] = 1.into(),
         |line| line["verdict"] = "crash".into(),
         |line| line["reward_parts"]["game"] = 0.5.into(),
     ];
@@ -72,6 +75,14 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
         assert!(differing(&found).into_iter().eq([place_of as u64]), "{found}");
         fs::write(&log, &honest).unwrap();
     }
+
+    // A line that says to be of an earlier version, and a file whose lines all do.
+    forge(&log, |lines| lines[1]["version"] = 2.into());
+    let said = refused(place.path(), &["verify", "run"]);
+    assert!(said.contains("step_00001.jsonl: has lines of several versions"), "{said}");
+    forge(&log, |lines| lines.iter_mut().for_each(|line| line["version"] = 2.into()));
+    assert_eq!(certificate(&verify(place.path(), &["--json"]))["of_earlier_versions"], 8);
+    fs::write(&log, &honest).unwrap();
 
     // A better reward than the program earned, and another program with the reward that is logged.
     let log = place.path().join("run/completions/step_00002.jsonl");

@@ -227,6 +227,7 @@ impl ExportArgs {
                 true => origin.hub_id,
                 false => model::base_of(written).filter(|base| HubRepo::parse(base).is_some()),
             },
+            base_revision: (!self.merge).then(|| model::base_revision_of(written)).flatten(),
             license: origin.license,
             is_adapter: !self.merge,
             rank: model::rank_of(Path::new(&config.model.adapter)),

@@ -148,13 +148,23 @@ pub fn base_of(dir: &Path) -> Option<String> {
     Some(adapter_setting(dir, "base_model_name_or_path")?.as_str()?.to_owned())
 }
 
+/// The revision of that model which the adapter names.
+pub fn base_revision_of(dir: &Path) -> Option<String> {
+    Some(adapter_setting(dir, "revision")?.as_str()?.to_owned())
+}
+
 /// Says that an adapter was trained on another model: its factors may fit all the same, and their numbers mean nothing.
 pub fn warn_of_another_base(config: &Config, console: &Console) {
     let (model, adapter) = (&config.model.model, &config.model.adapter);
-    let Some(base) = base_of(Path::new(adapter)) else { return };
+    // An empty path would be the current directory, which may hold an adapter.
+    let Some(base) = base_of(Path::new(adapter)).filter(|_| !adapter.is_empty()) else { return };
     if is_another(&base, model) {
         console.warn(&format!("--adapter {adapter}: was trained on {base}, and is put on {model}"));
-    } else if let Some(changed) = runs::changed_model(Path::new(adapter), &config.model) {
+        return;
+    }
+    // A link to a checkpoint is that checkpoint.
+    let places = [Some(adapter.into()), Path::new(adapter).canonicalize().ok()].into_iter().flatten();
+    if let Some(changed) = places.filter_map(|place: PathBuf| runs::changed_model(&place, &config.model)).next() {
         console.warn(&format!("warning: {changed}"));
     }
 }

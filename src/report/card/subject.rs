@@ -17,6 +17,8 @@ pub struct CardSubject {
     pub base: String,
     /// The id of the base model on the Hub.
     pub base_id: Option<String>,
+    /// The revision of the base model, where it is not that of today.
+    pub base_revision: Option<String>,
     pub license: Option<String>,
     /// Whether it is an adapter, which needs its base model.
     pub is_adapter: bool,

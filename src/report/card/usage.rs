@@ -7,13 +7,14 @@ use super::subject::{CardSubject, Training};
 /// The section of a card that says how the model is loaded and asked.
 pub(super) fn usage(subject: &CardSubject, training: Option<&Training>) -> String {
     let name = json!(subject.name);
+    let revision = subject.base_revision.as_ref().map(|of| format!(", revision={}", json!(of))).unwrap_or_default();
     let load = match (subject.is_adapter, &subject.base_id) {
         (false, _) => format!("model = AutoModelForCausalLM.from_pretrained({name})"),
         (true, base) => {
             let base = base.as_deref().map_or_else(|| "base".to_owned(), |base| json!(base).to_string());
             let base = match base.as_str() {
                 "base" => "base = ...  # the model that the adapter was trained on\n".to_owned(),
-                id => format!("base = AutoModelForCausalLM.from_pretrained({id})\n"),
+                id => format!("base = AutoModelForCausalLM.from_pretrained({id}{revision})\n"),
             };
             format!("{base}model = PeftModel.from_pretrained(base, {name})")
         }
@@ -77,6 +78,24 @@ mod tests {
         // Nothing is known of how a model was sampled that no run trained.
         let untrained = usage(&CardSubject::default(), None);
         assert!(untrained.contains("generate(ids, do_sample=True, max_new_tokens=256)"), "{untrained}");
+    }
+
+    #[test]
+    fn an_adapter_is_put_on_the_revision_that_it_was_trained_on() {
+        let subject = |base_revision| CardSubject {
+            name: "me/player".into(),
+            base_id: Some("you/base".into()),
+            base_revision,
+            is_adapter: true,
+            ..CardSubject::default()
+        };
+        let line = |subject| {
+            let text = usage(&subject, None);
+            text.lines().find(|line| line.starts_with("base = ")).unwrap().to_owned()
+        };
+        assert_eq!(line(subject(None)), "base = AutoModelForCausalLM.from_pretrained(\"you/base\")");
+        let of_then = "base = AutoModelForCausalLM.from_pretrained(\"you/base\", revision=\"0123abcd\")";
+        assert_eq!(line(subject(Some("0123abcd".into()))), of_then);
     }
 
     #[test]

@@ -117,6 +117,10 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
     };
     let mut described: Value = set::described(from)?;
     described["base_model_name_or_path"] = base_name(&config.model, &described["base_model_name_or_path"]).into();
+    if !is_here && config.revision != "main" {
+        // Another revision is another model, which PEFT loads where none is named.
+        described["revision"] = config.revision.clone().into();
+    }
     write_text(&dir.join(set::CONFIG), &format!("{described:#}\n"))?;
     weights::write_file(&set.tensors, &dir.join(set::WEIGHTS))?;
     match base.as_ref().map(|base| (&base.dir, &base.tokenizer)) {

@@ -93,6 +93,9 @@ fn an_adapter_is_exported_where_its_model_is_not() {
     let given = read_json(&adapter.join("adapter_config.json"));
     written["base_model_name_or_path"] = given["base_model_name_or_path"].clone();
     assert_eq!(written, given);
+    let of_then = tempfile::tempdir().unwrap();
+    export_adapter(&ModelConfig { revision: "0123abcd".into(), ..settings.clone() }, of_then.path()).unwrap();
+    assert_eq!(read_json(&of_then.path().join("adapter_config.json"))["revision"], "0123abcd");
     let tensors = |dir: &Path| candle_core::safetensors::load(dir.join("adapter_model.safetensors"), &Device::Cpu);
     let (given, written) = (tensors(&adapter).unwrap(), tensors(out.path()).unwrap());
     assert_eq!(given.len(), written.len());

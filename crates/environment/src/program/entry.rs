@@ -186,11 +186,20 @@ fn is_template(body: &[Stmt]) -> bool {
     })
 }
 
+/// Of Python, what gives nothing that can be called.
+const MAKES_NO_FUNCTION: [&str; 16] = [
+    "abs", "bool", "dict", "float", "input", "int", "len", "list", "range", "round", "set", "sorted", "str", "sum",
+    "tuple", "zip",
+];
+
 /// Whether a value is none that can be called: a variable of an example has the name of the function, as `count = 0`, or holds what
 /// the function of this name gave, as `count = count("aei")`.
 fn is_no_function(value: &Expr, name: Option<&str>) -> bool {
     match value {
-        Expr::Call(call) => call.func.as_name_expr().is_some_and(|called| Some(called.id.as_str()) == name),
+        Expr::Call(call) => call
+            .func
+            .as_name_expr()
+            .is_some_and(|called| Some(called.id.as_str()) == name || MAKES_NO_FUNCTION.contains(&called.id.as_str())),
         Expr::BinOp(both) => is_no_function(&both.left, name) && is_no_function(&both.right, name),
         Expr::UnaryOp(one) => is_no_function(&one.operand, name),
         Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::Dict(_) | Expr::FString(_) => true,

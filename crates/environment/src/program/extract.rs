@@ -5,10 +5,11 @@
 //! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`), gives it no body
 //! (`def add(a, b): ...`) or its name to a value (`count = 0`), or is a whole program that can print nothing (`n = int(input())`,
 //! `O(n)`), shows how another one is used, and wins where nothing else is an answer. So does a piece that reads no input, where a
-//! whole program is asked for and an earlier piece reads it (`print(solve(3))`). A fence within a line counts only in a piece that
-//! is no program with it.
+//! whole program is asked for and an earlier piece reads it (`print(solve(3))`) or has all its lines (`print(*a)`). A fence within a
+//! line counts only in a piece that is no program with it.
 
 use std::cell::{Cell, LazyCell};
+use std::collections::BTreeSet;
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Stmt};
@@ -123,6 +124,7 @@ fn last_of(
                 Ok(found) if entry.definition().is_some() => return Ok((with_uses(found, place), false)),
                 Ok(found) => {
                     let (own, statements) = (found.source.len(), found.module.body.len());
+                    let is_quote = !ways::may_read(&found.module.body) && quotes(&found.source, &pieces[..place]);
                     let found = with_uses(found, place);
                     let names_orders = helpers::is_of_orders(&found.module, statements);
                     let body = &found.module.body;
@@ -130,7 +132,7 @@ fn last_of(
                     let is_whole = match used {
                         _ if *entry != Entry::Script => true,
                         Some(_) => helpers::reads_input(&found.module) || ways::reads(body),
-                        None => ways::may_read(body),
+                        None => ways::may_read(body) && !is_quote,
                     };
                     if names_orders || !acts(body) {
                         example.get_or_insert((found, place));
@@ -148,6 +150,14 @@ fn last_of(
     }
     let found = used.or_else(|| example.map(|(found, place)| (with_uses(found, place), true)));
     found.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
+}
+
+/// Whether all lines of code stand in one of the pieces before it.
+fn quotes(code: &str, earlier: &[String]) -> bool {
+    let lines =
+        |text: &'_ str| text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let own: BTreeSet<String> = lines(code);
+    earlier.iter().any(|piece| own.is_subset(&lines(piece)))
 }
 
 /// The whole text, if it is valid Python; a fence in it is then part of a string or a comment.

@@ -282,6 +282,7 @@ fn a_function_without_a_body_and_a_variable_of_its_name_are_no_answer_where_anot
         "strategy = strategy([[0] * 4] * 4)\n",
         "strategy: str = 'W' + 'A'\n",
         "strategy = [x for x in 'WASD']\n",
+        "strategy = len('WASD') + sum([1])\n",
     ];
     for shown in shown {
         for label in ["python", ""] {
@@ -349,6 +350,21 @@ fn where_nothing_is_read_or_printed_the_last_whole_program_counts() {
     let (printing, silent) = ("def f(n):\n    return n\nprint(f(1))\n", "def f(n):\n    return 2 * n\n");
     let text = format!("```python\n{printing}```\nBetter:\n```python\n{silent}```\nScore:\n```\nx = 3\n```\n");
     assert_eq!(found(&text, Entry::Module), silent);
+}
+
+#[test]
+fn a_piece_that_prints_what_an_earlier_one_has_read_counts_unless_it_only_repeats_lines_of_it() {
+    let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
+    let answer = |first: &str, last: &str| format!("```python\n{first}```\nAt the end:\n```python\n{last}```\n");
+    let (read, last) = ("a = list(map(int, input().split()))\n", "print(*a)\n");
+    let whole = format!("{read}a.sort()\nprint(len(a))\nif a:\n    print(*a)\n");
+    assert_eq!(script(&answer(&whole, last)), whole);
+    let silent = format!("{read}def shown(a):\n    print(sum(a))\n");
+    assert_eq!(script(&answer(&silent, "shown(a)\n")), format!("{silent}shown(a)\n"));
+    assert_eq!(script(&answer(read, last)), format!("{read}{last}"));
+    // What has fewer lines and reads its input is a better one.
+    let shorter = format!("{read}{last}");
+    assert_eq!(script(&answer(&format!("{read}print(a)\n{last}"), &shorter)), shorter);
 }
 
 #[test]

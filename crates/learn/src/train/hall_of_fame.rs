@@ -120,12 +120,15 @@ impl HallOfFame {
     /// Adds the best elites as candidates, in the order of their race: they scored well in many games and not only in those
     /// of one step.
     pub fn nominate(&mut self, elites: &Elites) {
-        for (elite, tally) in elites.members().take(SIZE) {
+        for (place, (elite, tally)) in elites.members().enumerate() {
             if let Some(known) = self.members.iter_mut().find(|member| member.program == elite.program) {
                 if Some(tally.games) > known.games {
                     (known.mean_score, known.games) = (tally.mean_score(), Some(tally.games));
                     known.max_tile = known.max_tile.max(tally.max_tile);
                 }
+                continue;
+            }
+            if place >= SIZE {
                 continue;
             }
             self.members.push(Member {

@@ -86,10 +86,17 @@ pub(super) fn begun_with(config: &Config) -> Result<toml::Table, RunDirError> {
     let location = Location::of(&config.model).ok();
     let mut about = contents(&config.environment.env)?;
     about.extend(trained_files(config, location.as_ref())?);
+    let mut about = about.into_iter().map(|(key, told)| (key, toml::Value::from(told))).collect();
+    record_commit(&mut about, &config.model);
+    Ok(about)
+}
+
+/// Has `[run]` say of which commit a model of the Hub is that a run goes on with.
+pub(super) fn record_commit(about: &mut toml::Table, model: &ModelConfig) {
+    about.remove(COMMIT);
     // A directory that is named itself has no revisions.
-    let of_hub = location.as_ref().filter(|_| !Path::new(&config.model.model).exists());
-    about.extend(of_hub.and_then(Location::commit).map(|commit| (COMMIT.to_owned(), commit.to_owned())));
-    Ok(about.into_iter().map(|(key, told)| (key, toml::Value::from(told))).collect())
+    let of_hub = Location::of(model).ok().filter(|_| !Path::new(&model.model).exists());
+    about.extend(of_hub.as_ref().and_then(Location::commit).map(|commit| (COMMIT.to_owned(), commit.into())));
 }
 
 /// Those of the model that a run of training begins with, and of an adapter that is the reference of `grpo.beta`: of any other a
@@ -170,7 +177,7 @@ pub fn changed_model(run: &Path, model: &ModelConfig) -> Result<Option<String>, 
     Ok(Some(format!("{}; {}", told(&changes).join(", "), way_back(run)?)))
 }
 
-/// The commit of the model of the Hub that a run began with; none of any other model.
+/// The commit of the model of the Hub that a run was last started with; none of any other model.
 pub fn model_commit(run: &Path) -> Result<Option<String>, RunDirError> {
     Ok(about(run)?.get(COMMIT).and_then(toml::Value::as_str).map(str::to_owned))
 }

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use super::config_file::{CONFIG, REPEATS, WRITTEN, about, absolute, missing_section, recorded_text};
 use super::error::RunDirError;
 use super::inputs::{
-    Files, MINOR, MODEL_FILE, changed, changed_environment, changes, model_files, told, trained_files, way_back,
+    Files, MINOR, MODEL_FILE, changed, changed_environment, changes, model_files, record_commit, told, trained_files,
+    way_back,
 };
 use crate::config::{Config, Layers, ModelConfig};
 use crate::files;
@@ -65,7 +66,8 @@ pub(super) fn check(run: &Path, config: &Config) -> Result<Vec<String>, RunDirEr
     let (minor, mut major): (Vec<_>, Vec<_>) = changed_model.partition(|change| change.is_one_of(MINOR));
     // An earlier version recorded nothing of an adapter.
     major.retain(|change| change.recorded.is_some() || !change.is_one_of(&ADAPTER_FILES));
-    if has_moved && !(is_known && major.is_empty()) {
+    // Of another revision the files are named that differ.
+    if has_moved && !(is_known && (major.is_empty() || !is_renamed)) {
         return Err(RunDirError::Differs { path, differing });
     }
     let env = &config.environment.env;
@@ -102,11 +104,13 @@ pub(super) fn config_text(config: &Config, about: toml::Table) -> String {
 }
 
 /// The text for a run that continues with `config`. It keeps the recorded name of the directory, and the table `[run]`
-/// of the version that began the run.
+/// of the version that began the run, with the commit that the model is of now.
 pub(super) fn config_text_over(run: &Path, config: &Config) -> Result<String, RunDirError> {
     let mut config = config.clone();
     config.train.output_dir = recorded(run)?.train.output_dir;
-    Ok(config_text(&config, about(run)?))
+    let mut about = about(run)?;
+    record_commit(&mut about, &config.model);
+    Ok(config_text(&config, about))
 }
 
 /// The same settings with absolute paths of files and directories that exist, because a run may be resumed or exported

@@ -1,13 +1,16 @@
 //! `grpo-2048 verify`: were the rewards of this run the ones that its programs earn?
 
+mod certificate;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Serialize;
+use serde::Deserialize;
 use serde_json::Value;
 
+use self::certificate::{Certificate, Difference, Missing};
 use crate::arena::{Arena, Evaluation, Rules};
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
 use crate::cli::opened::arena;
@@ -18,15 +21,13 @@ use crate::environment::{Case, Outcome};
 use crate::metrics::{Console, METRICS_FILE, shortest};
 use crate::plural::counted;
 use crate::program::Program;
-use crate::report::{LoggedCompletion, LoggedEvaluation, LoggedGame, LoggedTurn, completion_files, parse_completions};
+use crate::report::{LoggedCompletion, LoggedTurn, completion_files, parse_completions};
 use crate::reward::{Judged, Reward, Rule};
 use crate::seed::Seed;
 use crate::train::run_dir::ENDED;
 use crate::train::scoring::step_boards;
 use crate::train::{COMPLETIONS_VERSION, Combined};
 
-/// Differences that are printed, and steps with missing completions.
-const SHOWN: usize = 10;
 /// What to do where the environment is not that of the run, or not where it was.
 const OF_THE_RUN: &str = "judge the run with what it was trained on: --set environment.env=FILE";
 
@@ -62,49 +63,6 @@ pub struct VerifyArgs {
     workers: WorkerArgs,
     #[command(flatten)]
     source: SourceArgs,
-}
-
-/// What was found, and all that it depends on.
-#[derive(Serialize)]
-struct Certificate {
-    run: String,
-    env: String,
-    steps: usize,
-    completions: usize,
-    /// Those whose reward and evaluation are the same as in the log.
-    equal: usize,
-    /// BLAKE3 of the logs that were read, in the order of their steps.
-    completions_blake3: String,
-    grpo_2048: &'static str,
-    interpreter_sha256: &'static str,
-    /// Sha256 of the interpreter with numpy, if it judged any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    numpy_interpreter_sha256: Option<&'static str>,
-    /// How the environment differs from what the run began with, if it does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    environment_changed: Option<String>,
-    differences: Vec<Difference>,
-    missing: Vec<Missing>,
-}
-
-/// A step that learnt from more completions than are in the log.
-#[derive(Serialize)]
-struct Missing {
-    step: usize,
-    /// How many are not there.
-    completions: usize,
-    of: usize,
-}
-
-/// A completion whose reward or evaluation is another than in the log.
-#[derive(Serialize)]
-struct Difference {
-    step: usize,
-    index: usize,
-    logged: f64,
-    found: f64,
-    /// Whether the evaluations differ, or the line says something else of them: verdict, reason, games, parts of the reward.
-    evaluation: bool,
 }
 
 /// An error of opening; one of the environment says how to name that of the run.
@@ -192,15 +150,16 @@ struct Verification<'a> {
 impl Verification<'_> {
     fn of(&self, run: &Path, steps: &[(usize, Option<PathBuf>)]) -> Result<Certificate, CliError> {
         let count = self.console.count(steps.len(), "steps");
-        let (mut logs, mut completions) = (blake3::Hasher::new(), 0);
+        let (mut logs, mut completions, mut unseen) = (blake3::Hasher::new(), 0, 0);
         let (mut differences, mut missing) = (Vec::new(), Vec::new());
         for (done, (step, path)) in steps.iter().enumerate() {
             count.show(done, "");
-            let logged = path.as_ref().map_or(Ok(Vec::new()), |path| logged(path, *step, &mut logs))?;
+            let (logged, games) = path.as_ref().map_or(Ok(<_>::default()), |path| logged(path, *step, &mut logs))?;
             missing.extend(self.missing(*step, &logged));
             self.require_parts(*step, &logged)?;
             completions += logged.len();
-            differences.extend(self.step(*step, &logged)?);
+            unseen += logged.iter().filter(|one| !is_of_today(one)).count();
+            differences.extend(self.step(*step, &logged, &games)?);
         }
         drop(count);
         Ok(Certificate {
@@ -209,6 +168,7 @@ impl Verification<'_> {
             steps: steps.len(),
             completions,
             equal: completions - differences.len(),
+            of_earlier_versions: unseen,
             completions_blake3: logs.finalize().to_hex().to_string(),
             grpo_2048: env!("CARGO_PKG_VERSION"),
             interpreter_sha256: grpo_sandbox::SHA256,
@@ -242,7 +202,8 @@ impl Verification<'_> {
         ))
     }
 
-    fn step(&self, step: usize, logged: &[LoggedCompletion]) -> Result<Vec<Difference>, CliError> {
+    /// `games`: of each line, as they stand there.
+    fn step(&self, step: usize, logged: &[LoggedCompletion], games: &[Value]) -> Result<Vec<Difference>, CliError> {
         let boards = step_boards(self.config, step).1;
         let cases = logged.iter().map(|one| self.cases(step, one, &boards)).collect::<Result<Vec<_>, _>>()?;
         let turns: Vec<_> = logged.iter().map(LoggedCompletion::all_turns).collect();
@@ -254,8 +215,12 @@ impl Verification<'_> {
         }
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         let mut evaluations = evaluations.iter();
-        let judged = logged.iter().zip(&turns);
-        Ok(judged.filter_map(|(one, turns)| self.difference(step, one, turns, evaluations.by_ref())).collect())
+        let judged = logged.iter().zip(&turns).zip(games);
+        Ok(judged
+            .filter_map(|((one, turns), games)| {
+                self.difference(one, turns, evaluations.by_ref(), |answer, reward| tells(one, games, answer, reward))
+            })
+            .collect())
     }
 
     /// What the program of a completion was tried on.
@@ -282,14 +247,14 @@ impl Verification<'_> {
         [logged.begun(), ""].into_iter().find(is_it).unwrap_or(logged.begun())
     }
 
-    /// None if the log tells what the programs of a completion earn: in each turn, all together, and with the same games. The
-    /// evaluations of its `turns` are the next ones.
+    /// None if the log tells what the programs of a completion earn: in each turn, all together, and as it `tells` of the answer.
+    /// The evaluations of its `turns` are the next ones.
     fn difference<'a>(
         &self,
-        step: usize,
         one: &LoggedCompletion,
         turns: &[LoggedTurn],
         evaluations: impl Iterator<Item = &'a Evaluation>,
+        tells: impl Fn(&Evaluation, &Reward) -> bool,
     ) -> Option<Difference> {
         let (mut tokens, mut found, mut judged) = (0, Vec::new(), Vec::new());
         for (turn, evaluation) in turns.iter().zip(evaluations) {
@@ -302,31 +267,37 @@ impl Verification<'_> {
         let rewards = turns.iter().zip(&found).map(|(turn, found)| (turn.reward, shortest(found.value)));
         let whole = (one.reward, shortest(combined.reward.value));
         let answer = judged[combined.answer];
-        let evaluation = answer.digest() != one.digest || !tells(one, answer, &combined.reward);
+        let evaluation = answer.digest() != one.digest || !tells(answer, &combined.reward);
         // The reward of all turns may be right where that of one is not, and the other way round.
         let (logged, found) = std::iter::once(whole).chain(rewards).find(|(a, b)| a != b).unwrap_or(whole);
-        let difference = Difference { step, index: one.index, logged, found, evaluation };
+        let difference = Difference { step: one.step, index: one.index, logged, found, evaluation };
         (evaluation || logged != found).then_some(difference)
     }
 }
 
-/// Whether a line says of its answer what is so: verdict, parts of the reward, and how each game ended with what score. Lines of earlier
-/// versions have other words for some of it.
-fn tells(one: &LoggedCompletion, answer: &Evaluation, reward: &Reward) -> bool {
-    let LoggedEvaluation { verdict, games, .. } = &one.evaluation;
-    let is_game = |(logged, game): (&LoggedGame, &Outcome)| {
-        (logged.score, logged.ending.as_str()) == (game.score, game.ending.name())
-    };
-    let are_games = games.len() == answer.games.len() && games.iter().zip(&answer.games).all(is_game);
+/// Lines of earlier versions have other words for some of what a line says.
+fn is_of_today(one: &LoggedCompletion) -> bool {
+    one.version == Some(COMPLETIONS_VERSION)
+}
+
+/// Whether a line says of its answer what is so: verdict, parts of the reward, and the course of each of its `games`.
+fn tells(one: &LoggedCompletion, games: &Value, answer: &Evaluation, reward: &Reward) -> bool {
+    let evidence = |game: &Outcome| Outcome { reason: None, ..game.clone() };
+    let logged = Vec::<Outcome>::deserialize(games).unwrap_or_default();
+    let are_games = logged.iter().map(evidence).eq(answer.games.iter().map(evidence));
     let is_part =
         |(name, value): &(&str, f32)| one.reward_parts.get(*name).and_then(Value::as_f64) == Some(shortest(*value));
     let are_parts = reward.parts.len() == one.reward_parts.len() && reward.parts.iter().all(is_part);
-    let is_verdict = verdict == answer.verdict(one.finish == "length").name();
-    one.version != Some(COMPLETIONS_VERSION) || are_games && are_parts && is_verdict
+    let is_verdict = one.evaluation.verdict == answer.verdict(one.finish == "length").name();
+    !is_of_today(one) || are_games && are_parts && is_verdict
 }
 
-/// The completions in the file `path`, whose bytes `logs` takes in.
-fn logged(path: &Path, step: usize, logs: &mut blake3::Hasher) -> Result<Vec<LoggedCompletion>, CliError> {
+/// The completions in the file `path`, whose bytes `logs` takes in, and the games of each.
+fn logged(
+    path: &Path,
+    step: usize,
+    logs: &mut blake3::Hasher,
+) -> Result<(Vec<LoggedCompletion>, Vec<Value>), CliError> {
     let bytes = fs::read(path).map_err(CliError::run)?;
     logs.update(&bytes);
     let refused = |words: String| {
@@ -337,7 +308,10 @@ fn logged(path: &Path, step: usize, logs: &mut blake3::Hasher) -> Result<Vec<Log
         return Err(refused(format!("{} cannot be read", counted(unreadable, "line"))));
     }
     let mut there = BTreeSet::new();
-    for LoggedCompletion { step: of, index, .. } in &logged {
+    for LoggedCompletion { step: of, index, version, .. } in &logged {
+        if *version != logged[0].version {
+            return Err(refused("has lines of several versions".into()));
+        }
         if *of != step {
             return Err(refused(format!("has completions of step {of}, expected those of step {step}")));
         }
@@ -345,36 +319,7 @@ fn logged(path: &Path, step: usize, logs: &mut blake3::Hasher) -> Result<Vec<Log
             return Err(refused(format!("has completion {index} twice")));
         }
     }
-    Ok(logged)
-}
-
-impl Certificate {
-    /// Completions that are not there.
-    fn missing(&self) -> usize {
-        self.missing.iter().map(|step| step.completions).sum()
-    }
-
-    fn text(&self) -> String {
-        let Certificate { run, equal, completions, completions_blake3, interpreter_sha256, .. } = self;
-        let steps = counted(self.steps, "step");
-        let mut text = format!(
-            "{equal} of {} rewards of {run} ({steps}) recomputed, equal\n\
-             completions  blake3 {completions_blake3}\n\
-             judged by    grpo-2048 {}, interpreter sha256 {interpreter_sha256}\n",
-            completions + self.missing(),
-            self.grpo_2048
-        );
-        if let Some(numpy) = self.numpy_interpreter_sha256 {
-            text.push_str(&format!("             and with numpy, sha256 {numpy}\n"));
-        }
-        for Missing { step, completions, of } in self.missing.iter().take(SHOWN) {
-            text.push_str(&format!("step {step}: missing {completions} of {of} completions\n"));
-        }
-        for one in self.differences.iter().take(SHOWN) {
-            let why = if one.evaluation { "its evaluation differs" } else { "its evaluation is the same" };
-            let Difference { step, index, logged, found, .. } = one;
-            text.push_str(&format!("step {step}, completion {index}: {logged} in the log, {found} now; {why}\n"));
-        }
-        text
-    }
+    let lines = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let games = lines.map(|mut line| line["games"].take()).collect();
+    Ok((logged, games))
 }
