@@ -22,6 +22,9 @@ const TENSOR_THREADS: (&str, &str) = ("CANDLE_NUM_THREADS", "1");
 /// never. An update frees what the next one asks for: giving it back and faulting it in again took a third of its time.
 const PURGE_DELAY: (libmimalloc_sys::mi_option_t, i8) = (15, -1);
 
+/// The command that gives them back after the allocator's own delay of a second: of many requests at once, little is used again.
+const GIVES_BACK: &str = "judge";
+
 /// Set by `make`; here and not in the library, so that a commit alone builds nothing else anew.
 const COMMIT: Option<&str> = option_env!("GRPO_2048_COMMIT");
 
@@ -49,8 +52,11 @@ fn complain(lines: &str) {
 /// Runs `program`, which is told what commit it was built from where `make` has built it.
 #[expect(clippy::disallowed_methods, reason = "the tensor library reads its threads from the environment alone")]
 pub fn start(program: fn(Option<&'static str>) -> ExitCode) -> ExitCode {
-    // SAFETY: sets a number that the allocator reads.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY.0, PURGE_DELAY.1.into()) };
+    // Wherever the word stands, because flags may come first: a file of this name costs another command no more than time.
+    if std::env::args_os().all(|word| word != GIVES_BACK) {
+        // SAFETY: sets a number that the allocator reads.
+        unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY.0, PURGE_DELAY.1.into()) };
+    }
     if std::env::var_os(TENSOR_THREADS.0).is_none() {
         // SAFETY: no other thread has been started that could read the environment meanwhile.
         unsafe { std::env::set_var(TENSOR_THREADS.0, TENSOR_THREADS.1) };

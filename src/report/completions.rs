@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -272,10 +273,16 @@ impl ShownSample {
     }
 }
 
-/// Step and path of each file of a run's log, in the order of the steps.
-pub fn completion_files(run: &Path) -> Vec<(usize, PathBuf)> {
-    let entries = fs::read_dir(run.join("completions")).into_iter().flatten().flatten();
+/// Step and path of each file of a run's log, in the order of the steps; none where nothing was logged.
+pub fn completion_files(run: &Path) -> Result<Vec<(usize, PathBuf)>, ReportError> {
+    let dir = run.join("completions");
+    let entries = match fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+        // A directory that may not be read may be full.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ReportError::io(&dir)(error)),
+        read => read.unwrap_or_default(),
+    };
     let mut files: Vec<(usize, PathBuf)> = entries
+        .into_iter()
         .filter_map(|entry| {
             let name = entry.file_name();
             let step = name.to_str()?.strip_prefix("step_")?.strip_suffix(".jsonl")?.parse().ok()?;
@@ -283,7 +290,7 @@ pub fn completion_files(run: &Path) -> Vec<(usize, PathBuf)> {
         })
         .collect();
     files.sort();
-    files
+    Ok(files)
 }
 
 /// The lines of one file, and the number of unreadable lines.

@@ -26,7 +26,7 @@ impl ReportError {
         !matches!(self, ReportError::Io { .. })
     }
 
-    pub(super) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> ReportError + '_ {
+    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> ReportError + '_ {
         move |source| ReportError::Io { path: path.to_owned(), source }
     }
 }

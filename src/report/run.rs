@@ -155,7 +155,15 @@ impl RunReader {
             }
             Err(source) => return Err(ReportError::Io { path: named(), source }),
         }
-        match [METRICS_FILE, "config.toml"].iter().any(|name| path.join(name).is_file()) {
+        let is_there = |name: &str| {
+            let file = path.join(name);
+            match fs::metadata(&file) {
+                // What may not be looked for may be there.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ReportError::io(&file)(error)),
+                found => Ok(found.is_ok_and(|found| found.is_file())),
+            }
+        };
+        match is_there(METRICS_FILE)? || is_there("config.toml")? {
             true => Ok(RunReader { path: named(), name: last_parts(path, 1), seen: BTreeMap::new() }),
             false => Err(ReportError::NoRun { path: named() }),
         }
@@ -254,7 +262,7 @@ impl RunReader {
 
     /// Reads the files of completions that are new or have changed.
     fn summarise(&mut self) -> Result<(), ReportError> {
-        let files = completions::completion_files(&self.path);
+        let files = completions::completion_files(&self.path)?;
         self.seen.retain(|step, _| files.iter().any(|(present, _)| present == step));
         for (step, path) in files {
             let length = fs::metadata(&path).map_or(0, |found| found.len());

@@ -207,6 +207,10 @@ fn what_is_no_run_is_named() {
     assert!(words(dir.path()).contains("neither metrics.jsonl nor config.toml"));
     fs::write(dir.path().join("file"), "").unwrap();
     assert!(words(&dir.path().join("file")).contains("is a file"));
+    // What may not be looked for is not called missing. The system gives up a link to itself, also for root.
+    let metrics = dir.path().join("metrics.jsonl");
+    std::os::unix::fs::symlink(&metrics, &metrics).unwrap();
+    assert!(words(dir.path()).starts_with(&format!("{}: ", metrics.display())), "{}", words(dir.path()));
 }
 
 #[test]

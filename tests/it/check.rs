@@ -112,6 +112,11 @@ fn a_game_shows_its_ladder_and_2048_too() {
         assert!(text.lines().any(|line| line.starts_with(player) && line.contains('\u{2501}')), "{text}");
         assert!(text.lines().last().unwrap().starts_with("the reward is in order"), "{text}");
     }
+    // Its programs have the time of training games.
+    let idle = ["--env", "2048", "--set", "sandbox.game_seconds=2", "--set", "train.game_seconds=2"];
+    let said = check(Path::new("."), &idle).2;
+    let expected = "warning: --set sandbox.game_seconds=2: no effect; `check` does not read sandbox.game_seconds, as ";
+    assert!(said.contains(expected) && !said.contains("--set train"), "{said}");
     let (code, _, said) = check(Path::new("."), &["--env", "nowhere.jsonl"]);
     assert!(code == Some(2) && said.contains("nowhere.jsonl"), "{said}");
 }

@@ -197,6 +197,42 @@ fn damaged_files_are_named() {
 }
 
 #[test]
+fn the_word_for_the_newest_run_is_no_directory_to_write_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let rest: [&[&str]; 6] = [
+        &["train", "--output-dir", "latest"],
+        &["train", "--set", "train.output_dir=latest"],
+        &["train", "--config", "run.toml"],
+        &["sft", "--output-dir", "latest"],
+        &["evolve", "--model", "owner/name", "--output-dir", "latest"],
+        &["export", "--model", "builtin", "--merge", "--output-dir", "latest"],
+    ];
+    fs::write(dir.path().join("run.toml"), "[train]\noutput_dir = \"latest\"\n").unwrap();
+    for command in rest {
+        let words = refused(dir.path(), command);
+        assert!(words.contains("--output-dir latest: is the word for the newest run; say ./latest"), "{words}");
+    }
+    let words = refused(dir.path(), &["train", "--output-dir", "./latest", "--model", "nowhere.gguf"]);
+    assert!(words.contains("nowhere.gguf"), "{words}");
+}
+
+#[test]
+fn a_folder_that_is_called_as_the_builtin_model_is_not_taken_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("builtin/checkpoint-1")).unwrap();
+    fs::write(dir.path().join("builtin/config.toml"), "").unwrap();
+    let words = refused(dir.path(), &["export", "--model", "builtin", "--output-dir", "out"]);
+    assert!(words.contains("builtin has no adapter"), "{words}");
+    let words = refused(dir.path(), &["eval", "--model", "builtin", "--adapter", "nowhere"]);
+    assert!(words.contains("--adapter nowhere: "), "{words}");
+    let words = refused(dir.path(), &["export", "--model", "./builtin", "--output-dir", "out"]);
+    assert!(words.contains("--model ./builtin: is the directory of a run"), "{words}");
+    fs::rename(dir.path().join("builtin/config.toml"), dir.path().join("builtin/evolve.json")).unwrap();
+    let words = refused(dir.path(), &["export", "--model", "builtin", "--output-dir", "out"]);
+    assert!(words.contains("builtin has no adapter"), "{words}");
+}
+
+#[test]
 fn a_directory_of_something_else_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("thesis")).unwrap();

@@ -136,7 +136,7 @@ fn expect_cpythons_verdicts(numbers: &[usize]) {
         assert_eq!(sequential.get_or_insert(told.clone()), &told, "{workers} workers");
     }
     // As a server judges a list.
-    let list = judge(&planted(1), 2).judge(&items).unwrap();
+    let list = judge(&planted(1), 2).judge(items).unwrap();
     let told = list.iter().map(|judgement| format!("{}\n", serde_json::to_string(judgement).unwrap()));
     assert_eq!(Some(told.collect::<String>()), sequential);
 }

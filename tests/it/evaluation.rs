@@ -2,7 +2,7 @@
 
 use grpo_2048::arena::Arena;
 use grpo_2048::environment::game2048::entry;
-use grpo_2048::evaluation::{HeldOut, Sample, choose_best, play_report};
+use grpo_2048::evaluation::{EarlierGames, HeldOut, Sample, choose_best, play_report};
 use grpo_2048::program::Program;
 
 use crate::arena::arena;
@@ -48,7 +48,9 @@ fn halving_plays_the_promising_ones_more_and_the_winner_as_if_it_had_played_all_
     let mut sources = sources();
     sources.extend(sources[2..6].to_vec());
     let mut tried = samples(&arena, &sources, 1);
-    let halving = choose_best(&arena, &HeldOut::published(), &mut tried, &mut |_, _| ()).unwrap().unwrap();
+    let halving = choose_best(&arena, &HeldOut::published(), &mut tried, EarlierGames::default(), &mut |_, _| ())
+        .unwrap()
+        .unwrap();
     let rungs: Vec<(usize, usize)> = halving.rungs.iter().map(|rung| (rung.programs, rung.games)).collect();
     // Of 30 samples one is no program and four are copies. A quarter of the 25 others is 7, but at least 8 remain.
     assert_eq!(rungs, [(25, 1), (8, 2), (8, 4), (8, 8)]);
@@ -72,5 +74,8 @@ fn halving_plays_the_promising_ones_more_and_the_winner_as_if_it_had_played_all_
 fn where_nothing_is_a_program_nothing_is_chosen() {
     let arena = arena(2);
     let mut none = samples(&arena, &["no program".to_owned(), "nor this".to_owned()], 1);
-    assert_eq!(choose_best(&arena, &HeldOut::published(), &mut none, &mut |_, _| ()).unwrap(), None);
+    assert_eq!(
+        choose_best(&arena, &HeldOut::published(), &mut none, EarlierGames::default(), &mut |_, _| ()).unwrap(),
+        None
+    );
 }

@@ -183,6 +183,22 @@ fn what_the_program_does_is_its_own_fault() {
 }
 
 #[test]
+fn an_exception_that_has_no_text_is_raised_all_the_same() {
+    let programs = [
+        "def answer():\n    raise ValueError('\\ud800')\n",
+        "class Odd(Exception):\n    def __str__(self):\n        raise self\ndef answer():\n    raise Odd\n",
+    ];
+    let raised = |evaluation: Evaluation| (evaluation.games[0].ending, evaluation.start.reason().unwrap());
+    let found = evaluated("texts", &returning("{'combined_score': program.answer()}"), &programs).unwrap();
+    let found: Vec<_> = found.into_iter().map(raised).collect();
+    let expected = ["ValueError: ? (line 2)", "Odd (line 5)"].map(|reason| (Ending::Raised, reason.to_owned()));
+    assert_eq!(found, expected);
+    // What an evaluator tells of an error itself.
+    let told = evaluated("error", &with_body(" return {'error': '\\ud800'}\n"), &["pass"]).unwrap().remove(0);
+    assert_eq!(raised(told), (Ending::Raised, "?".to_owned()));
+}
+
+#[test]
 fn an_evaluator_that_fails_by_itself_stops_the_run() {
     let broken = "import no_such_module\ndef evaluate(program_path):\n    return {'combined_score': 1}\n";
     let error = evaluated("broken", broken, &["pass"]).unwrap_err();

@@ -241,6 +241,38 @@ fn expect_a_checkpoint_after(signals: &[(&str, &[&str])]) {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_run_whose_terminal_is_closed_goes_on_to_its_checkpoint() {
+    use std::io::Read;
+
+    use rustix::fs::{OFlags, fcntl_setfl};
+    use rustix::pty::{self, OpenptFlags};
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("run");
+    let terminal = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    pty::unlockpt(&terminal).unwrap();
+    fcntl_setfl(&terminal, OFlags::NONBLOCK).unwrap();
+    let name = pty::ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let opened = || fs::File::options().read(true).write(true).open(&name).unwrap();
+    let mut command = train(&dir, &["--steps", "1000", "--set", "train.eval_samples=0"]);
+    command.env("TERM", "xterm").stdout(Stdio::null()).stderr(opened());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let (mut terminal, mut shown) = (fs::File::from(terminal), vec![0; 1 << 16]);
+    while !dir.join("completions/step_00001.jsonl").exists() {
+        // A terminal that nobody reads would be full soon. There may be nothing to read yet.
+        let _ = terminal.read(&mut shown);
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before its first step did");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(terminal);
+    wait_for(&dir.join("completions/step_00003.jsonl"), &mut child);
+    runs::signal("-TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_ne!(fs::read_to_string(dir.join("checkpoint-latest")).unwrap(), "checkpoint-0");
+}
+
 #[test]
 fn the_reward_check_says_its_line_and_leaves_the_run_as_it_is() {
     let root = tempfile::tempdir().unwrap();

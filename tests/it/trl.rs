@@ -45,7 +45,10 @@ fn a_setting_given_as_a_flag_is_answered_with_what_to_say() {
         (&["config", "--total-tokens", "9"], "hint: say --set sft.total_tokens=9\n"),
         (&["judge", "--eval-samples", "9"], "hint: `grpo-2048 train` alone reads train.eval_samples"),
         (&["sft", "--num-train-epochs", "1"], "hint: `grpo-2048 train` alone reads train.max_steps"),
-        (&["evolve", "--turns", "2"], "hint: `evolve` does not read rollout.turns, as `train`, `sft`, `eval` do"),
+        (
+            &["evolve", "--turns", "2"],
+            "hint: `evolve` does not read rollout.turns, as `train`, `sft`, `eval`, `check` do",
+        ),
         (&["evolve", "--save-steps", "2"], "hint: `grpo-2048 train` alone reads train.save_steps"),
         (&["evolve", "--lora-r", "64"], "hint: say --set model.lora_r=64\n"),
         (&["evolve", "--beta", "1"], "hint: `evolve` does not read grpo.beta, as `train`, `evolve --update` do"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -9,7 +10,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::kept_runs::WHOLE;
-use crate::program::{done, refused};
+use crate::program::{done, failed, refused};
 use crate::runs;
 use crate::turns::COMBINED;
 
@@ -291,6 +292,42 @@ fn what_holds_no_completions_is_refused() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{expected}");
         // From then on it is there, and empty.
         fs::create_dir_all(place.path().join("run")).unwrap();
+    }
+}
+
+#[test]
+fn what_may_not_be_read_is_named_and_not_taken_for_missing() {
+    let place = tempfile::tempdir().unwrap();
+    let (dir, run) = (place.path(), place.path().join("run"));
+    runs::copy(&THREE_STEPS, &run);
+    fs::remove_file(run.join("completions/step_00003.jsonl")).unwrap();
+    // The system gives up a link to itself, as it refuses what one may not read; root may read everything.
+    let close = |path: &Path| {
+        fs::rename(path, path.with_extension("away")).unwrap();
+        symlink(path, path).unwrap();
+    };
+    close(&run.join("metrics.jsonl"));
+    let words = failed(dir, &["verify", "run"]);
+    assert!(words.contains("run/metrics.jsonl: Too many levels"), "{words}");
+    fs::rename(run.join("metrics.away"), run.join("metrics.jsonl")).unwrap();
+    let log = run.join("completions/step_00002.jsonl");
+    close(&log);
+    let words = failed(dir, &["verify", "run"]);
+    assert!(words.contains("run/completions/step_00002.jsonl: Too many levels"), "{words}");
+    close(&run.join("completions"));
+    for command in [&["verify", "run"][..], &["report", "run"], &["export-completions", "run", "--output", "t.csv"]] {
+        let words = failed(dir, command);
+        assert!(words.contains("run/completions: Too many levels"), "{command:?}: {words}");
+    }
+    close(&run.join("config.toml"));
+    for command in [&["eval", "--model", "run"][..], &["score", "run"], &["train", "--adapter", "run"]] {
+        let words = refused(dir, command);
+        assert!(words.contains(" run/config.toml: Too many levels"), "{command:?}: {words}");
+    }
+    close(&run);
+    for command in [&["verify", "run"][..], &["export", "--run", "run", "--output-dir", "player"]] {
+        let words = refused(dir, command);
+        assert!(words.contains(" run: Too many levels"), "{command:?}: {words}");
     }
 }
 

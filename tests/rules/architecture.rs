@@ -47,7 +47,7 @@ const USES: &[(&str, &str)] = &[
     ),
     (
         "evolve",
-        "arena config environment evaluation files groups grpo metrics parallel policy program prompt reward \
+        "arena config environment evaluation files groups grpo metrics parallel plural policy program prompt reward \
          rollout seed train",
     ),
     ("sft", "arena config corpus environment feedback files grpo policy program prompt seed train"),

@@ -134,7 +134,7 @@ impl RewardsArgs {
 fn programs_of(run: &Path, most: usize) -> Result<Vec<String>, CliError> {
     let mut programs = Vec::new();
     let mut known = BTreeSet::new();
-    for (_, path) in completion_files(run).iter().rev() {
+    for (_, path) in completion_files(run).map_err(CliError::run)?.iter().rev() {
         let (logged, _) = read_completions(path).map_err(CliError::run)?;
         let sources = logged.iter().map(LoggedCompletion::source);
         // Completions without the function are left out.

@@ -3,12 +3,26 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use safetensors::SafeTensorError;
+
+/// Whether a file is at `path`.
+///
+/// # Errors
+/// Of the system, where it does not tell: in a directory that may not be looked into there may be one.
+pub fn is_file(path: &Path) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(found.is_file()),
+        // There cannot be one: the way to it leads through a file, or the name of a model is none of a file.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidFilename | ErrorKind::InvalidInput) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
 
 /// Prefix of unfinished files; a process that was killed may leave one.
 pub const PARTIAL: &str = ".partial-";
@@ -218,6 +232,22 @@ pub fn directory_of(target: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_may_not_be_looked_for_is_not_called_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(is_file(&file).unwrap());
+        let long = dir.path().join("a".repeat(300));
+        for none in [dir.path(), &dir.path().join("nowhere"), &file.join("in-a-file"), &long, Path::new("a\0b")] {
+            assert!(!is_file(none).unwrap(), "{}", none.display());
+        }
+        // What the system gives up, also for root: a link to itself.
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&link, &link).unwrap();
+        assert!(is_file(&link).is_err() && is_file(&link.join("in-it")).is_err());
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {

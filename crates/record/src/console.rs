@@ -11,6 +11,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use tracing_subscriber::fmt::MakeWriter;
 
+use super::bar_terminal;
+
 /// Time between redraws of progress bars.
 pub(super) const TICK: Duration = Duration::from_millis(120);
 
@@ -102,7 +104,7 @@ impl Console {
         let terminal = console::Term::stderr().is_term();
         let progress = if progress == Progress::Bar && !terminal { Progress::Plain } else { progress };
         let target = match progress {
-            Progress::Bar => ProgressDrawTarget::stderr(),
+            Progress::Bar => bar_terminal::on_stderr(),
             Progress::Plain | Progress::None => ProgressDrawTarget::hidden(),
         };
         Console { terminal, ..Console::on(target, progress, narration) }

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bar_terminal;
 mod board;
 mod columns;
 mod console;

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Every program plays the same four boards.
     let judge = Judge::new(arena, &config.reward, Seed::root(7).games(4));
     let items = COMPLETIONS.map(|(id, completion)| Item { id: id.into(), completion: completion.into() });
-    for judgement in judge.judge(&items)? {
+    for judgement in judge.judge(items.into())? {
         let why = judgement.reason.unwrap_or_default();
         println!("{}: reward {:.4}, mean score {} {why}", judgement.id, judgement.reward, judgement.score);
     }

@@ -2,7 +2,7 @@
 
 /// Sections, and single keys of others, that each command with `--set` reads; what a flag adds stands behind its command. Those
 /// that are not listed read all but `sft`, and `config` that too.
-const READS: [(&str, &str); 7] = [
+const READS: [(&str, &str); 9] = [
     ("train", "environment model rollout sandbox arena reward grpo train parallel guard"),
     (
         "sft",
@@ -31,6 +31,15 @@ const READS: [(&str, &str); 7] = [
     ),
     ("judge", "environment sandbox arena reward rollout.feedback"),
     ("score", "environment sandbox arena reward"),
+    // What a run would have; the model chooses its preset. Programs have the time of training games, and references that
+    // compute the answers of tasks that of others.
+    (
+        "check",
+        "environment model.model rollout.turns rollout.feedback sandbox.tier sandbox.check_one_in sandbox.on_difference \
+         sandbox.call_share sandbox.memory_mib arena.freeze_after arena.moves_max arena.parallel_rewards reward train.seed \
+         train.board_salt train.game_seconds",
+    ),
+    ("check --env TASKS", "sandbox.game_seconds"),
 ];
 
 /// Whether `command` reads the setting `key`.
@@ -78,13 +87,17 @@ mod tests {
             !reads("verify", "sft.error_rate") && reads("verify", "grpo.beta") && reads("config", "sft.error_rate")
         );
         assert!(!reads("evolve", "grpo.beta") && reads("evolve --update", "grpo.beta"));
+        assert!(reads("check", "train.game_seconds") && !reads("check", "sandbox.game_seconds"));
+        assert!(reads("check --env TASKS", "sandbox.game_seconds") && !reads("check", "train.save_steps"));
         assert!(reads("evolve --update", "rollout.groups") && !reads("evolve --update", "rollout.turns"));
     }
 
     #[test]
     fn who_reads_a_setting_is_named_where_a_command_does_not() {
         assert_eq!(who_reads("evolve", "train.save_steps"), "`grpo-2048 train` alone reads train.save_steps");
-        let expected = "`judge` does not read rollout.turns, as `train`, `sft`, `eval` do";
+        let expected = "`judge` does not read rollout.turns, as `train`, `sft`, `eval`, `check` do";
         assert_eq!(who_reads("judge", "rollout.turns"), expected);
+        let expected = "`score` does not read train.game_seconds, as `train`, `check` do";
+        assert_eq!(who_reads("score", "train.game_seconds"), expected);
     }
 }

@@ -137,7 +137,7 @@ fn without_flag(command: &Command, path: &str, has: impl Fn(&str) -> bool) -> Op
     let flag = flags.iter().find(|flag| has(flag))?;
     Some(CliError::user_hint(
         format!("{path}: `{}` takes it behind a flag", command.get_name()),
-        format!("say --{flag} {}", shell::quoted(path)),
+        format!("say --{flag} {}", shell::path(path)),
     ))
 }
 

@@ -137,7 +137,7 @@ impl EvolveArgs {
         let requests = self.requests(arena.environment())?;
         let stop = interrupt::stop_flag(
             console,
-            "stopping after this round; the same command goes on from there; Ctrl-C again ends at once",
+            "stopping after this round, or once the best is chosen; the same command goes on from there; Ctrl-C again ends at once",
         )?;
         let device = model::device(&config.model.device, console)?;
         let allowance = machine::allowance(&device, &config, 1)?;

@@ -16,7 +16,7 @@ use crate::metrics::Console;
 use crate::plural::{counted, prefixed};
 use crate::policy::{self, Exported, HubRepo, Origin, PolicyError, Precision, PushError, Visibility};
 use crate::report::{CardSubject, Training, card};
-use crate::train::run_dir;
+use crate::train::run_dir::{self, RunDirError};
 
 /// File name of the model card, which the Hugging Face Hub shows.
 const CARD: &str = "README.md";
@@ -310,6 +310,9 @@ fn push_error(error: PushError) -> CliError {
 }
 
 fn check_vacant(dir: &Path) -> Result<(), CliError> {
+    if runs::is_latest(dir) {
+        return Err(CliError::user(RunDirError::Newest { path: dir.to_owned() }));
+    }
     let taken = |what: &str| {
         let hint = "name a directory that is not there yet";
         Err(CliError::user_hint(format!("--output-dir {}: {what}", dir.display()), hint))

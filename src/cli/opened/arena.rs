@@ -83,7 +83,7 @@ fn rows_hint(path: &Path) -> String {
     format!(
         "`grpo-2048 tasks convert {}` makes tasks of rows, by the columns of public data sets; docs/tasks.md has the lines of \
          Python for a table of your own",
-        shell::quoted(path.display())
+        shell::path(path.display())
     )
 }
 
@@ -129,7 +129,7 @@ pub fn open_with_sandbox(config: &Config, console: &Console) -> Result<(Arena, S
                 format!(
                     "where a task has `inputs`, its reference computes the answers; \
                      `grpo-2048 check --env {} --keep FILE` tells of all that fail, and writes the other tasks to FILE",
-                    shell::quoted(&config.environment.env)
+                    shell::path(&config.environment.env)
                 ),
             ))
         }

@@ -56,8 +56,11 @@ pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
             "expected `builtin`, a directory, a .gguf file or owner/name of the Hub",
         ));
     }
-    if let Some(checkpoint) = run_dir::latest_checkpoint(Path::new(model)).filter(|_| runs::is_run(Path::new(model))) {
-        let [checkpoint, run] = [checkpoint.display().to_string(), model.clone()].map(shell::quoted);
+    // The word is no path, whatever lies there.
+    let path = Some(Path::new(model)).filter(|_| model != "builtin");
+    let run = path.map(|path| runs::is_named_run(flag, path)).transpose()?.unwrap_or(false);
+    if let Some(checkpoint) = path.filter(|_| run).and_then(run_dir::latest_checkpoint) {
+        let [checkpoint, run] = [checkpoint.display().to_string(), model.clone()].map(shell::path);
         return Err(CliError::user_hint(
             format!("{flag} {model}: is the directory of a run, not a model"),
             format!(
@@ -65,9 +68,9 @@ pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
             ),
         ));
     }
-    let named = [(flag, model), ("--adapter", adapter)];
-    if let Some((flag, dir)) = named.into_iter().find(|(_, dir)| runs::is_search(Path::new(dir))) {
-        let message = format!("{flag} {dir}: is the directory of a search, and has no weights itself");
+    let named = path.map(|path| (flag, path)).into_iter().chain([("--adapter", Path::new(adapter))]);
+    if let Some((flag, dir)) = named.into_iter().find(|(_, dir)| runs::is_search(dir)) {
+        let message = format!("{flag} {}: is the directory of a search, and has no weights itself", dir.display());
         return Err(CliError::user_hint(message, runs::weights_of_a_search()));
     }
     let gguf = model.ends_with(".gguf").then(|| PathBuf::from(model));

@@ -38,7 +38,7 @@ fn file(asked: &Path) -> Result<PathBuf, CliError> {
         true => runs::named("FILE.py", asked)?,
         false => asked.to_owned(),
     };
-    match (runs::is_run(&dir), dir.join(BEST)) {
+    match (runs::is_named_run("FILE.py", &dir)?, dir.join(BEST)) {
         (false, _) => Ok(dir),
         (true, best) if best.is_file() => Ok(best),
         (true, _) => Err(CliError::user_hint(

@@ -1,6 +1,7 @@
 //! Opens the runs that users name.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -10,13 +11,12 @@ use super::model::{ADAPTER_CONFIG, adapter_setting};
 use crate::cli::arguments::Flags;
 use crate::cli::said::{CliError, near};
 use crate::config::{Config, Layers, ModelConfig};
+use crate::files;
 use crate::metrics::Console;
 use crate::report::ReportError;
 use crate::shell;
-use crate::train::run_dir::{self, CONFIG};
+use crate::train::run_dir::{self, CONFIG, NEWEST};
 
-/// The word for the newest run.
-const LATEST: &str = "latest";
 /// A hint where the user names a search for a run.
 pub const OF_A_SEARCH: &str = "it is a search of `evolve`, whose best program is best.py there";
 
@@ -27,7 +27,7 @@ pub fn weights_of_a_search() -> String {
 
 /// Whether `asked` is the word for the newest run.
 pub fn is_latest(asked: &Path) -> bool {
-    asked.as_os_str() == LATEST
+    asked.as_os_str() == NEWEST
 }
 
 /// The run that the user named with `flag`: a directory, or the newest one with a checkpoint.
@@ -38,18 +38,23 @@ pub fn named(flag: &str, asked: &Path) -> Result<PathBuf, CliError> {
     run_dir::latest_run().ok_or_else(|| {
         CliError::user_hint(
             // Only these are in an order. A run in a directory that was named is left to whoever named it.
-            format!("{flag} {LATEST}: no run with a checkpoint is called {}/train-001, -002, ...", run_dir::RUNS),
+            format!("{flag} {NEWEST}: no run with a checkpoint is called {}/train-001, -002, ...", run_dir::RUNS),
             format!("name the directory, as in {flag} DIR; `grpo-2048 train` makes the first one"),
         )
     })
 }
 
-/// Refuses a run, which the user named with `flag`, that is no directory.
+/// Refuses a run, which the user named with `flag`, that is no directory, or none that may be read.
 pub fn require_directory(flag: &str, dir: &Path) -> Result<(), CliError> {
-    let found = match (dir.is_dir(), dir.exists()) {
-        (true, _) => return Ok(()),
-        (false, true) => "is no directory",
-        (false, false) => "no such directory",
+    // Only what may be looked into has itself in it.
+    let error = match fs::read_dir(dir).and_then(|_| fs::metadata(dir.join("."))) {
+        Ok(_) => return Ok(()),
+        Err(error) => error,
+    };
+    let found = match error.kind() {
+        ErrorKind::NotADirectory if dir.exists() => "is no directory".to_owned(),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => "no such directory".to_owned(),
+        _ => error.to_string(),
     };
     Err(CliError::User { message: format!("{flag} {}: {found}", dir.display()), hint: near::directory_hint(dir) })
 }
@@ -81,7 +86,7 @@ fn run_of(checkpoint: &Path) -> Option<&Path> {
 
 /// What to say to somebody who names a checkpoint of a run, as TRL's users do, where the run is asked for.
 fn run_of_checkpoint(dir: &Path) -> Option<String> {
-    let named = shell::quoted(run_of(dir)?.display());
+    let named = shell::path(run_of(dir)?.display());
     Some(format!("it is a checkpoint; name its run, {named}, whose newest checkpoint is taken"))
 }
 
@@ -217,14 +222,14 @@ pub fn with_trained_adapter(flags: &Flags, console: &Console) -> Result<Flags, C
         console.print(&format!("warning: {words}"));
     }
     let path = Path::new(asked);
-    if !is_run(path) && (!is_latest(path) || path.exists()) {
+    if !is_named_run("--adapter", path)? && (!is_latest(path) || path.exists()) {
         return Ok(flags);
     }
     let trained = Trained::open("--adapter", path, console)?;
     if !trained.is_adapter() {
         return Err(CliError::user_hint(
             format!("--adapter {asked}: the run trained every weight, so its checkpoints are whole models"),
-            format!("say --model {}", shell::quoted(trained.checkpoint.display())),
+            format!("say --model {}", shell::path(trained.checkpoint.display())),
         ));
     }
     trained.name_in(&mut flags);
@@ -310,7 +315,16 @@ pub fn tell_own_dir(command: &str, dir: &Path, config: &Config, console: &Consol
 
 /// Whether a directory is that of a run.
 pub fn is_run(dir: &Path) -> bool {
-    dir.join("config.toml").is_file() && !dir.join("config.json").exists()
+    is_named_run("", dir).unwrap_or(false)
+}
+
+/// The same of what the user named with `flag`. What may not be looked into is refused: it may be one.
+pub fn is_named_run(flag: &str, dir: &Path) -> Result<bool, CliError> {
+    let is_there = |name: &str| {
+        let path = dir.join(name);
+        files::is_file(&path).map_err(|error| CliError::user(format!("{flag} {}: {error}", path.display())))
+    };
+    Ok(is_there(CONFIG)? && !is_there("config.json")?)
 }
 
 /// Whether a directory is that of a search by `evolve`.

@@ -49,7 +49,7 @@ impl Training {
             .filter_map(|line| serde_json::from_str(line).ok())
             .filter(|record: &EvaluationRecord| record.step <= steps)
             .collect();
-        let files = completion_files(dir);
+        let files = completion_files(dir)?;
         let newest = files.iter().rev().find(|(step, _)| *step <= steps);
         let logged = newest.map(|(_, path)| read_completions(path)).transpose()?;
         Ok(Training {

@@ -208,6 +208,11 @@ def metrics_of(result):
     raise TypeError(f"evaluate gave a value of type {gave}, expected a dict of metrics or an EvaluationResult")
 
 
+def text(words):
+    """Their beginning, in which `?` stands for what is no text, such as a lone surrogate."""
+    return words[:SHOWN].encode("utf-8", "replace").decode()
+
+
 def told(error):
     """What was raised, and the last line on the way there that is of the program or of the evaluator."""
     place, step = "", error.__traceback__
@@ -215,7 +220,12 @@ def told(error):
         file, line = step.tb_frame.f_code.co_filename, step.tb_lineno
         place = {PATH: f" (line {line})", EVALUATOR_FILE: f" (line {line} of {EVALUATOR_FILE})"}.get(file, place)
         step = step.tb_next
-    return f"{type(error).__name__}: {error}"[:SHOWN] + place
+    try:
+        message = f": {error}"
+    except BaseException:
+        # What has no text, because `__str__` raises, is told by its class alone.
+        message = ""
+    return text(type(error).__name__ + message) + place
 
 
 # The evaluator's function, when it is ready for a program.
@@ -248,7 +258,7 @@ def evaluated():
     except BaseException as error:
         return {"failed": told(error)}
     if wrong and not score:
-        return {"failed": wrong[:SHOWN]}
+        return {"failed": text(wrong)}
     if score is None or not abs(score) <= SCORE_MAX:
         return {"failed": f"its combined_score is {score}; its metrics are {metrics}"[:SHOWN]}
     return {"score": score, "metrics": metrics[:SHOWN]}

@@ -18,6 +18,8 @@ mod syntax;
 mod tests;
 mod ways;
 
+use std::sync::Arc;
+
 pub use classes::bases;
 pub use entry::Entry;
 pub(crate) use entry::bound_by;
@@ -34,10 +36,10 @@ const LEVEL_BYTES: usize = 2048;
 /// Stack for a flat tree.
 const BASE_BYTES: usize = 128 << 10;
 
-/// Python source that parses and defines its entry.
+/// Python source that parses and defines its entry. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    source: String,
+    source: Arc<str>,
     digest: [u8; 32],
 }
 
@@ -51,13 +53,18 @@ impl Program {
         stacker::maybe_grow(stack, stack, || {
             let Found { source, module } = extract::find(&text, entry)?;
             let digest = digest::of_syntax(&source, module, entry.definition().map(|(_, name)| name));
-            Ok(Program { source, digest })
+            Ok(Program { source: source.into(), digest })
         })
     }
 
     /// The source that the sandbox runs.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// The same, for whoever keeps it: a server has many at hand.
+    pub fn shared_source(&self) -> Arc<str> {
+        Arc::clone(&self.source)
     }
 
     /// The place, in bytes, before which nothing may be put: imports from `__future__`, and the docstring that may stand before

@@ -31,6 +31,12 @@ fn first_error_line(text: &str) -> (u32, u32) {
 const CONSTANT: &str = "def strategy(board):\n    return \"W\"\n";
 
 #[test]
+fn copies_of_a_program_share_its_source() {
+    let program = parsed(CONSTANT).unwrap();
+    assert!(std::ptr::eq(program.source(), program.clone().source()));
+}
+
+#[test]
 fn plain_code_is_taken_as_it_is() {
     assert_eq!(source(CONSTANT), CONSTANT);
     assert_eq!(source("def strategy(board):\n    return \"W\""), CONSTANT);

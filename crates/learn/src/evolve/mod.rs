@@ -5,6 +5,7 @@
 //! boards, and the best is chosen and reported on others. Nothing depends on the number of workers, because a round's
 //! programs are taken in in their order. The weights stay as they are, or learn from each round ([`Settings::update`]).
 
+mod choice;
 mod database;
 mod error;
 mod learner;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::arena::{Arena, Evaluation, Start};
 use crate::config::Config;
 use crate::environment::{Briefing, Environment, Request};
-use crate::evaluation::{self, HeldOut, REPORT, Sample, Single, VerdictCounts};
+use crate::evaluation::{Single, VerdictCounts};
 use crate::metrics::Event;
 use crate::parallel::Peers;
 use crate::policy::Policy;
@@ -39,9 +40,6 @@ use saved::State;
 pub use saved::check_dir;
 pub use settings::Settings;
 use settings::fingerprint;
-
-/// The best programs of a search, which held-out games choose from.
-const FINALISTS: usize = 32;
 
 /// What a search works with.
 pub struct Search<'a> {
@@ -140,7 +138,7 @@ impl Search<'_> {
             }
             told(&round);
         }
-        let ended = self.settle(&state.database)?;
+        let ended = self.settle(&state.database, observer)?;
         if let Ended::Done(Some(found)) = &ended {
             saved::write_best(dir, &state.database, &found.best, self.arena.environment())?;
         }
@@ -309,52 +307,6 @@ impl Search<'_> {
         let set = PromptSet::load(self.kind, self.policy.tokenizer(), &briefing)?;
         // The one prompt, whether its task is held out of training or not.
         Ok(set.held_out()[0].clone())
-    }
-
-    /// The best program: of a game by held-out boards, on others of which its score is estimated. That takes a while: a
-    /// search that is asked to stop leaves it to the same command again.
-    fn settle(&self, database: &Database) -> Result<Ended, EvolveError> {
-        let ranked = database.ranked();
-        if self.arena.environment().has_tests() {
-            let best = ranked.first().map(|best| Discovery { best: (*best).clone(), report: None });
-            return Ok(Ended::Done(best.map(Box::new)));
-        }
-        if self.is_asked_to_stop() {
-            return Ok(Ended::Stopped);
-        }
-        let finalists = &ranked[..ranked.len().min(FINALISTS)];
-        let held_out = HeldOut::salted(&self.config.train.board_salt);
-        let mut samples = self.first_games(finalists, held_out.selection(1))?;
-        let chosen = evaluation::choose_best(self.arena, &held_out, &mut samples, &mut |_, _| ());
-        let Some(halving) = chosen.map_err(TrainError::from)? else { return Ok(Ended::Done(None)) };
-        if self.is_asked_to_stop() {
-            return Ok(Ended::Stopped);
-        }
-        let mut games = vec![0; samples.len()];
-        games[halving.winner] = REPORT;
-        let played = evaluation::play_report(self.arena, &held_out, &mut samples, &games, &mut |_, _| ());
-        played.map_err(TrainError::from)?;
-        let best = finalists[halving.winner].clone();
-        let name = format!("program {}", best.id);
-        let report = Single::new(name, evaluation::floor(&samples), &samples[halving.winner].report);
-        Ok(Ended::Done(Some(Box::new(Discovery { best, report: Some(report) }))))
-    }
-
-    fn first_games(&self, finalists: &[&Candidate], boards: &[Seed]) -> Result<Vec<Sample>, EvolveError> {
-        let programs = || finalists.iter().map(|candidate| self.arena.program(&candidate.source, boards[0].into()));
-        let played = self.arena.evaluate_all(programs().map(|program| (program, boards)), &mut |_, _| ());
-        let sample = |(program, selection): (Result<Program, _>, _)| Sample {
-            style: String::new(),
-            program,
-            reward: 0.0,
-            tokens: 0,
-            cut: false,
-            surprise: 0.0,
-            turns: Vec::new(),
-            selection,
-            report: Vec::new(),
-        };
-        Ok(programs().zip(played.map_err(TrainError::from)?).map(sample).collect())
     }
 }
 

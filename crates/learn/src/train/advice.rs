@@ -16,6 +16,8 @@ const HARDLY_ANY: f64 = 0.1;
 const MANY_CUT: f64 = 0.1;
 /// The sampling temperature that is advised, at which a small model makes fewer mistakes.
 const COOLER: f64 = 0.7;
+/// Seconds of the longest game that a configuration may ask for.
+const SECONDS_MAX: f64 = 60.0;
 
 /// The command that is advised: they have different flags, and an evaluation learns from nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,14 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels, command: Comm
         };
         advice.push(format!("longer completions: {setting}"));
     }
+    let lacks_time = labels == Labels::Game && counts.lacks_time();
+    let (key, seconds) = match command {
+        Command::Train => ("train.game_seconds", config.train.game_seconds),
+        Command::Eval | Command::Evolve => ("sandbox.game_seconds", config.sandbox.game_seconds),
+    };
+    if lacks_time && 2.0 * seconds <= SECONDS_MAX {
+        advice.push(format!("more time for a program: --set {key}={}", 2.0 * seconds));
+    }
     // Every weight is trained of the built-in model alone, also where a checkpoint of it is named.
     if model == "builtin" || config.model.lora_r == 0 {
         return advice;
@@ -87,7 +97,8 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels, command: Comm
             "a warm-up: grpo-2048 sft --model {model} {warm}, then {then} --model {model} --adapter runs/warm"
         ));
     }
-    if config.rollout.temperature > COOLER {
+    // A program that is right but slow makes no slip.
+    if config.rollout.temperature > COOLER && !lacks_time {
         advice.push(format!("fewer slips: --set rollout.temperature={COOLER}{}", unless_given("temperature")));
     }
     if succeeded < HARDLY_ANY && labels == Labels::Tests {
@@ -103,6 +114,8 @@ fn advice(counts: &VerdictCounts, config: &Config, labels: Labels, command: Comm
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arena::{Evaluation, FirstCallFault, Start};
+    use crate::environment::Ending;
 
     fn counts(succeeded: usize, refused: usize, cut: usize) -> VerdictCounts {
         VerdictCounts::counted(|name| match name {
@@ -164,6 +177,35 @@ mod tests {
         assert!(found.contains("try longer completions: --max-completion-length 256; try fewer slips: "), "{found}");
         assert!(found.contains("--num-generations"), "{found}");
         assert!(of(Labels::Board).contains("then evolve --model m.gguf --adapter runs/warm"));
+    }
+
+    #[test]
+    fn where_programs_lack_time_more_of_it_is_advised_and_no_other_temperature() {
+        let mut config = Config::preset("llm").unwrap();
+        config.model.model = "m.gguf".into();
+        (config.train.game_seconds, config.sandbox.game_seconds) = (3.0, 5.0);
+        let slow = |reason: &str| {
+            let fault = FirstCallFault { ending: Ending::Hung, reason: reason.into() };
+            let slow = Evaluation { start: Start::Faulted(fault), games: Vec::new(), usage: Default::default() };
+            VerdictCounts::of([(&slow, false)])
+        };
+        let of = |reason: &str, config: &Config, labels, command| {
+            lines(&slow(reason), config, labels, command)[1..].join("; ")
+        };
+        for (command, setting) in [
+            (Command::Evolve, "sandbox.game_seconds=10"),
+            (Command::Eval, "sandbox.game_seconds=10"),
+            (Command::Train, "train.game_seconds=6"),
+        ] {
+            let found = of("budget used up", &config, Labels::Game, command);
+            assert_eq!(found, format!("for example: budget used up; try more time for a program: --set {setting}"));
+        }
+        // Time helps neither what a call of its own ends, nor a player of 2048, nor what has all the time there is.
+        let found = of("one call used more than a call may", &config, Labels::Game, Command::Evolve);
+        assert!(found.contains("try fewer slips") && !found.contains("game_seconds"), "{found}");
+        assert!(!of("budget used up", &config, Labels::Board, Command::Evolve).contains("game_seconds"));
+        config.sandbox.game_seconds = 40.0;
+        assert_eq!(of("budget used up", &config, Labels::Game, Command::Evolve), "");
     }
 
     #[test]

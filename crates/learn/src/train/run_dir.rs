@@ -28,7 +28,7 @@ pub use error::RunDirError;
 use inputs::begun_with;
 pub use inputs::{changed_environment, changed_model, model_commit};
 use place::creatable;
-pub use place::{LOCK, is_free, lock};
+pub use place::{LOCK, NEWEST, is_free, lock};
 pub use recorded::Fingerprint;
 use recorded::{config_text, config_text_over, differences, recorded};
 

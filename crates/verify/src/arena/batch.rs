@@ -131,7 +131,7 @@ impl Batch {
         }
         for mut entry in std::mem::take(&mut state.entries) {
             if let Some(evaluation) = entry.evaluation.take() {
-                cache.insert(CacheKey { source: entry.source().to_owned(), cases: entry.cases }, evaluation);
+                cache.insert(CacheKey { source: entry.shared_source(), cases: entry.cases }, evaluation);
             }
         }
         Ok(())
@@ -171,7 +171,7 @@ impl State {
 
     /// The game to be played for it first, if one must be.
     fn enter(&mut self, index: usize, program: Program, cases: Vec<Numbered>, cache: &EvaluationCache) -> Option<Task> {
-        let key = CacheKey { source: program.source().to_owned(), cases: cases.clone() };
+        let key = CacheKey { source: program.shared_source(), cases: cases.clone() };
         if let Some(&known) = self.known.get(&key) {
             self.entries[known].completions.push(index);
             let evaluation = self.entries[known].evaluation.as_ref().map(Evaluation::reused);

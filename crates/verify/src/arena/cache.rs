@@ -1,6 +1,7 @@
 //! What earlier batches found out: a program on its boards, under the same rules, does what it did before.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -11,7 +12,7 @@ use super::play::Numbered;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CacheKey {
     /// The exact source: fuel, which may decide a score, sees even comments.
-    pub source: String,
+    pub source: Arc<str>,
     pub cases: Vec<Numbered>,
 }
 
@@ -56,7 +57,7 @@ mod tests {
 
     fn key(number: u64) -> CacheKey {
         let cases = vec![Numbered { number: 0, case: Seed::root(1).child(Purpose::HeldOut, number).into() }];
-        CacheKey { source: format!("def strategy(board): return {number}"), cases }
+        CacheKey { source: format!("def strategy(board): return {number}").into(), cases }
     }
 
     #[test]

@@ -56,8 +56,8 @@ impl Entry {
         }
     }
 
-    pub fn source(&self) -> &str {
-        self.program.source()
+    pub fn shared_source(&self) -> Arc<str> {
+        self.program.shared_source()
     }
 
     /// What a game of it that begins is played with.

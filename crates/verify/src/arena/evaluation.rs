@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use grpo_sandbox::Difference;
+use grpo_sandbox::{Difference, Fault, FuelScope};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{Ending, Outcome, Verdict};
@@ -159,4 +159,9 @@ impl Evaluation {
         let evidence = serde_json::to_vec(&evidence).expect("an evaluation has string keys only");
         blake3::hash(&evidence).to_hex().to_string()
     }
+}
+
+/// Whether a reason says that the budget of a game was used up.
+pub fn is_of_the_budget(reason: &str) -> bool {
+    reason.ends_with(&Fault::OutOfFuel { scope: FuelScope::Game }.to_string())
 }

@@ -37,7 +37,7 @@ use self::crew::Crew;
 pub use self::crew::workers_max;
 use self::differences::Differences;
 pub use self::error::ArenaError;
-pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Start, Usage};
+pub use self::evaluation::{Evaluation, FirstCallFault, GameUsage, Start, Usage, is_of_the_budget};
 use self::play::{PlayGame, Runner};
 pub use self::rules::Rules;
 pub use self::scoring::{OnEvaluated, Scoring};

@@ -73,6 +73,22 @@ pub struct Halving {
     pub rungs: Vec<SelectionRound>,
 }
 
+/// Other games that samples have played, all as many.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EarlierGames<'a> {
+    /// The mean score of each sample in them.
+    pub mean_scores: &'a [f64],
+    pub games: usize,
+}
+
+impl EarlierGames<'_> {
+    /// The mean of the sample at `place` over these games and `games` others with this `mean`.
+    fn beside(self, place: usize, mean: f64, games: usize) -> f64 {
+        let Some(before) = self.mean_scores.get(place) else { return mean };
+        (before * self.games as f64 + mean * games as f64) / (self.games + games) as f64
+    }
+}
+
 /// One round of successive halving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SelectionRound {
@@ -83,14 +99,15 @@ pub struct SelectionRound {
 }
 
 /// Finds the best of samples that have played one selection game each, by successive halving: the best quarter of each
-/// rung plays twice as many games. Earlier samples win ties, and equal programs count once. `None` if there is no
-/// program.
+/// rung plays twice as many games. `earlier` games of the samples count beside them. Earlier samples win ties, and equal
+/// programs count once. `None` if there is no program.
 ///
 /// Source: Karnin, Koren and Somekh 2013.
 pub fn choose_best(
     arena: &Arena,
     held_out: &HeldOut,
     samples: &mut [Sample],
+    earlier: EarlierGames<'_>,
     told: &mut PlayProgress<'_>,
 ) -> Result<Option<Halving>, ArenaError> {
     let mut seen = BTreeSet::new();
@@ -106,7 +123,11 @@ pub fn choose_best(
         let tried = &*samples;
         let floor = super::floor(left.iter().map(|&place| &tried[place]));
         let played = |place: usize| &tried[place].selection.games;
-        left.sort_by(|&a, &b| floor.better_first(played(a), played(b)).then(a.cmp(&b)));
+        let mean = |place: usize| earlier.beside(place, floor.mean_score(played(place)), games);
+        left.sort_by(|&a, &b| {
+            let by_mean = mean(b).total_cmp(&mean(a));
+            by_mean.then_with(|| floor.better_first(played(a), played(b))).then(a.cmp(&b))
+        });
         let Some(&winner) = left.first() else { return Ok(None) };
         if games == SELECTION {
             return Ok(Some(Halving { winner, rungs }));

@@ -242,8 +242,30 @@ fn no_program_that_fails_is_chosen_before_one_that_plays_below_zero() {
         with_scores(&code.replace('W', "S"), fault, &[(0.0, Ending::Raised)]),
         with_scores(code, Start::Played, &[(-5.0, Ending::GameOver)]),
     ];
-    let chosen = choose_best(&arena, &HeldOut::published(), &mut samples, &mut |_, _| ()).unwrap().unwrap();
+    let boards = HeldOut::published();
+    let chosen = choose_best(&arena, &boards, &mut samples, EarlierGames::default(), &mut |_, _| ()).unwrap().unwrap();
     assert_eq!(chosen.winner, 1);
+}
+
+#[test]
+fn earlier_games_count_beside_those_that_choose() {
+    // On the held-out boards the first comes to 12 and the second to 10.
+    let score = |program: &Program| if program.source().contains("'W'") { 12.0 } else { 10.0 };
+    let play = move |program: &Program, seed| Outcome { score: score(program), ..unplayed(seed, Ending::GameOver) };
+    let arena = Arena::stand_in(play, Workers::Inline).unwrap();
+    let winner = |mean_scores: &[f64], games| {
+        let mut samples = ["W", "S"].map(|letter| {
+            let code = format!("def strategy(board):\n    return '{letter}'\n");
+            let first = if letter == "W" { 12.0 } else { 10.0 };
+            with_scores(&code, Start::Played, &[(first, Ending::GameOver)])
+        });
+        let earlier = EarlierGames { mean_scores, games };
+        let chosen = choose_best(&arena, &HeldOut::published(), &mut samples, earlier, &mut |_, _| ());
+        chosen.unwrap().unwrap().winner
+    };
+    assert_eq!(winner(&[], 0), 0);
+    // Eight games in which the second was better by 3 weigh as much as the eight that choose, and one does not.
+    assert_eq!((winner(&[9.0, 12.0], 8), winner(&[9.0, 12.0], 1)), (1, 0));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::arena::Evaluation;
+use crate::arena::{Evaluation, is_of_the_budget};
 use crate::environment::{Labels, Verdict};
 use crate::plural::percent;
 
@@ -65,6 +65,11 @@ impl VerdictCounts {
     pub fn example(&self) -> Option<&str> {
         let commonest = self.reasons.iter().max_by_key(|(verdict, _)| (self.counts[verdict], Reverse(**verdict)));
         commonest.map(|(_, reason)| reason.as_str())
+    }
+
+    /// Whether the most frequent failure is that a program had used up its budget, so that it may only be slow.
+    pub fn lacks_time(&self) -> bool {
+        self.example().is_some_and(is_of_the_budget)
     }
 }
 

@@ -123,7 +123,7 @@ pub fn judge_calls(
             })?;
             let answer = move || {
                 let answer = match asked {
-                    Asked::Judgements(Call { call, items }) => Answer { call, given: given(judge, &items) },
+                    Asked::Judgements(Call { call, items }) => Answer { call, given: given(judge, items) },
                     Asked::Requests(RequestsCall { call, .. }) => Answer { call, given: requests(judge) },
                     Asked::NoItems { call, reason } => {
                         Answer { call, given: Given::Refusal { error: reason, is_input: true } }
@@ -141,7 +141,7 @@ pub fn judge_calls(
     })
 }
 
-fn given(judge: &Judge, items: &[Item]) -> Given {
+fn given(judge: &Judge, items: Vec<Item>) -> Given {
     // A call without an answer would be waited for without end.
     match catch_unwind(AssertUnwindSafe(|| judge.judge(items))) {
         Ok(Ok(judgements)) => Given::Judgements { judgements },

@@ -131,42 +131,42 @@ impl Judge {
     }
 
     /// One judgement for each item, in their order. Equal programs are played once.
-    pub fn judge(&self, items: &[Item]) -> Result<Vec<Judgement>, JudgeError> {
-        // A list with a mistake is refused before anything is played.
-        let entries: Vec<Entry> = items.iter().map(|item| self.entry(item)).collect::<Result<_, _>>()?;
+    pub fn judge(&self, items: Vec<Item>) -> Result<Vec<Judgement>, JudgeError> {
+        // A list with a mistake is refused before anything is played. While it waits, each text is kept as its program alone.
+        let entries: Vec<Entry> = items.into_iter().map(|item| self.entry(item)).collect::<Result<_, _>>()?;
         let programs = entries.iter().map(|entry| (entry.program.clone(), entry.cases.as_slice()));
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?;
-        let judged = items.iter().zip(entries.iter().zip(&evaluations));
-        Ok(judged.map(|(item, (entry, evaluation))| self.judgement(item.id.clone(), entry, evaluation)).collect())
+        let judged = entries.into_iter().zip(&evaluations);
+        Ok(judged.map(|(entry, evaluation)| self.judgement(entry, evaluation)).collect())
     }
 
     /// Starts to judge one item beside others; items of lower turns are played first.
     fn begin(&self, item: Item, turn: usize) -> Result<Pending, JudgeError> {
-        let entry = self.entry(&item)?;
+        let entry = self.entry(item)?;
         let mut scoring = self.arena.begin(turn);
         scoring.submit(0, entry.program.clone(), &entry.cases);
-        Ok(Pending { id: item.id, entry, scoring })
+        Ok(Pending { entry, scoring })
     }
 
     /// Waits for a judgement.
     fn finish(&self, pending: Pending) -> Result<Judgement, JudgeError> {
         let evaluations = pending.scoring.finish(&mut |_, _| ())?;
-        Ok(self.judgement(pending.id, &pending.entry, &evaluations[&0]))
+        Ok(self.judgement(pending.entry, &evaluations[&0]))
     }
 
-    fn entry(&self, item: &Item) -> Result<Entry, JudgeError> {
-        let bytes = item.completion.len();
+    fn entry(&self, Item { id, completion }: Item) -> Result<Entry, JudgeError> {
+        let bytes = completion.len();
         if bytes > COMPLETION_BYTES_MAX {
-            return Err(JudgeError::TooLong { id: item.id.to_string(), bytes });
+            return Err(JudgeError::TooLong { id: id.to_string(), bytes });
         }
         let cases = match self.arena.environment().has_tests() {
             true => {
-                let name = item.id.to_string();
+                let name = id.to_string();
                 vec![*self.tasks.get(&name).ok_or_else(|| self.unknown(name))?]
             }
             false => self.games.iter().map(|&seed| seed.into()).collect(),
         };
-        Ok(Entry { program: self.arena.program(&item.completion, cases[0]), cases })
+        Ok(Entry { id, program: self.arena.program(&completion, cases[0]), cases })
     }
 
     fn unknown(&self, id: String) -> JudgeError {
@@ -182,9 +182,9 @@ impl Judge {
         JudgeError::UnknownTask { id, environment: self.arena.environment().name().to_owned(), hint }
     }
 
-    fn judgement(&self, id: Id, Entry { program, cases }: &Entry, evaluation: &Evaluation) -> Judgement {
+    fn judgement(&self, Entry { id, program, cases }: Entry, evaluation: &Evaluation) -> Judgement {
         let reward = self.rule.score(Judged { evaluation, tokens: None, program: program.as_ref().ok() });
-        let tests = self.tests(cases, evaluation);
+        let tests = self.tests(&cases, evaluation);
         self.keep_difference(&id, evaluation);
         Judgement {
             id,
@@ -196,7 +196,7 @@ impl Judge {
             fuel: evaluation.games.iter().map(|outcome| outcome.fuel).sum(),
             parts: reward.parts,
             reason: evaluation.reason().or_else(|| first_failure(&tests)),
-            feedback: feedback(self.arena.environment(), cases, evaluation, self.told),
+            feedback: feedback(self.arena.environment(), &cases, evaluation, self.told),
         }
     }
 
@@ -230,13 +230,13 @@ fn first_failure(tests: &[TestsTrace]) -> Option<String> {
 
 /// The program of an item, and the cases that it is tried on.
 struct Entry {
+    id: Id,
     program: Result<Program, Rejection>,
     cases: Vec<Case>,
 }
 
 /// An item that is being judged. Dropping it cancels the games that have not started.
 struct Pending {
-    id: Id,
     entry: Entry,
     scoring: Scoring,
 }

@@ -64,7 +64,7 @@ fn a_program_adds_a_part_of_its_own_to_the_reward() {
     let judge = Arc::new(judge_alone(1).with_part("lines", part));
     let item = |id: &str, completion: String| Item { id: id.into(), completion };
     let items = [item("a", completion(20_000)), item("b", "I would move up.".into())];
-    let together = judge.judge(&items).unwrap();
+    let together = judge.judge(items.to_vec()).unwrap();
     assert_eq!(together[0].parts, [("game", 0.5), ("failure", 0.0), ("lines", 2.0)]);
     assert_eq!((together[0].reward, together[1].parts[2]), (2.5, ("lines", -1.0)));
     let lines =
@@ -80,7 +80,7 @@ fn a_program_adds_a_part_of_its_own_to_the_reward() {
 
 #[test]
 fn a_judgement_says_what_a_completion_is_worth_and_why() {
-    let judgements = judge(2).judge(&[
+    let judgements = judge(2).judge(vec![
         Item { id: "a".into(), completion: completion(20_000) },
         Item { id: "b".into(), completion: "I would move up.".into() },
     ]);

@@ -83,6 +83,9 @@ impl CheckArgs {
     pub fn run(self, console: &Console) -> Result<ExitCode, CliError> {
         let started = Instant::now();
         let (config, environment) = self.opened(console)?;
+        // The sandbox's own time is that of references which compute answers.
+        let has_tasks = environment.tasks().is_some();
+        self.source.tell_idle(if has_tasks { "check --env TASKS" } else { "check" }, console);
         if let Some(grader) = &self.grader {
             let form = if self.grader_chat { Form::Chat } else { Form::Text };
             let each = Duration::from_secs(self.grader_seconds.into());

@@ -7,7 +7,7 @@ use crate::cli::opened::model;
 use crate::cli::said::CliError;
 use crate::config::Config;
 use crate::environment::tasks::Tasks;
-use crate::evaluation::{self, ChanceStream, HeldOut, Sample, Single, VerdictCounts};
+use crate::evaluation::{self, ChanceStream, EarlierGames, HeldOut, Sample, Single, VerdictCounts};
 use crate::metrics::{Console, Event, Progress};
 use crate::parallel::Peers;
 use crate::plural::counted;
@@ -80,8 +80,9 @@ impl<'a> Contender<'a> {
         let boards = self.testbed.held_out.selection(1);
         let mut samples = self.sample(Protocol { samples: count, boards }, ChanceStream::BestOf)?;
         let bar = self.progress(count, "programs", "choosing the best of them");
+        let (arena, held_out) = (self.testbed.arena, self.testbed.held_out);
         let chosen =
-            evaluation::choose_best(self.testbed.arena, self.testbed.held_out, &mut samples, &mut |done, total| {
+            evaluation::choose_best(arena, held_out, &mut samples, EarlierGames::default(), &mut |done, total| {
                 bar.show_of(done, total, "played more games");
             });
         drop(bar);

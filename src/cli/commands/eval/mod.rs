@@ -274,6 +274,8 @@ impl EvalArgs {
         let mut flags = self.flags.clone();
         let (flag, asked) = against.map_or(("--model", self.model.as_deref()), |name| ("--against", Some(name)));
         let trained = match asked.map(Path::new) {
+            // Whatever lies at that path, the word is the model of the program.
+            Some(builtin) if builtin.as_os_str() == "builtin" => None,
             Some(run) if runs::is_run(run) || runs::is_latest(run) => {
                 if against.is_none() {
                     self.refuse_beside_run(run)?;
@@ -369,7 +371,7 @@ impl EvalArgs {
         if !is_said && is_2048(env) && !is_2048(trained_on) {
             console.warn(&format!(
                 "{run} was trained on {trained_on}, and is asked for players of 2048 here; --env {} asks it for the same",
-                shell::quoted(trained_on)
+                shell::path(trained_on)
             ));
         }
         Ok(config)

@@ -62,7 +62,7 @@ impl ExportCompletionsArgs {
         let run = runs::named("export-completions", &self.run)?;
         RunReader::open(&run).map_err(report_error)?;
         refuse_part(&run, &self.output)?;
-        let files = completion_files(&run);
+        let files = completion_files(&run).map_err(report_error)?;
         if files.is_empty() {
             let words = format!("{}: no completions were logged", run.display());
             return Err(CliError::user_hint(words, "a run writes completions/step_00001.jsonl after its first step"));

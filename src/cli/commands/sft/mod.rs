@@ -163,7 +163,7 @@ impl SftArgs {
 
     /// The summary, and the command that uses what was trained.
     fn result(&self, config: &Config, summary: &SftSummary, played: &str) -> String {
-        let (dir, named) = (self.output_dir.display(), shell::quoted(self.output_dir.display()));
+        let (dir, named) = (self.output_dir.display(), shell::path(self.output_dir.display()));
         let result = match self.output_dir.join(model::ADAPTER_CONFIG).exists() {
             true => {
                 let (model, asked) = (of_model(config), as_asked(config));
@@ -208,8 +208,8 @@ fn as_asked(config: &Config) -> String {
     let plain = if config.model.raw_prompt { " --raw-prompt" } else { "" };
     match (env == game2048::NAME, turns) {
         (true, _) => plain.to_owned(),
-        (false, 1) => format!("{plain} --env {}", shell::quoted(env)),
-        (false, _) => format!("{plain} --env {} --turns {turns}", shell::quoted(env)),
+        (false, 1) => format!("{plain} --env {}", shell::path(env)),
+        (false, _) => format!("{plain} --env {} --turns {turns}", shell::path(env)),
     }
 }
 

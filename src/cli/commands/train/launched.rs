@@ -123,7 +123,7 @@ fn kept(dir: &Path, error: &TrainError, learning_rate: f64) -> Option<String> {
                  {start} --learning-rate {lower:?}"
             )
         }
-        false => format!("once what failed is mended, `train --resume {}` goes on", shell::quoted(dir.display())),
+        false => format!("once what failed is mended, `train --resume {}` goes on", shell::path(dir.display())),
     };
     Some(format!("{} is kept; {way_on}", checkpoint.display()))
 }

@@ -48,7 +48,7 @@ pub fn text(summary: &RunSummary, elapsed: Duration, resumed: bool) -> String {
     if let Some(best) = summary.hall_of_fame.first() {
         text.push_str(&best_text(best, summary.labels));
     }
-    let dir = shell::quoted(summary.output_dir.display());
+    let dir = shell::path(summary.output_dir.display());
     text.push_str(&format!("\nmetrics     {}\n", summary.output_dir.join(METRICS_FILE).display()));
     let programs = if summary.hall_of_fame.is_empty() { ELITES } else { HALL_OF_FAME };
     text.push_str(&format!("programs    {}\n", summary.output_dir.join(programs).display()));
@@ -88,10 +88,10 @@ pub fn stopped(stopped: &Stopped, run: &Path) -> CliError {
 pub fn starting_from(checkpoint: &Path, adapters: bool, run: &Path) -> String {
     let start = match adapters {
         true => format!("--set {}", shell::quoted(format_args!("model.adapter={}", checkpoint.display()))),
-        false => format!("--model {}", shell::quoted(checkpoint.display())),
+        false => format!("--model {}", shell::path(checkpoint.display())),
     };
     // The recorded configuration comes along because a directory alone would be taken for a language model.
-    let config = shell::quoted(run.join("config.toml").display());
+    let config = shell::path(run.join("config.toml").display());
     format!("grpo-2048 train --config {config} {start} --output-dir DIR")
 }
 
@@ -289,6 +289,10 @@ mod tests {
         };
         let resumed = super::text(&summary, Duration::from_secs(75), true);
         assert!(resumed.starts_with("\ndone: step 12, 1:15 since it was resumed\n"), "{resumed}");
+        // A command does not take it for a flag.
+        let dashed = RunSummary { output_dir: "-dash".into(), ..summary.clone() };
+        let dashed = super::text(&dashed, Duration::from_secs(75), false);
+        assert!(dashed.contains("grpo-2048 report ./-dash\n") && dashed.contains("--resume ./-dash "), "{dashed}");
         let text = text(&summary, Duration::from_secs(75), false);
         let expected = [
             "done: step 12, 1:15\n",
@@ -382,6 +386,8 @@ mod tests {
         assert!(adapters.contains("--config run/config.toml --set model.adapter=c-30"), "{adapters}");
         let spaced = message(Some("my run/c-30"), true);
         assert!(spaced.contains("--set 'model.adapter=my run/c-30'"), "{spaced}");
+        let dashed = message(Some("-dash/c-30"), false);
+        assert!(dashed.contains("--config run/config.toml --model ./-dash/c-30 "), "{dashed}");
         assert!(message(None, false).contains("no checkpoint is left"));
     }
 }

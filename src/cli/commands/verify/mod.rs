@@ -4,6 +4,7 @@ mod certificate;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -21,7 +22,7 @@ use crate::environment::{Case, Outcome};
 use crate::metrics::{Console, METRICS_FILE, shortest};
 use crate::plural::counted;
 use crate::program::Program;
-use crate::report::{LoggedCompletion, LoggedTurn, completion_files, parse_completions};
+use crate::report::{LoggedCompletion, LoggedTurn, ReportError, completion_files, parse_completions};
 use crate::reward::{Judged, Reward, Rule};
 use crate::seed::Seed;
 use crate::train::run_dir::ENDED;
@@ -78,7 +79,8 @@ impl VerifyArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let run = runs::named("verify", &self.run)?;
         runs::require_directory("verify", &run)?;
-        let steps: Vec<(usize, Option<PathBuf>)> = steps(&run).into_iter().step_by(self.every as usize).collect();
+        let steps: Vec<(usize, Option<PathBuf>)> =
+            steps(&run).map_err(report_error)?.into_iter().step_by(self.every as usize).collect();
         if steps.is_empty() {
             let words = format!("{}: no completions were logged", run.display());
             let hint = match runs::is_search(&run) {
@@ -129,14 +131,21 @@ impl VerifyArgs {
 
 /// Every step that the run made, with the file of its completions, if it is there. A step that is being made may have its
 /// file already.
-fn steps(run: &Path) -> BTreeMap<usize, Option<PathBuf>> {
-    let text = |name: &str| String::from_utf8_lossy(&fs::read(run.join(name)).unwrap_or_default()).into_owned();
+fn steps(run: &Path) -> Result<BTreeMap<usize, Option<PathBuf>>, ReportError> {
+    let text = |name: &str| {
+        let path = run.join(name);
+        match fs::read(&path) {
+            // Steps whose files are gone are known from what may not be read alone.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ReportError::io(&path)(error)),
+            read => Ok(String::from_utf8_lossy(&read.unwrap_or_default()).into_owned()),
+        }
+    };
     let recorded = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?["step"].as_u64()? as usize);
     // The metrics are read before the files are listed, because a step writes its line after its file.
-    let last = text(METRICS_FILE).lines().filter_map(recorded).chain(text(ENDED).trim().parse().ok()).max();
+    let last = text(METRICS_FILE)?.lines().filter_map(recorded).chain(text(ENDED)?.trim().parse().ok()).max();
     let mut steps: BTreeMap<_, _> = (1..=last.unwrap_or(0)).map(|step| (step, None)).collect();
-    steps.extend(completion_files(run).into_iter().map(|(step, path)| (step, Some(path))));
-    steps
+    steps.extend(completion_files(run)?.into_iter().map(|(step, path)| (step, Some(path))));
+    Ok(steps)
 }
 
 /// What judges the completions of a run.
@@ -298,7 +307,7 @@ fn logged(
     step: usize,
     logs: &mut blake3::Hasher,
 ) -> Result<(Vec<LoggedCompletion>, Vec<Value>), CliError> {
-    let bytes = fs::read(path).map_err(CliError::run)?;
+    let bytes = fs::read(path).map_err(ReportError::io(path)).map_err(report_error)?;
     logs.update(&bytes);
     let refused = |words: String| {
         CliError::user_hint(format!("{}: {words}", path.display()), "put the file back as the run wrote it")

@@ -32,14 +32,16 @@ pub(super) fn examine(
     judge: &dyn TrialJudge,
     told: Told<'_>,
 ) -> Result<Report, ArenaError> {
-    let trials = trials(game);
+    let opening = opening(game);
     // What is wrong with a game is told by the first of these: an endless `step` would be waited for in every trial.
     for trial in first_trials(game) {
         judged(judge, &[trial])?;
     }
-    told("games", 0, trials.len());
-    let judged = judged(judge, &trials)?;
-    let evidence = Evidence { config, game, judged: &judged };
+    told("games", 0, opening.len());
+    let mut all = judged(judge, &opening)?;
+    let copied = copied(&all[BROKEN_PLAYERS.len()..]);
+    all.extend(judged(judge, &closing(game, copied))?);
+    let evidence = Evidence { config, game, copied, judged: &all };
     let (players, mut findings) = (evidence.standings(), evidence.findings());
     findings.extend(game.misspelt().iter().map(|(name, meant)| {
         let text = format!("nothing reads `{name}`, and `{meant}` has its default");
@@ -48,18 +50,28 @@ pub(super) fn examine(
     Ok(Report { players, tasks: None, findings, labels: Labels::Game })
 }
 
-/// The broken players, then the reference players; if there are any, also the cheats of the weakest one, their honest twin, the
-/// player whose answer is no action, and the strongest one again.
-fn trials(game: &ScriptGame) -> Vec<Trial> {
+/// The broken players, then the reference players.
+fn opening(game: &ScriptGame) -> Vec<Trial> {
     let broken = BROKEN_PLAYERS.iter().map(|(_, body)| Trial::new(&cheats::broken(game, body), seeds(1)));
     let references = game.references().iter().map(|reference| Trial::new(&reference.source, seeds(GAMES)));
-    let cheats = game.references().first().map(|weakest| {
+    broken.chain(references).collect()
+}
+
+/// The reference player that the cheats copy: the weakest one that earns something, since many times nothing is nothing.
+fn copied(references: &[JudgedTrial]) -> usize {
+    references.iter().position(|one| one.reward.value > 0.0).unwrap_or(0)
+}
+
+/// If there are reference players, the cheats of the `copied` one, their honest twin, the player whose answer is no action, and the
+/// strongest one again.
+fn closing(game: &ScriptGame, copied: usize) -> Vec<Trial> {
+    let cheats = game.references().get(copied).map(|player| {
         let sources = CHEATS.iter().map(|cheat| cheat.source).chain([HONEST]);
-        sources.map(|source| Trial::new(&cheats::wrapped(game, &weakest.source, source), seeds(GAMES)))
+        sources.map(|source| Trial::new(&cheats::wrapped(game, &player.source, source), seeds(GAMES)))
     });
     let again = game.references().last().map(|strongest| Trial::new(&strongest.source, seeds(REPEATED)));
     let stray = again.is_some().then(|| Trial::new(&cheats::broken(game, STRAY), seeds(1)));
-    broken.chain(references).chain(cheats.into_iter().flatten()).chain(stray).chain(again).collect()
+    cheats.into_iter().flatten().chain(stray).chain(again).collect()
 }
 
 /// What is played alone, one after another: a game of the weakest reference player. A game without references answers for every
@@ -75,6 +87,8 @@ fn first_trials(game: &ScriptGame) -> Vec<Trial> {
 struct Evidence<'a> {
     config: &'a Config,
     game: &'a ScriptGame,
+    /// The place of the reference player that the cheats copy.
+    copied: usize,
     judged: &'a [JudgedTrial],
 }
 
@@ -110,7 +124,7 @@ impl Evidence<'_> {
             return vec![CheckFinding::warning(Check::References, text).mend(remedy)];
         };
         let others = &self.judged[players.len()..];
-        let twin = ReferencePlayer { judged: &others[CHEATS.len()], ..players[simplest] };
+        let twin = ReferencePlayer { judged: &others[CHEATS.len()], ..players[simplest + self.copied] };
         // A game may ask for one text of many moves, which may be of any length.
         let is_one_text = self.is_one_text();
         let cheats = CHEATS.iter().zip(others).filter(|(cheat, _)| !(cheat.is_long_text && is_one_text));

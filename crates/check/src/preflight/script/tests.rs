@@ -316,6 +316,33 @@ def step(action):
     return None, len(seen & set(coins)), True
 "#;
 
+/// Beat the last throw of the other one, who repeats it. Paid for each letter of an answer.
+const PAID_BY_LETTER: &str = r#""""Beat what is shown: r, p or s."""
+import random
+ENTRY, SCALE = "strategy(last)", 10
+BEATS = {"r": "s", "p": "r", "s": "p"}
+REFERENCES = {1: "def strategy(last): return last", 2: "def strategy(last): return {'r': 'p', 'p': 's', 's': 'r'}[last]"}
+
+def reset():
+    global last, turn
+    last, turn = random.choice("rps"), 0
+    return last
+
+def step(action):
+    global last, turn
+    if not isinstance(action, str) or not action or set(action) - set(BEATS):
+        raise ValueError("no throw")
+    reward = sum(BEATS[letter] == last for letter in action)
+    last, turn = random.choice("rps"), turn + 1
+    return last, reward, turn == 10
+"#;
+
+#[test]
+fn cheats_copy_a_player_that_earns_something() {
+    // The weakest player never wins, and any number of its answers neither.
+    assert_problem(PAID_BY_LETTER, Check::Cheats, &["1 of 7 cheats pay: a text of many actions earns 100.000"]);
+}
+
 #[test]
 fn a_longer_answer_to_a_game_that_asks_for_one_text_is_no_cheat() {
     let report = checked(ROAD);

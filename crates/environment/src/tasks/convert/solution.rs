@@ -6,6 +6,7 @@ use ruff_text_size::Ranged;
 use super::asserts::{Callee, Truths};
 use super::checker::Target;
 use super::draft::Draft;
+use super::live_code_bench::forgiving;
 use super::{asserts, checker};
 use crate::program::bound_by;
 use crate::tasks::source;
@@ -54,7 +55,7 @@ pub(super) fn about_functions_of(
                 };
                 let name = &functions.iter().rev().find(called).ok_or(why)?.name;
                 let setup = setup.ok_or("tests by more than asserts about calls with literals")?;
-                (name.clone(), format!("{code}\n{setup}"))
+                (name.clone(), format!("{code}\n{}", forgiving(setup)))
             }
         };
         let target = Target { called: &name, entry_point: &name, prelude: &prelude };

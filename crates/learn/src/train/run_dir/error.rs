@@ -18,6 +18,10 @@ pub enum RunDirError {
     },
     #[error("--output-dir {path}: is not empty and holds no run; choose an empty or new directory")]
     Foreign { path: PathBuf },
+    #[error(
+        "--output-dir {path}: is the word for the newest run; say ./{path} for a directory of that name, or choose another"
+    )]
+    Newest { path: PathBuf },
     #[error("--output-dir {path}: is no directory; choose an empty or new one")]
     NoDirectory { path: PathBuf },
     #[error("--output-dir {path}: {source}; choose a directory that can be written to")]

@@ -8,6 +8,8 @@ use std::path::Path;
 use super::error::RunDirError;
 use crate::files::{self, PARTIAL};
 
+/// The word that stands for the newest run where a run is named.
+pub const NEWEST: &str = "latest";
 /// The lock file, which a process holds while it writes to the directory.
 pub const LOCK: &str = ".lock";
 /// The error of a lock on an NFS without a lock daemon: ENOLCK.
@@ -73,6 +75,10 @@ pub(super) fn unwritable(path: &Path, place: &Path, source: io::Error) -> RunDir
 /// Whether a directory is new or empty, but for a lock and what a killed process left incomplete. Refuses a path where none can
 /// be created, and leaves nothing behind.
 pub fn is_free(path: &Path) -> Result<bool, RunDirError> {
+    // Commands with that name would take another run, if not this one by chance.
+    if path.as_os_str() == NEWEST {
+        return Err(RunDirError::Newest { path: path.to_owned() });
+    }
     creatable(path)?;
     // As of a name that is too long.
     if !path.try_exists().map_err(|error| unwritable(path, path, error))? {

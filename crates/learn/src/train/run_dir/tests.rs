@@ -118,6 +118,14 @@ fn a_link_to_nowhere_is_no_place_for_a_run() {
 }
 
 #[test]
+fn the_word_for_the_newest_run_is_no_name_for_one() {
+    let refused = RunDir::check(&config(Path::new("latest"))).unwrap_err();
+    assert!(matches!(refused, RunDirError::Newest { .. }) && refused.is_user(), "{refused}");
+    let root = tempfile::tempdir().unwrap();
+    RunDir::check(&config(&root.path().join("latest"))).unwrap();
+}
+
+#[test]
 fn a_place_where_nothing_can_be_created_is_the_users_to_mend() {
     let root = tempfile::tempdir().unwrap();
     let long = RunDir::check(&config(&root.path().join("a".repeat(259)))).unwrap_err();

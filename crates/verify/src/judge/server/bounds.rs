@@ -32,7 +32,7 @@ impl Bounds {
             body_bytes: crate::judge::ITEM_BYTES_MAX,
             all_bytes: 1 << 30,
             items: 512,
-            head_within: Duration::from_secs(5),
+            head_within: Duration::from_secs(30),
             body_within: Duration::from_secs(30),
             answer_within: Duration::from_secs(30),
             requests: 512,

@@ -198,8 +198,7 @@ impl EventLoop {
         }
         let (service, sender) = (Arc::clone(&self.service), self.sender.clone());
         let answer = move || {
-            let answered = catch_unwind(AssertUnwindSafe(|| service.answer(&request)));
-            drop(request);
+            let answered = catch_unwind(AssertUnwindSafe(|| service.answer(request)));
             let panicked = |_| Response::error(500, "the server panicked; this is a bug in grpo-2048");
             sender.send(number, answered.unwrap_or_else(panicked));
         };

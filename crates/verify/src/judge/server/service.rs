@@ -41,11 +41,12 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub fn answer(&self, request: &Request) -> Response {
+    /// The bytes of a request are given up once it is read: what it asks for may wait for long.
+    pub fn answer(&self, request: Request) -> Response {
         match request.route {
-            Route::Judge => self.judge(request.body()),
-            Route::RunCode => self.run_code(request.body()).unwrap_or_else(|refused| refused),
-            Route::RunJupyter => self.run_jupyter(request.body()).unwrap_or_else(|refused| refused),
+            Route::Judge => self.judge(request),
+            Route::RunCode => self.run_code(request).unwrap_or_else(|refused| refused),
+            Route::RunJupyter => self.run_jupyter(request).unwrap_or_else(|refused| refused),
         }
     }
 
@@ -62,12 +63,14 @@ impl Service {
     }
 
     /// Judges one item, or a list of items.
-    fn judge(&self, body: &[u8]) -> Response {
+    fn judge(&self, request: Request) -> Response {
+        let body = request.body();
         let is_list = body.trim_ascii_start().first() == Some(&b'[');
         let items: serde_json::Result<Vec<Item>> = match is_list {
             true => object::read_list(body),
             false => object::read(body).map(|item| vec![item]),
         };
+        drop(request);
         let items = match items {
             Ok(items) => items,
             Err(error) => {
@@ -81,7 +84,7 @@ impl Service {
             let words = format!("a list of {found} items; expected at most {most}: send several requests");
             return Response::error(413, &words);
         }
-        match self.judge.judge(&items) {
+        match self.judge.judge(items) {
             Ok(judgements) if is_list => Response::json(200, &judgements),
             Ok(judgements) => Response::json(200, &judgements[0]),
             Err(error @ JudgeError::Arena(_)) => Response::error(500, &with_causes(&error)),
@@ -90,8 +93,8 @@ impl Service {
     }
 
     /// Runs a program on a standard input, in the format of SandboxFusion.
-    fn run_code(&self, body: &[u8]) -> Result<Response, Response> {
-        let answer = match fusion_request::<RunCode>(body)?.job() {
+    fn run_code(&self, request: Request) -> Result<Response, Response> {
+        let answer = match fusion_request::<RunCode>(request)?.job() {
             Err(reason) => run_code::Answer::sandbox_error(reason),
             Ok(job) => run_code::Answer::new(self.run(&*self.runner.script, &job), &job.source),
         };
@@ -99,8 +102,8 @@ impl Service {
     }
 
     /// Runs the cells of a notebook, in the format of SandboxFusion.
-    fn run_jupyter(&self, body: &[u8]) -> Result<Response, Response> {
-        let answer = match fusion_request::<RunJupyter>(body)?.cells() {
+    fn run_jupyter(&self, request: Request) -> Result<Response, Response> {
+        let answer = match fusion_request::<RunJupyter>(request)?.cells() {
             Err(reason) => run_jupyter::Answer::sandbox_error(reason),
             Ok(cells) => run_jupyter::Answer::new(self.run(&*self.runner.cells, &cells)),
         };
@@ -116,7 +119,7 @@ impl Service {
 }
 
 /// A request of SandboxFusion, or the answer that it is none.
-pub(super) fn fusion_request<R: DeserializeOwned>(body: &[u8]) -> Result<R, Response> {
+pub(super) fn fusion_request<R: DeserializeOwned>(request: Request) -> Result<R, Response> {
     let refused = |error| Response::error(400, &format!("{error}; expected a request as of SandboxFusion"));
-    object::read(body).map_err(refused)
+    object::read(request.body()).map_err(refused)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{task, tests, why};
+use super::{checker, task, tests, why};
 
 fn verl(words: &str, truth: serde_json::Value) -> serde_json::Value {
     json!({"data_source": "lcb", "prompt": [{"role": "user", "content": words}],
@@ -151,6 +151,13 @@ fn what_a_row_runs_before_a_program_is_there_for_it() {
     let written = task(mbpp(json!(["import math", "from solution import f", "import os.path"]))).prelude.unwrap();
     let expected = ["import math", &guarded("from solution import f"), &guarded("import os.path")];
     assert_eq!(written, expected.join("\n"));
+    // Nor does it end a checker, which would end the judging of all other tasks.
+    for (key, before) in [("test_imports", json!(["import pandas"])), ("test_setup_code", json!("import pandas"))] {
+        let mut row = mbpp(json!(null));
+        (row["test_list"], row[key]) = (json!(["assert set(f(1.5)) == {1}"]), before);
+        let checker = checker(&task(row));
+        assert!(checker.contains(&guarded("import pandas")), "{key}: {checker}");
+    }
     let together = "import pandas; import numpy";
     assert_eq!(task(row(&format!("{together}\n"))).prelude.as_deref(), Some(together));
 }

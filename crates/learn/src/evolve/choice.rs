@@ -1,0 +1,79 @@
+//! Which program a search has found.
+
+use super::database::{Candidate, Database};
+use super::{Discovery, Ended, EvolveError, Search};
+use crate::environment::Environment;
+use crate::evaluation::{self, EarlierGames, HeldOut, REPORT, SELECTION, Sample, Single};
+use crate::metrics::Event;
+use crate::plural::counted;
+use crate::program::Program;
+use crate::seed::Seed;
+use crate::train::TrainError;
+
+/// The best programs of a search, which held-out games choose from.
+const FINALISTS: usize = 32;
+
+impl Search<'_> {
+    /// The best program: of a game by its games of the search and on held-out boards, on others of which its score is estimated.
+    /// That takes a while: a search that is asked to stop leaves it to the same command again.
+    pub(super) fn settle(
+        &self,
+        database: &Database,
+        observer: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Ended, EvolveError> {
+        let ranked = database.ranked();
+        if self.arena.environment().has_tests() {
+            let best = ranked.first().map(|best| Discovery { best: (*best).clone(), report: None });
+            return Ok(Ended::Done(best.map(Box::new)));
+        }
+        if self.is_asked_to_stop() {
+            return Ok(Ended::Stopped);
+        }
+        let finalists = &ranked[..ranked.len().min(FINALISTS)];
+        let held_out = HeldOut::salted(&self.config.train.board_salt);
+        let words = format!("choosing the best of {} on held-out boards", counted(finalists.len(), "program"));
+        observer(Event::Message(&words));
+        let mut samples = self.first_games(finalists, held_out.selection(1))?;
+        let mean_scores: Vec<f64> = finalists.iter().map(|candidate| candidate.score).collect();
+        let earlier = EarlierGames { mean_scores: &mean_scores, games: self.settings.boards };
+        let chosen = evaluation::choose_best(self.arena, &held_out, &mut samples, earlier, &mut |_, _| ());
+        let Some(halving) = chosen.map_err(TrainError::from)? else { return Ok(Ended::Done(None)) };
+        if self.is_asked_to_stop() {
+            return Ok(Ended::Stopped);
+        }
+        let mut games = vec![0; samples.len()];
+        games[halving.winner] = self.report_games(&samples[halving.winner]);
+        let played = evaluation::play_report(self.arena, &held_out, &mut samples, &games, &mut |_, _| ());
+        played.map_err(TrainError::from)?;
+        let best = finalists[halving.winner].clone();
+        let name = format!("program {}", best.id);
+        let report = Single::new(name, evaluation::floor(&samples), &samples[halving.winner].report);
+        Ok(Ended::Done(Some(Box::new(Discovery { best, report: Some(report) }))))
+    }
+
+    /// An evaluator that gives a program the same score for every seed is not asked two hundred times.
+    fn report_games(&self, chosen: &Sample) -> usize {
+        let mut scores = chosen.selection.games.iter().map(|game| game.score);
+        let first = scores.next();
+        let is_fixed = scores.all(|score| Some(score) == first);
+        let is_evaluator = matches!(self.arena.environment(), Environment::Evaluator(_));
+        if is_fixed && is_evaluator { SELECTION } else { REPORT }
+    }
+
+    fn first_games(&self, finalists: &[&Candidate], boards: &[Seed]) -> Result<Vec<Sample>, EvolveError> {
+        let programs = || finalists.iter().map(|candidate| self.arena.program(&candidate.source, boards[0].into()));
+        let played = self.arena.evaluate_all(programs().map(|program| (program, boards)), &mut |_, _| ());
+        let sample = |(program, selection): (Result<Program, _>, _)| Sample {
+            style: String::new(),
+            program,
+            reward: 0.0,
+            tokens: 0,
+            cut: false,
+            surprise: 0.0,
+            turns: Vec::new(),
+            selection,
+            report: Vec::new(),
+        };
+        Ok(programs().zip(played.map_err(TrainError::from)?).map(sample).collect())
+    }
+}
