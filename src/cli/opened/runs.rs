@@ -47,10 +47,7 @@ pub fn named(flag: &str, asked: &Path) -> Result<PathBuf, CliError> {
 /// Refuses a run, which the user named with `flag`, that is no directory, or none that may be read.
 pub fn require_directory(flag: &str, dir: &Path) -> Result<(), CliError> {
     // Only what may be looked into has itself in it.
-    let error = match fs::read_dir(dir).and_then(|_| fs::metadata(dir.join("."))) {
-        Ok(_) => return Ok(()),
-        Err(error) => error,
-    };
+    let Err(error) = fs::read_dir(dir).and_then(|_| fs::metadata(dir.join("."))) else { return Ok(()) };
     let found = match error.kind() {
         ErrorKind::NotADirectory if dir.exists() => "is no directory".to_owned(),
         ErrorKind::NotFound | ErrorKind::NotADirectory => "no such directory".to_owned(),
