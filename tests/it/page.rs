@@ -293,6 +293,23 @@ fn scores_keep_their_digits_beside_2048_and_what_is_trained_on_is_not_called_hel
 
 #[test]
 #[ignore = "needs Chromium; `make page` runs it"]
+fn evaluations_that_sampled_at_two_temperatures_have_no_ratio() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = scratch.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    for (last, expected) in [("0.7", "100 → 200held-out score, × 2.00"), ("1.0", "100 → 200held-out score")] {
+        let evaluated = |step, score, temperature| {
+            format!("{{\"step\":{step},\"eval_game/mean_score\":{score},\"eval_temperature\":{temperature}}}\n")
+        };
+        std::fs::write(run.join("metrics.jsonl"), evaluated(0, 100, "0.7") + &evaluated(1, 200, last)).unwrap();
+        done(scratch.path(), &["report", "run"]);
+        let said = in_browser(&run.join("report.html"), "say(document.querySelector('.tile').textContent);");
+        assert_eq!(said, [expected]);
+    }
+}
+
+#[test]
+#[ignore = "needs Chromium; `make page` runs it"]
 fn of_what_is_a_point_no_interval_is_told_and_of_a_group_that_is_left_out_that_it_is() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();

@@ -245,6 +245,7 @@ fn expect_a_checkpoint_after(signals: &[(&str, &[&str])]) {
 #[test]
 fn a_run_whose_terminal_is_closed_goes_on_to_its_checkpoint() {
     use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
 
     use rustix::fs::{OFlags, fcntl_setfl};
     use rustix::pty::{self, OpenptFlags};
@@ -254,7 +255,9 @@ fn a_run_whose_terminal_is_closed_goes_on_to_its_checkpoint() {
     pty::unlockpt(&terminal).unwrap();
     fcntl_setfl(&terminal, OFlags::NONBLOCK).unwrap();
     let name = pty::ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let opened = || fs::File::options().read(true).write(true).open(&name).unwrap();
+    // Where the tests have no terminal of their own, it is not to become that of all.
+    let not_ours = OFlags::NOCTTY.bits() as i32;
+    let opened = || fs::File::options().read(true).write(true).custom_flags(not_ours).open(&name).unwrap();
     let mut command = train(&dir, &["--steps", "1000", "--set", "train.eval_samples=0"]);
     command.env("TERM", "xterm").stdout(Stdio::null()).stderr(opened());
     let mut child = command.spawn().unwrap();

@@ -58,11 +58,16 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     // What a line says beside its reward and its digest.
     let log = place.path().join("run/completions/step_00001.jsonl");
     let honest = fs::read_to_string(&log).unwrap();
-    let forgeries: [fn(&mut Value); 6] = [
+    let forgeries: [fn(&mut Value); 8] = [
         |line| line["games"][0]["score"] = 1e6.into(),
         |line| line["games"][0]["max_tile"] = 131072.into(),
         |line| line["games"][0]["moves_text"] = "WW".into(),
         |line| line["games"][0]["fuel"] = 1.into(),
+        |line| {
+            line["evaluation"] =
+                serde_json::json!({"verdict": "succeeded", "games": [{"score": 1e6, "ending": "game_over"}]})
+        },
+        |line| line["became"] = "succeeded".into(),
         |line| line["verdict"] = "crash".into(),
         |line| line["reward_parts"]["game"] = 0.5.into(),
     ];
@@ -152,7 +157,7 @@ fn of_a_game_that_was_edited_since_its_run_the_file_is_named_where_it_judges_aga
     let output = verify(place.path(), &["--json"]);
     assert!(certificate(&output)["environment_changed"].as_str().unwrap().contains(named));
     let said = String::from_utf8_lossy(&output.stderr);
-    let (_, blamed) = said.split_once(" rewards are not the ones that this run learnt from: ").expect(&said);
+    let (_, blamed) = said.split_once(" evaluations are not as the log tells, with the same rewards: ").expect(&said);
     assert!(blamed.contains(named) && blamed.contains("hint: put it back as it was, or name a copy"), "{said}");
     // The game itself spends other fuel, which is part of the evidence.
     assert_eq!(output.status.code(), Some(1));

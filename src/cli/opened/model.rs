@@ -68,7 +68,8 @@ pub fn check_files(flag: &str, config: &Config) -> Result<(), CliError> {
             ),
         ));
     }
-    let named = path.map(|path| (flag, path)).into_iter().chain([("--adapter", Path::new(adapter))]);
+    let adapters = Some(Path::new(adapter)).filter(|_| !adapter.is_empty()).map(|adapter| ("--adapter", adapter));
+    let named = path.map(|path| (flag, path)).into_iter().chain(adapters);
     if let Some((flag, dir)) = named.into_iter().find(|(_, dir)| runs::is_search(dir)) {
         let message = format!("{flag} {}: is the directory of a search, and has no weights itself", dir.display());
         return Err(CliError::user_hint(message, runs::weights_of_a_search()));

@@ -44,10 +44,12 @@ pub fn named(flag: &str, asked: &Path) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Refuses a run, which the user named with `flag`, that is no directory, or none that may be read.
+/// Refuses a run, which the user named with `flag`, that is no directory, or none that may be looked into: that has itself in it.
 pub fn require_directory(flag: &str, dir: &Path) -> Result<(), CliError> {
-    // Only what may be looked into has itself in it.
-    let Err(error) = fs::read_dir(dir).and_then(|_| fs::metadata(dir.join("."))) else { return Ok(()) };
+    fs::metadata(dir.join(".")).map(drop).or_else(|error| no_directory(flag, dir, &error))
+}
+
+fn no_directory(flag: &str, dir: &Path, error: &std::io::Error) -> Result<(), CliError> {
     let found = match error.kind() {
         ErrorKind::NotADirectory if dir.exists() => "is no directory".to_owned(),
         ErrorKind::NotFound | ErrorKind::NotADirectory => "no such directory".to_owned(),
@@ -159,6 +161,8 @@ impl Trained {
     pub fn open(flag: &str, asked: &Path, console: &Console) -> Result<Trained, CliError> {
         let dir = named(flag, asked)?;
         require_directory(flag, &dir)?;
+        // Its checkpoints are looked for.
+        fs::read_dir(&dir).map(drop).or_else(|error| no_directory(flag, &dir, &error))?;
         // The checkpoints of a search lack what goes on with a run, and are whole all the same.
         if is_search(&dir) {
             return Err(CliError::user_hint(
@@ -317,6 +321,10 @@ pub fn is_run(dir: &Path) -> bool {
 
 /// The same of what the user named with `flag`. What may not be looked into is refused: it may be one.
 pub fn is_named_run(flag: &str, dir: &Path) -> Result<bool, CliError> {
+    // Whatever opens the others says more about them.
+    if !fs::metadata(dir).is_ok_and(|found| found.is_dir()) {
+        return Ok(false);
+    }
     let is_there = |name: &str| {
         let path = dir.join(name);
         files::is_file(&path).map_err(|error| CliError::user(format!("{flag} {}: {error}", path.display())))

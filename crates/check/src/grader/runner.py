@@ -45,6 +45,15 @@ async def awaited(given):
     return await given
 
 
+def raised(error):
+    """What was raised, as far as it has a text."""
+    try:
+        words = f"it raised {type(error).__name__}: {error}"
+    except BaseException:  # what a class of a completion says of itself may raise too
+        words = f"it raised {type(error).__name__}"
+    return words[:500].encode("utf-8", "replace").decode()
+
+
 def child(reward, items, pipe, float=float, repr=repr, write=os.write, text=json.dumps):
     """Answers with names that are bound beforehand: a completion that runs here may have replaced those that everybody uses."""
     os.setpgid(0, 0)
@@ -55,7 +64,7 @@ def child(reward, items, pipe, float=float, repr=repr, write=os.write, text=json
         given = ["null" if value is None else '"' + repr(float(value)) + '"' for value in rewards(reward, items)]
         answer = '{"rewards": [' + ", ".join(given) + "]}"
     except BaseException as error:  # what a completion raises in the grader's own process is for the grader to catch
-        answer = text({"lost": f"it raised {type(error).__name__}: {error}"[:500]})
+        answer = text({"lost": raised(error)})
     write(pipe, answer.encode() + b"\n")
 
 

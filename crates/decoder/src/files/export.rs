@@ -116,10 +116,13 @@ pub fn export_adapter(config: &ModelConfig, dir: &Path) -> Result<Exported, Poli
         None => AdapterSet::read(from, 0, &Device::Cpu)?,
     };
     let mut described: Value = set::described(from)?;
-    described["base_model_name_or_path"] = base_name(&config.model, &described["base_model_name_or_path"]).into();
+    let own = described["base_model_name_or_path"].clone();
+    described["base_model_name_or_path"] = base_name(&config.model, &own).into();
+    // Another revision is another model, which PEFT loads where none is named; and that of one model is none of another.
     if !is_here && config.revision != "main" {
-        // Another revision is another model, which PEFT loads where none is named.
         described["revision"] = config.revision.clone().into();
+    } else if described["base_model_name_or_path"] != own && described.get("revision").is_some() {
+        described["revision"] = Value::Null;
     }
     write_text(&dir.join(set::CONFIG), &format!("{described:#}\n"))?;
     weights::write_file(&set.tensors, &dir.join(set::WEIGHTS))?;

@@ -96,6 +96,14 @@ fn an_adapter_is_exported_where_its_model_is_not() {
     let of_then = tempfile::tempdir().unwrap();
     export_adapter(&ModelConfig { revision: "0123abcd".into(), ..settings.clone() }, of_then.path()).unwrap();
     assert_eq!(read_json(&of_then.path().join("adapter_config.json"))["revision"], "0123abcd");
+    // What was exported so goes on with its own model, and with another one without that revision.
+    let again = |model: &str| {
+        let out = tempfile::tempdir().unwrap();
+        let adapter = of_then.path().display().to_string();
+        export_adapter(&ModelConfig { model: model.into(), adapter, ..settings.clone() }, out.path()).unwrap();
+        read_json(&out.path().join("adapter_config.json"))["revision"].clone()
+    };
+    assert_eq!((again("nowhere/at-all"), again("some/other")), ("0123abcd".into(), serde_json::Value::Null));
     let tensors = |dir: &Path| candle_core::safetensors::load(dir.join("adapter_model.safetensors"), &Device::Cpu);
     let (given, written) = (tensors(&adapter).unwrap(), tensors(out.path()).unwrap());
     assert_eq!(given.len(), written.len());

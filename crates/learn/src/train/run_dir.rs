@@ -306,7 +306,12 @@ pub fn latest_run() -> Option<PathBuf> {
         .into_iter()
         .rev()
         .map(|(_, path)| path)
-        .find(|path| latest_checkpoint(path).is_some())
+        .find(|path| latest_checkpoint(path).is_some() || is_closed(path))
+}
+
+/// Whether a directory may not be read: it may be the run that is meant, of which whoever opens it says so.
+fn is_closed(dir: &Path) -> bool {
+    fs::read_dir(dir).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Whether a run has ended at this step, evaluated and with its best programs settled.

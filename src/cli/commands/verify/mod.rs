@@ -122,7 +122,14 @@ impl VerifyArgs {
                     format!(": {changed}\nhint: put it back as it was, or name a copy of that with --set environment.env=FILE")
                 });
                 let changed = changed.unwrap_or_default();
-                format!("{differing} of {judged} rewards are not the ones that this run learnt from{changed}")
+                match certificate.differences.iter().any(|one| one.logged != one.found) {
+                    true => {
+                        format!("{differing} of {judged} rewards are not the ones that this run learnt from{changed}")
+                    }
+                    false => format!(
+                        "{differing} of {judged} evaluations are not as the log tells, with the same rewards{changed}"
+                    ),
+                }
             }
         };
         Err(CliError::Run(unconfirmed.into()))
@@ -163,12 +170,12 @@ impl Verification<'_> {
         let (mut differences, mut missing) = (Vec::new(), Vec::new());
         for (done, (step, path)) in steps.iter().enumerate() {
             count.show(done, "");
-            let (logged, games) = path.as_ref().map_or(Ok(<_>::default()), |path| logged(path, *step, &mut logs))?;
+            let (logged, lines) = path.as_ref().map_or(Ok(<_>::default()), |path| logged(path, *step, &mut logs))?;
             missing.extend(self.missing(*step, &logged));
             self.require_parts(*step, &logged)?;
             completions += logged.len();
             unseen += logged.iter().filter(|one| !is_of_today(one)).count();
-            differences.extend(self.step(*step, &logged, &games)?);
+            differences.extend(self.step(*step, &logged, &lines)?);
         }
         drop(count);
         Ok(Certificate {
@@ -211,8 +218,8 @@ impl Verification<'_> {
         ))
     }
 
-    /// `games`: of each line, as they stand there.
-    fn step(&self, step: usize, logged: &[LoggedCompletion], games: &[Value]) -> Result<Vec<Difference>, CliError> {
+    /// `lines`: the same as they stand there.
+    fn step(&self, step: usize, logged: &[LoggedCompletion], lines: &[Value]) -> Result<Vec<Difference>, CliError> {
         let boards = step_boards(self.config, step).1;
         let cases = logged.iter().map(|one| self.cases(step, one, &boards)).collect::<Result<Vec<_>, _>>()?;
         let turns: Vec<_> = logged.iter().map(LoggedCompletion::all_turns).collect();
@@ -224,10 +231,10 @@ impl Verification<'_> {
         }
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         let mut evaluations = evaluations.iter();
-        let judged = logged.iter().zip(&turns).zip(games);
+        let judged = logged.iter().zip(&turns).zip(lines);
         Ok(judged
-            .filter_map(|((one, turns), games)| {
-                self.difference(one, turns, evaluations.by_ref(), |answer, reward| tells(one, games, answer, reward))
+            .filter_map(|((one, turns), line)| {
+                self.difference(one, turns, evaluations.by_ref(), |answer, reward| tells(one, line, answer, reward))
             })
             .collect())
     }
@@ -289,19 +296,21 @@ fn is_of_today(one: &LoggedCompletion) -> bool {
     one.version == Some(COMPLETIONS_VERSION)
 }
 
-/// Whether a line says of its answer what is so: verdict, parts of the reward, and the course of each of its `games`.
-fn tells(one: &LoggedCompletion, games: &Value, answer: &Evaluation, reward: &Reward) -> bool {
+/// Whether a `line` says of its answer what is so: verdict, parts of the reward, and the course of each of its games. Keys of earlier
+/// versions, which others would read in their place, it has none.
+fn tells(one: &LoggedCompletion, line: &Value, answer: &Evaluation, reward: &Reward) -> bool {
     let evidence = |game: &Outcome| Outcome { reason: None, ..game.clone() };
-    let logged = Vec::<Outcome>::deserialize(games).unwrap_or_default();
+    let logged = Vec::<Outcome>::deserialize(&line["games"]).unwrap_or_default();
     let are_games = logged.iter().map(evidence).eq(answer.games.iter().map(evidence));
     let is_part =
         |(name, value): &(&str, f32)| one.reward_parts.get(*name).and_then(Value::as_f64) == Some(shortest(*value));
     let are_parts = reward.parts.len() == one.reward_parts.len() && reward.parts.iter().all(is_part);
-    let is_verdict = one.evaluation.verdict == answer.verdict(one.finish == "length").name();
-    !is_of_today(one) || are_games && are_parts && is_verdict
+    let is_verdict = line["verdict"] == answer.verdict(one.finish == "length").name();
+    let is_of_one_version = ["evaluation", "became"].iter().all(|key| line.get(key).is_none());
+    !is_of_today(one) || are_games && are_parts && is_verdict && is_of_one_version
 }
 
-/// The completions in the file `path`, whose bytes `logs` takes in, and the games of each.
+/// The completions in the file `path`, whose bytes `logs` takes in, and their lines.
 fn logged(
     path: &Path,
     step: usize,
@@ -329,6 +338,6 @@ fn logged(
         }
     }
     let lines = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let games = lines.map(|mut line| line["games"].take()).collect();
-    Ok((logged, games))
+    let lines = lines.collect();
+    Ok((logged, lines))
 }

@@ -21,8 +21,10 @@ pub(super) const MODEL_FILE: &str = "model file ";
 /// Files of a model of which little is read, the tokens that end a text. A cache that another program has filled may lack them, and
 /// most of what is changed in them is of no account, so that a run goes on with a warning.
 pub(super) const MINOR: &[&str] = &["generation_config.json", "special_tokens_map.json"];
-/// The key in `[run]` of the commit that a model of the Hub had.
+/// The key in `[run]` of the commit that a model of the Hub had when the run began.
 const COMMIT: &str = "model commit";
+/// The same of a run that goes on with another one.
+const COMMIT_NOW: &str = "model commit now";
 /// Hexadecimal digits of a digest.
 const DIGITS: usize = 12;
 /// Bytes of a model's file that its digest has whole, from the beginning: all that describes a model, its tokenizer, and the
@@ -86,17 +88,22 @@ pub(super) fn begun_with(config: &Config) -> Result<toml::Table, RunDirError> {
     let location = Location::of(&config.model).ok();
     let mut about = contents(&config.environment.env)?;
     about.extend(trained_files(config, location.as_ref())?);
-    let mut about = about.into_iter().map(|(key, told)| (key, toml::Value::from(told))).collect();
-    record_commit(&mut about, &config.model);
+    let mut about: toml::Table = about.into_iter().map(|(key, told)| (key, toml::Value::from(told))).collect();
+    about.extend(commit_of(&config.model).map(|commit| (COMMIT.to_owned(), commit)));
     Ok(about)
 }
 
-/// Has `[run]` say of which commit a model of the Hub is that a run goes on with.
-pub(super) fn record_commit(about: &mut toml::Table, model: &ModelConfig) {
-    about.remove(COMMIT);
-    // A directory that is named itself has no revisions.
+/// The commit of a model of the Hub. A directory that is named itself has no revisions.
+fn commit_of(model: &ModelConfig) -> Option<toml::Value> {
     let of_hub = Location::of(model).ok().filter(|_| !Path::new(&model.model).exists());
-    about.extend(of_hub.as_ref().and_then(Location::commit).map(|commit| (COMMIT.to_owned(), commit.into())));
+    of_hub?.commit().map(toml::Value::from)
+}
+
+/// Has `[run]` say of which commit the model is that a run goes on with, where that is another one.
+pub(super) fn record_commit(about: &mut toml::Table, model: &ModelConfig) {
+    about.remove(COMMIT_NOW);
+    let now = commit_of(model).filter(|now| about.get(COMMIT) != Some(now));
+    about.extend(now.map(|now| (COMMIT_NOW.to_owned(), now)));
 }
 
 /// Those of the model that a run of training begins with, and of an adapter that is the reference of `grpo.beta`: of any other a
@@ -179,12 +186,15 @@ pub fn changed_model(run: &Path, model: &ModelConfig) -> Result<Option<String>, 
 
 /// The commit of the model of the Hub that a run was last started with; none of any other model.
 pub fn model_commit(run: &Path) -> Result<Option<String>, RunDirError> {
-    Ok(about(run)?.get(COMMIT).and_then(toml::Value::as_str).map(str::to_owned))
+    let about = about(run)?;
+    let newest = about.get(COMMIT_NOW).or_else(|| about.get(COMMIT));
+    Ok(newest.and_then(toml::Value::as_str).map(str::to_owned))
 }
 
 /// How a run comes by the model that it began with.
 pub(super) fn way_back(run: &Path) -> Result<String, RunDirError> {
-    let commit = model_commit(run)?;
+    let about = about(run)?;
+    let commit = about.get(COMMIT).and_then(toml::Value::as_str);
     let of_hub = commit.map(|commit| format!(" (on the Hub: --revision {commit})"));
     Ok(format!("put it back as it was{}", of_hub.unwrap_or_default()))
 }
