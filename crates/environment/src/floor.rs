@@ -20,6 +20,11 @@ impl Floor {
         Floor(scores.into_iter().fold(0.0, f64::min) + 0.0)
     }
 
+    /// Whether some game came to less than nothing, so that one that fails counts as the lowest of all.
+    pub fn is_below_zero(self) -> bool {
+        self.0 < 0.0
+    }
+
     /// The floor of these games.
     pub fn of_games<'a>(games: impl IntoIterator<Item = &'a Outcome>) -> Floor {
         Floor::of(games.into_iter().map(|game| game.score))

@@ -4,6 +4,7 @@ use std::io;
 
 use console::Term;
 use indicatif::{ProgressDrawTarget, TermLike};
+use parking_lot::Mutex;
 
 /// Redraws a second.
 const RATE: u8 = 20;
@@ -11,52 +12,57 @@ const RATE: u8 = 20;
 /// Standard error without its errors. indicatif panics where lines cannot be taken away to print others, and a run goes on, or
 /// writes its checkpoint, after somebody has closed the window.
 #[derive(Debug)]
-struct BarTerminal(Term);
+struct BarTerminal(Mutex<Term>);
 
 /// Bars on standard error.
 pub(super) fn on_stderr() -> ProgressDrawTarget {
-    ProgressDrawTarget::term_like_with_hz(Box::new(BarTerminal(Term::buffered_stderr())), RATE)
+    ProgressDrawTarget::term_like_with_hz(Box::new(BarTerminal(Mutex::new(Term::buffered_stderr()))), RATE)
 }
 
 impl TermLike for BarTerminal {
     fn width(&self) -> u16 {
-        self.0.size().1
+        self.0.lock().size().1
     }
 
     fn height(&self) -> u16 {
-        self.0.size().0
+        self.0.lock().size().0
     }
 
     fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
-        passed_over(self.0.move_cursor_up(lines))
+        passed_over(self.0.lock().move_cursor_up(lines))
     }
 
     fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
-        passed_over(self.0.move_cursor_down(lines))
+        passed_over(self.0.lock().move_cursor_down(lines))
     }
 
     fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
-        passed_over(self.0.move_cursor_right(columns))
+        passed_over(self.0.lock().move_cursor_right(columns))
     }
 
     fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
-        passed_over(self.0.move_cursor_left(columns))
+        passed_over(self.0.lock().move_cursor_left(columns))
     }
 
     fn write_line(&self, text: &str) -> io::Result<()> {
-        passed_over(self.0.write_line(text))
+        passed_over(self.0.lock().write_line(text))
     }
 
     fn write_str(&self, text: &str) -> io::Result<()> {
-        passed_over(self.0.write_str(text))
+        passed_over(self.0.lock().write_str(text))
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        passed_over(self.0.clear_line())
+        passed_over(self.0.lock().clear_line())
     }
 
     fn flush(&self) -> io::Result<()> {
-        passed_over(self.0.flush())
+        let mut terminal = self.0.lock();
+        if terminal.flush().is_err() {
+            // It would keep all that it could not write, for ever.
+            *terminal = Term::buffered_stderr();
+        }
+        Ok(())
     }
 }
 

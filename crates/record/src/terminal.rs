@@ -89,7 +89,7 @@ impl TerminalSink {
         self.phase = if next.step == step { next } else { Phase::begin(step) };
         if let Some(bars) = &self.bars {
             // Terminals are resized while a run goes on.
-            bars.run.set_style(run_style());
+            bars.run.set_style(of_stderr(run_style()));
             bars.run.set_prefix(format!("step {step}/{}", self.max_steps));
             bars.step.set_message("drawing prompts");
         }
@@ -236,6 +236,11 @@ impl Drop for TerminalSink {
             bars.run.finish_and_clear();
         }
     }
+}
+
+/// A style whose colours are those of standard error: a bar that is drawn already takes those of standard output.
+fn of_stderr(style: ProgressStyle) -> ProgressStyle {
+    ProgressBar::new(0).with_style(style).style()
 }
 
 /// The bar of the run, as wide as the terminal leaves room for now.

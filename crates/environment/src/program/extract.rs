@@ -124,19 +124,21 @@ fn last_of(
                 Ok(found) if entry.definition().is_some() => return Ok((with_uses(found, place), false)),
                 Ok(found) => {
                     let (own, statements) = (found.source.len(), found.module.body.len());
-                    let is_quote = !ways::may_read(&found.module.body) && quotes(&found.source, &pieces[..place]);
+                    let reads_alone = ways::may_read(&found.module.body);
                     let found = with_uses(found, place);
                     let names_orders = helpers::is_of_orders(&found.module, statements);
                     let body = &found.module.body;
                     let acts = if *entry == Entry::Module { ways::act } else { ways::may_print };
-                    let is_whole = match used {
+                    // Once for a text: what is a quote is used from then on.
+                    let is_quote = || !reads_alone && quotes(&found.source, &pieces[..place]);
+                    let is_whole = || match used {
                         _ if *entry != Entry::Script => true,
                         Some(_) => helpers::reads_input(&found.module) || ways::reads(body),
-                        None => ways::may_read(body) && !is_quote,
+                        None => ways::may_read(body) && !is_quote(),
                     };
                     if names_orders || !acts(body) {
                         example.get_or_insert((found, place));
-                    } else if is_whole {
+                    } else if is_whole() {
                         return Ok((found, false));
                     } else {
                         let uses_others = found.source.len() > own;
@@ -152,12 +154,15 @@ fn last_of(
     found.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
 }
 
-/// Whether all lines of code stand in one of the pieces before it.
+/// Whether all lines of a program, with what it uses, stand in one piece before it, behind which nothing is written anew.
 fn quotes(code: &str, earlier: &[String]) -> bool {
     let lines =
         |text: &'_ str| text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let own: BTreeSet<String> = lines(code);
-    earlier.iter().any(|piece| own.is_subset(&lines(piece)))
+    let makes =
+        |piece: &&String| piece.lines().any(|line| ["def ", "class ", "async "].iter().any(|of| line.starts_with(of)));
+    let since = earlier.iter().rposition(|piece| makes(&piece)).unwrap_or(0);
+    earlier[since..].iter().any(|piece| own.is_subset(&lines(piece)))
 }
 
 /// The whole text, if it is valid Python; a fence in it is then part of a string or a comment.

@@ -368,6 +368,13 @@ fn a_piece_that_prints_what_an_earlier_one_has_read_counts_unless_it_only_repeat
     let silent = format!("{read}def shown(a):\n    print(sum(a))\n");
     assert_eq!(script(&answer(&silent, "shown(a)\n")), format!("{silent}shown(a)\n"));
     assert_eq!(script(&answer(read, last)), format!("{read}{last}"));
+    // A function that is written anew in between is meant, also where lines of it were only left out.
+    let wrong = "def twice(n):\n    n += 1\n    return 2 * n\nn = int(input())\nprint(n)\nprint(twice(n))\n";
+    let mended = "def twice(n):\n    return 2 * n\n";
+    let three = format!(
+        "```python\n{wrong}```\nMended:\n```python\n{mended}```\nAs before:\n```python\nprint(twice(n))\n```\n"
+    );
+    assert_eq!(script(&three), format!("n = int(input())\n{mended}print(twice(n))\n"));
     // What has fewer lines and reads its input is a better one.
     let shorter = format!("{read}{last}");
     assert_eq!(script(&answer(&format!("{read}print(a)\n{last}"), &shorter)), shorter);

@@ -31,8 +31,10 @@ impl Search<'_> {
         }
         let finalists = &ranked[..ranked.len().min(FINALISTS)];
         let held_out = HeldOut::salted(&self.config.train.board_salt);
-        let words = format!("choosing the best of {} on held-out boards", counted(finalists.len(), "program"));
-        observer(Event::Message(&words));
+        if finalists.len() > 1 {
+            let words = format!("choosing the best of {} on held-out boards", counted(finalists.len(), "program"));
+            observer(Event::Message(&words));
+        }
         let mut samples = self.first_games(finalists, held_out.selection(1))?;
         let mean_scores: Vec<f64> = finalists.iter().map(|candidate| candidate.score).collect();
         let earlier = EarlierGames { mean_scores: &mean_scores, games: self.settings.boards };
@@ -51,13 +53,16 @@ impl Search<'_> {
         Ok(Ended::Done(Some(Box::new(Discovery { best, report: Some(report) }))))
     }
 
-    /// An evaluator that gives a program the same score for every seed is not asked two hundred times.
+    /// An evaluator without chance, which gives a program the same score for every seed, is not asked two hundred times.
     fn report_games(&self, chosen: &Sample) -> usize {
+        let Environment::Evaluator(evaluator) = self.arena.environment() else { return REPORT };
+        let draws = [evaluator.source(), chosen.program.as_ref().map_or("", Program::source)]
+            .iter()
+            .any(|text| ["random", "secrets", "uuid"].iter().any(|chance| text.contains(chance)));
         let mut scores = chosen.selection.games.iter().map(|game| game.score);
         let first = scores.next();
-        let is_fixed = scores.all(|score| Some(score) == first);
-        let is_evaluator = matches!(self.arena.environment(), Environment::Evaluator(_));
-        if is_fixed && is_evaluator { SELECTION } else { REPORT }
+        let is_fixed = !draws && scores.all(|score| Some(score) == first);
+        if is_fixed { SELECTION } else { REPORT }
     }
 
     fn first_games(&self, finalists: &[&Candidate], boards: &[Seed]) -> Result<Vec<Sample>, EvolveError> {

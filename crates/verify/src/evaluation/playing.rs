@@ -123,6 +123,8 @@ pub fn choose_best(
         let tried = &*samples;
         let floor = super::floor(left.iter().map(|&place| &tried[place]));
         let played = |place: usize| &tried[place].selection.games;
+        // Below zero a game that fails counts as others say, which the mean of the earlier ones does not know.
+        let earlier = if floor.is_below_zero() { EarlierGames::default() } else { earlier };
         let mean = |place: usize| earlier.beside(place, floor.mean_score(played(place)), games);
         left.sort_by(|&a, &b| {
             let by_mean = mean(b).total_cmp(&mean(a));

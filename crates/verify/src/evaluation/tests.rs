@@ -238,13 +238,15 @@ fn no_program_that_fails_is_chosen_before_one_that_plays_below_zero() {
     )
     .unwrap();
     let fault = Start::Faulted(FirstCallFault { ending: Ending::Raised, reason: "no".into() });
-    let mut samples = [
+    let samples = [
         with_scores(&code.replace('W', "S"), fault, &[(0.0, Ending::Raised)]),
         with_scores(code, Start::Played, &[(-5.0, Ending::GameOver)]),
     ];
     let boards = HeldOut::published();
-    let chosen = choose_best(&arena, &boards, &mut samples, EarlierGames::default(), &mut |_, _| ()).unwrap().unwrap();
-    assert_eq!(chosen.winner, 1);
+    for earlier in [EarlierGames::default(), EarlierGames { mean_scores: &[18.0, -2.5], games: 64 }] {
+        let chosen = choose_best(&arena, &boards, &mut samples.clone(), earlier, &mut |_, _| ()).unwrap().unwrap();
+        assert_eq!(chosen.winner, 1);
+    }
 }
 
 #[test]
