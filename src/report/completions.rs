@@ -276,12 +276,8 @@ impl ShownSample {
 /// Step and path of each file of a run's log, in the order of the steps; none where nothing was logged.
 pub fn completion_files(run: &Path) -> Result<Vec<(usize, PathBuf)>, ReportError> {
     let dir = run.join("completions");
-    let entries = match fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
-        // A directory that may not be read may be full.
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(ReportError::io(&dir)(error)),
-        read => read.unwrap_or_default(),
-    };
-    let mut files: Vec<(usize, PathBuf)> = entries
+    let entries = fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut files: Vec<(usize, PathBuf)> = ReportError::if_there(&dir, entries)?
         .into_iter()
         .filter_map(|entry| {
             let name = entry.file_name();

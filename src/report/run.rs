@@ -157,11 +157,7 @@ impl RunReader {
         }
         let is_there = |name: &str| {
             let file = path.join(name);
-            match fs::metadata(&file) {
-                // What may not be looked for may be there.
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ReportError::io(&file)(error)),
-                found => Ok(found.is_ok_and(|found| found.is_file())),
-            }
+            ReportError::if_there(&file, fs::metadata(&file).map(|found| found.is_file()))
         };
         match is_there(METRICS_FILE)? || is_there("config.toml")? {
             true => Ok(RunReader { path: named(), name: last_parts(path, 1), seen: BTreeMap::new() }),

@@ -37,7 +37,7 @@ impl Floor {
 
     /// The same of games by their scores, and by whether they ended as [`Ending::is_well`](super::Ending::is_well) says.
     pub fn mean(self, games: impl IntoIterator<Item = (f64, bool)>) -> f64 {
-        let counted = |(score, is_well): (f64, bool)| if self.0 < 0.0 && !is_well { self.0 } else { score };
+        let counted = |(score, is_well): (f64, bool)| if self.is_below_zero() && !is_well { self.0 } else { score };
         let mut games = games.into_iter().map(counted).peekable();
         if games.peek().is_none() {
             return self.0;
@@ -48,8 +48,9 @@ impl Floor {
     /// Compares the games of two programs, the better ones first: by their mean scores, and below 0, where what fails may be
     /// equal to the lowest player, by whether all ended well.
     pub fn better_first(self, one: &[Outcome], other: &[Outcome]) -> Ordering {
-        let fails =
-            |games: &[Outcome]| self.0 < 0.0 && (games.is_empty() || games.iter().any(|game| !game.ending.is_well()));
+        let fails = |games: &[Outcome]| {
+            self.is_below_zero() && (games.is_empty() || games.iter().any(|game| !game.ending.is_well()))
+        };
         self.mean_score(other).total_cmp(&self.mean_score(one)).then(fails(one).cmp(&fails(other)))
     }
 }

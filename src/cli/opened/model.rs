@@ -166,9 +166,7 @@ pub fn warn_of_another_base(config: &Config, console: &Console) {
         console.warn(&format!("--adapter {adapter}: was trained on {base}, and is put on {model}"));
         return;
     }
-    // A link to a checkpoint is that checkpoint.
-    let places = [Some(adapter.into()), Path::new(adapter).canonicalize().ok()].into_iter().flatten();
-    if let Some(changed) = places.filter_map(|place: PathBuf| runs::changed_model(&place, &config.model)).next() {
+    if let Some(changed) = runs::changed_model(Path::new(adapter), &config.model) {
         console.warn(&format!("warning: {changed}"));
     }
 }

@@ -142,7 +142,12 @@ pub fn changed_environment(dir: &Path, env: &str) -> Option<String> {
 
 /// How the model differs from the one that the run began with that wrote this checkpoint, if it still lies in it and the model does.
 pub fn changed_model(checkpoint: &Path, model: &ModelConfig) -> Option<String> {
-    let run = run_of(checkpoint)?;
+    // A link to a checkpoint is that checkpoint.
+    let place = match run_of(checkpoint) {
+        Some(_) => checkpoint.to_owned(),
+        None => checkpoint.canonicalize().ok()?,
+    };
+    let run = run_of(&place)?;
     let changed = run_dir::changed_model(run, model).ok().flatten()?;
     Some(format!("{} is not as it was when {} began: {changed}", model.model, run.display()))
 }

@@ -160,8 +160,8 @@ fn quotes(code: &str, earlier: &[String]) -> bool {
         |text: &'_ str| text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let own: BTreeSet<String> = lines(code);
     let makes =
-        |piece: &&String| piece.lines().any(|line| ["def ", "class ", "async "].iter().any(|of| line.starts_with(of)));
-    let since = earlier.iter().rposition(|piece| makes(&piece)).unwrap_or(0);
+        |piece: &String| piece.lines().any(|line| ["def ", "class ", "async "].iter().any(|of| line.starts_with(of)));
+    let since = earlier.iter().rposition(makes).unwrap_or(0);
     earlier[since..].iter().any(|piece| own.is_subset(&lines(piece)))
 }
 

@@ -4,7 +4,6 @@ mod certificate;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -141,11 +140,9 @@ impl VerifyArgs {
 fn steps(run: &Path) -> Result<BTreeMap<usize, Option<PathBuf>>, ReportError> {
     let text = |name: &str| {
         let path = run.join(name);
-        match fs::read(&path) {
-            // Steps whose files are gone are known from what may not be read alone.
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ReportError::io(&path)(error)),
-            read => Ok(String::from_utf8_lossy(&read.unwrap_or_default()).into_owned()),
-        }
+        // Steps whose files are gone are known from this one alone.
+        let read = ReportError::if_there(&path, fs::read(&path))?;
+        Ok::<_, ReportError>(String::from_utf8_lossy(&read).into_owned())
     };
     let recorded = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?["step"].as_u64()? as usize);
     // The metrics are read before the files are listed, because a step writes its line after its file.
@@ -232,11 +229,7 @@ impl Verification<'_> {
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         let mut evaluations = evaluations.iter();
         let judged = logged.iter().zip(&turns).zip(lines);
-        Ok(judged
-            .filter_map(|((one, turns), line)| {
-                self.difference(one, turns, evaluations.by_ref(), |answer, reward| tells(one, line, answer, reward))
-            })
-            .collect())
+        Ok(judged.filter_map(|((one, turns), line)| self.difference(one, line, turns, evaluations.by_ref())).collect())
     }
 
     /// What the program of a completion was tried on.
@@ -263,14 +256,14 @@ impl Verification<'_> {
         [logged.begun(), ""].into_iter().find(is_it).unwrap_or(logged.begun())
     }
 
-    /// None if the log tells what the programs of a completion earn: in each turn, all together, and as it `tells` of the answer.
+    /// None if the log tells what the programs of a completion earn: in each turn, all together, and of the answer in its `line`.
     /// The evaluations of its `turns` are the next ones.
     fn difference<'a>(
         &self,
         one: &LoggedCompletion,
+        line: &Value,
         turns: &[LoggedTurn],
         evaluations: impl Iterator<Item = &'a Evaluation>,
-        tells: impl Fn(&Evaluation, &Reward) -> bool,
     ) -> Option<Difference> {
         let (mut tokens, mut found, mut judged) = (0, Vec::new(), Vec::new());
         for (turn, evaluation) in turns.iter().zip(evaluations) {
@@ -283,7 +276,7 @@ impl Verification<'_> {
         let rewards = turns.iter().zip(&found).map(|(turn, found)| (turn.reward, shortest(found.value)));
         let whole = (one.reward, shortest(combined.reward.value));
         let answer = judged[combined.answer];
-        let evaluation = answer.digest() != one.digest || !tells(answer, &combined.reward);
+        let evaluation = answer.digest() != one.digest || !tells(one, line, answer, &combined.reward);
         // The reward of all turns may be right where that of one is not, and the other way round.
         let (logged, found) = std::iter::once(whole).chain(rewards).find(|(a, b)| a != b).unwrap_or(whole);
         let difference = Difference { step: one.step, index: one.index, logged, found, evaluation };

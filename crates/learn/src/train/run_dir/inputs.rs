@@ -89,20 +89,20 @@ pub(super) fn begun_with(config: &Config) -> Result<toml::Table, RunDirError> {
     let mut about = contents(&config.environment.env)?;
     about.extend(trained_files(config, location.as_ref())?);
     let mut about: toml::Table = about.into_iter().map(|(key, told)| (key, toml::Value::from(told))).collect();
-    about.extend(commit_of(&config.model).map(|commit| (COMMIT.to_owned(), commit)));
+    about.extend(commit_of(&config.model, location.as_ref()).map(|commit| (COMMIT.to_owned(), commit)));
     Ok(about)
 }
 
-/// The commit of a model of the Hub. A directory that is named itself has no revisions.
-fn commit_of(model: &ModelConfig) -> Option<toml::Value> {
-    let of_hub = Location::of(model).ok().filter(|_| !Path::new(&model.model).exists());
-    of_hub?.commit().map(toml::Value::from)
+/// The commit of a model of the Hub that is at `location`. A directory that is named itself has no revisions.
+fn commit_of(model: &ModelConfig, location: Option<&Location>) -> Option<toml::Value> {
+    location.filter(|_| !Path::new(&model.model).exists())?.commit().map(toml::Value::from)
 }
 
-/// Has `[run]` say of which commit the model is that a run goes on with, where that is another one.
+/// Has `[run]` say of which commit the model is that a run goes on with, where that is another one. It is loaded by now.
 pub(super) fn record_commit(about: &mut toml::Table, model: &ModelConfig) {
     about.remove(COMMIT_NOW);
-    let now = commit_of(model).filter(|now| about.get(COMMIT) != Some(now));
+    let location = Location::here(model).ok();
+    let now = commit_of(model, location.as_ref()).filter(|now| about.get(COMMIT) != Some(now));
     about.extend(now.map(|now| (COMMIT_NOW.to_owned(), now)));
 }
 
