@@ -139,18 +139,25 @@ def _run_script(stdin):
     output = streams.Output()
     streams.connect(stdin, output)
     stdout = sys.stdout
+    _names["__file__"] = "/program.py"
     try:
-        exec(_code, _names)
-    except SystemExit as error:
-        # A system keeps eight bits of a number that fits 64; anything else is a failure.
-        code = error.code
-        if code is not None and not (isinstance(code, int) and code % 256 == 0 and -(2**63) <= code < 2**63):
+        try:
+            exec(_code, _names)
+        except SystemExit as error:
+            # A system keeps eight bits of a number that fits 64; anything else is a failure.
+            code = error.code
+            if code is not None and not (isinstance(code, int) and code % 256 == 0 and -(2**63) <= code < 2**63):
+                raise
+        atexit._run_exitfuncs()
+        if len(logging._handlerList) > _HANDLERS:
+            logging.shutdown()
+        streams.finish(stdout, _makes_streams)
+    except BaseException:
+        # Left by `os._exit`, whatever became of its exception.
+        if output.left is None:
             raise
-    atexit._run_exitfuncs()
-    if len(logging._handlerList) > _HANDLERS:
-        logging.shutdown()
-    streams.flush(sys.stdout)
-    streams.flush(stdout)
+    if output.left is not None and output.left % 256:
+        raise SystemExit(output.left)
     if output.size > streams.OUTPUT_MAX:
         raise values.BadValue(f"more than {streams.OUTPUT_MAX} bytes of output")
     return b"".join(output.parts)
@@ -160,8 +167,10 @@ class WitWorld(wit_world.WitWorld):
     def compile(self, source):
         # Not at snapshot time: componentize-py itself still calls os.unsetenv after this module has run.
         sys.addaudithook(_audit)
-        global _code
+        global _code, _makes_streams
         sizes.suit(source)
+        # Found by its text, because at the end all that the program keeps is gone through for them.
+        _makes_streams = "TextIOWrapper" in source or "BufferedWriter" in source
         try:
             _code = compile(source, PROGRAM, "exec", dont_inherit=True)
         except SyntaxError as error:
@@ -204,6 +213,10 @@ class WitWorld(wit_world.WitWorld):
         except BaseException as error:
             raise _raised(error) from None
 
+
+# What elsewhere is written for this system alone works here.
+sys.platform = "linux"
+library.keep()
 
 # No collection of a program's garbage looks at what was there before it.
 gc.collect()

@@ -1,23 +1,23 @@
 """Chance as a program finds it: all of it follows from the seed that the host gives."""
 
+import _random
 import os
 import random
 
 
 class Random(random.Random):
-    """Seeded by the host where a program gives no seed: there is no entropy to be had."""
-
-    default = 0
-
-    def __init__(self, x=None):
-        super().__init__(Random.default if x is None else x)
+    """Seeded by what follows from the host's seed where a program gives none: there is no entropy to be had."""
 
     def seed(self, a=None, version=2):
-        super().seed(Random.default if a is None else a, version)
+        super().seed(int.from_bytes(_urandom(32)) if a is None else a, version)
 
 
-_generator, _entropy = Random(), None
-random.Random = Random
+_default, _entropy = 0, None
+_generator = Random(_default)
+Random.__module__ = "random"
+random.Random = _random.Random = Random
+# So that it stays one of its kind.
+random.SystemRandom.__bases__ = (Random,)
 random._inst = _generator
 for _name in (
     "seed", "random", "uniform", "triangular", "randint", "choice", "randrange", "sample", "shuffle", "choices",
@@ -29,7 +29,8 @@ for _name in (
 
 def seed(number):
     """Seeds what a program draws from without a seed of its own."""
-    Random.default = number
+    global _default
+    _default = number
     _generator.seed(number)
 
 
@@ -37,7 +38,7 @@ def _urandom(size, /):
     """Numbers of a generator of their own, so that an identifier drawn does not move the others."""
     global _entropy
     if _entropy is None:
-        _entropy = Random(f"entropy {Random.default}")
+        _entropy = Random(f"entropy {_default}")
     return _entropy.randbytes(size)
 
 

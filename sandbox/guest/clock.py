@@ -61,11 +61,18 @@ def _now_unless(convert):
 
 
 def _select(readable, writable, exceptional, timeout=None, /):
-    """Nothing that a program could wait for becomes ready."""
+    """The standard streams are ready, and nothing else that a program could wait for becomes so."""
+    ready = [one for one in readable if _descriptor(one) == 0], [one for one in writable if _descriptor(one) in (1, 2)]
+    if any(ready):
+        return *ready, []
     if timeout is None:
         raise OSError("nothing will be ready, and no time ends the wait")
     wait(max(timeout, 0))
     return [], [], []
+
+
+def _descriptor(one):
+    return one if isinstance(one, int) else one.fileno()
 
 
 def _formatted(form, at=None, /):
@@ -98,7 +105,10 @@ _replaced = {
     "time": lambda: 1.7e9 + _read() / 1000,
     "time_ns": lambda: 1_700_000_000_000_000_000 + _read() * 1_000_000,
     **dict.fromkeys(("monotonic", "perf_counter", "process_time", "thread_time"), lambda: _read() / 1000),
-    **dict.fromkeys(("monotonic_ns", "perf_counter_ns", "process_time_ns"), lambda: _read() * 1_000_000),
+    **dict.fromkeys(
+        ("monotonic_ns", "perf_counter_ns", "process_time_ns", "thread_time_ns"), lambda: _read() * 1_000_000
+    ),
+    "tzset": lambda: None,
     "localtime": _localtime,
     "gmtime": _now_unless(time.gmtime),
     "ctime": _now_unless(time.ctime),
@@ -113,6 +123,7 @@ _replaced = {
 # A function of C does not become a method of the class that keeps it, as `logging.Formatter.converter` is kept.
 for _name, _function in _replaced.items():
     setattr(time, _name, staticmethod(_function))
+time.CLOCK_PROCESS_CPUTIME_ID, time.CLOCK_THREAD_CPUTIME_ID, time.CLOCK_MONOTONIC_RAW = 2, 3, 4
 select.select = staticmethod(_select)
 # The other ways of waiting ask the system whether they work; without them `selectors` takes the one above.
 for _name in ("poll", "epoll", "kqueue", "devpoll"):

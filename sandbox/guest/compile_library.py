@@ -70,7 +70,8 @@ def compiled():
             if name not in sys.modules and not is_left_out(name):
                 source = without_world(read(path).decode())
                 code = compile(source, f"<library {name}>", "exec", dont_inherit=True)
-                found[name] = (is_package, marshal.dumps(code))
+                # Settings by the name under which `sysconfig` looks for those of this system.
+                found[name.replace("__wasi_", "__linux_")] = (is_package, marshal.dumps(code))
     return found
 
 

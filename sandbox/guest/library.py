@@ -6,9 +6,20 @@ what it imports alone.
 
 import marshal
 import os.path
+import sys
 from importlib.machinery import ModuleSpec
 
 from refused import REFUSED
+
+# The modules of the snapshot, which have no code left to run again.
+_kept = {}
+
+
+def keep():
+    """What is imported by now is found again after it was dropped from `sys.modules`, and reloads to what it is."""
+    _kept.clear()
+    _kept.update(sys.modules)
+
 
 # Not in the snapshot, but while it is made. The exact size is read, because a plain read would keep a second copy.
 with open(os.path.dirname(__file__) + "/library.bin", "rb") as _file:
@@ -35,6 +46,8 @@ class LibraryFinder:
     def find_spec(name, path=None, target=None):
         found = _index.get(name)
         if found is None:
+            if name in _kept:
+                return ModuleSpec(name, Kept)
             if name in REFUSED:
                 raise ModuleNotFoundError(f"No module named {name!r} in the sandbox: {REFUSED[name]}", name=name)
             return None
@@ -59,3 +72,15 @@ class LibraryFinder:
     @staticmethod
     def is_package(name):
         return _index[name][0]
+
+
+class Kept:
+    """Loads a module of the snapshot as it is."""
+
+    @staticmethod
+    def create_module(spec):
+        return _kept[spec.name]
+
+    @staticmethod
+    def exec_module(module):
+        pass

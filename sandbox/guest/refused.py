@@ -17,13 +17,13 @@ REFUSED = {
             "urllib.request urllib.robotparser webbrowser antigravity wsgiref xmlrpc"
         ),
         _PROCESSES: (
-            "concurrent.futures.interpreter concurrent.futures.process concurrent.interpreters multiprocessing pty "
+            "concurrent.futures.interpreter concurrent.interpreters multiprocessing pty "
             "subprocess"
         ),
         _FILES: "dbm mailbox sqlite3 zipapp",
         _SCREEN: "curses idlelib readline termios tkinter tty turtle turtledemo",
         _C_CODE: "bz2 compression.bz2 compression.lzma compression.zstd ctypes lzma",
-        _SYSTEM: "fcntl grp mmap pwd resource syslog",
+        _SYSTEM: "fcntl grp mmap pwd syslog",
         _INSTALLED: "compileall ensurepip lib2to3 py_compile pydoc pydoc_data test venv",
     }.items()
     for name in names.split()

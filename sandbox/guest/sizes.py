@@ -22,36 +22,45 @@ _collections_abc.sys = NARROW
 _cached, _limit = functools._lru_cache_wrapper, csv.field_size_limit
 
 
-def _cache(function, maxsize, *settings):
-    return _cached(function, maxsize and min(maxsize, NARROW.maxsize), *settings)
+class _CacheKind(type):
+    def __call__(self, function, maxsize, *settings):
+        return _cached(function, maxsize and min(maxsize, NARROW.maxsize), *settings)
+
+    def __instancecheck__(self, value):
+        return isinstance(value, _cached)
+
+
+class _Cache(metaclass=_CacheKind):
+    """Makes caches of C, and is their class to who asks."""
 
 
 def _field_size_limit(*limit):
     return _limit(*(min(most, NARROW.maxsize) for most in limit))
 
 
-functools._lru_cache_wrapper = _cache
+functools._lru_cache_wrapper = _Cache
 csv.field_size_limit = staticmethod(_field_size_limit)
 
 # Found by its text, because every other call of these functions would cost twice as much.
-_searches_range = re.compile(r"bisect(?:_left|_right)?\(\s*range\(").search
+_searches_long = re.compile(r"\(\s*range\(|=\s*range\(|__getitem__").search
 
 
 def suit(source):
-    """Searches in a range longer than C can count, for a program that searches in one."""
-    if "bisect" in source and _searches_range(source):
-        bisect.bisect_left = _searching(bisect.bisect_left, lambda item, x: item < x)
-        bisect.bisect = bisect.bisect_right = _searching(bisect.bisect_right, lambda item, x: not x < item)
+    """Searches in what is longer than C can count, for a program that may search in such a thing."""
+    if "bisect" in source and _searches_long(source):
+        left = _searching(bisect.bisect_left, lambda item, x: item < x)
+        right = _searching(bisect.bisect_right, lambda item, x: not x < item)
+        bisect.bisect_left, bisect.bisect, bisect.bisect_right = map(staticmethod, (left, right, right))
 
 
 def _searching(search, is_before):
     def bisect(a, x, lo=0, hi=None, *, key=None):
-        if type(a) is not range:
+        if isinstance(a, list) or type(a) is tuple:
             return search(a, x, lo, hi, key=key)
         if lo < 0:
             raise ValueError("lo must be non-negative")
         if hi is None:
-            hi = a.index(a[-1]) + 1 if a else 0
+            hi = type(a).__len__(a) if type(a) is not range else a.index(a[-1]) + 1 if a else 0
         while lo < hi:
             middle = (lo + hi) // 2
             if is_before(a[middle] if key is None else key(a[middle]), x):

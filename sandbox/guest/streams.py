@@ -1,47 +1,198 @@
-"""Standard input and output of a program: a text that it reads, and a buffer that takes what it prints.
+"""Standard input and output of a program, built as CPython builds them: text over a buffer over a descriptor.
 
-There are no other files but the null device. Descriptors 0, 1 and 2 are what a program expects of them where it asks for them by number.
+There are no other files but the null device. What each layer reads ahead or has not handed on yet is lost to the others, as it is
+elsewhere: after `input()`, `open(0)` has the rest of no more than what `input` has not read ahead.
 """
 
 import builtins
 import errno
+import gc
 import io
 import os
+import posix
+import operator
 import sys
 
 # Most that a program may print, in bytes: as much as may cross to the host.
 OUTPUT_MAX = 1 << 20
+# What the standard streams are by other names.
+_PATHS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+_PATHS |= {f"{folder}/{number}": number for folder in ("/dev/fd", "/proc/self/fd") for number in range(3)}
 
 
-class _Input(io.BytesIO):
-    def fileno(self):
-        return 0
+class Output:
+    """Keeps what is printed, past its own closing; more than may be printed is an error, and stays one."""
 
-
-class _Nowhere(io.BufferedIOBase):
-    """Takes every byte."""
-
-    def __init__(self, descriptor):
-        self.descriptor = descriptor
-
-    def writable(self):
-        return True
-
-    def fileno(self):
-        return self.descriptor
+    def __init__(self):
+        self.parts, self.size = [], 0
+        # The status that `os._exit` was given: nothing counts that comes after it.
+        self.left = None
 
     def write(self, data):
+        data = memoryview(data).tobytes()
+        if self.left is None:
+            self.size += len(data)
+            if self.size > OUTPUT_MAX:
+                raise OSError(errno.EFBIG, f"more than {OUTPUT_MAX} bytes of output")
+            self.parts.append(data)
         return len(data)
 
 
-class _Null(_Nowhere):
-    """The null device, which is empty as well."""
+class _Nowhere(Output):
+    """Takes every byte and keeps none."""
+
+    def write(self, data):
+        return memoryview(data).nbytes
+
+
+class _System:
+    """The descriptors of a program, and what it calls that knows of them.
+
+    Methods of an object, because these do not become methods of a class that keeps one, as functions of Python would.
+    """
 
     def __init__(self):
-        super().__init__(3)
+        self.errors = _Nowhere()
+        # By descriptor, which of the three streams it is.
+        self.streams = {0: 0, 1: 1, 2: 2}
+        self.connect(b"", _Nowhere())
+
+    def connect(self, stdin, output):
+        """Gives the program these bytes to read, and prints to `output`."""
+        self.stdin, self.place, self.output = stdin, 0, output
+        # Whether there may be streams for writing beside the standard ones.
+        self.others = False
+
+    def stream(self, descriptor, *among):
+        found = self.streams.get(descriptor)
+        if found is None or among and found not in among:
+            raise OSError(9, "Bad file descriptor")
+        return found
+
+    def isatty(self, descriptor, /):
+        return False
+
+    def read(self, descriptor, count, /):
+        self.stream(descriptor, 0)
+        begin, self.place = self.place, min(self.place + count, len(self.stdin))
+        return self.stdin[begin : self.place]
+
+    def readinto(self, descriptor, buffer, /):
+        with memoryview(buffer).cast("B") as view:
+            data = self.read(descriptor, len(view))
+            view[: len(data)] = data
+        return len(data)
+
+    def write(self, descriptor, data, /):
+        return (self.output if self.stream(descriptor, 1, 2) == 1 else self.errors).write(data)
+
+    def dup(self, descriptor, /):
+        number = max(self.streams, default=2) + 1
+        self.streams[number] = self.stream(descriptor)
+        return number
+
+    def dup2(self, descriptor, other, inheritable=True):
+        self.streams[other] = self.stream(descriptor)
+        return other
+
+    def close(self, descriptor, /):
+        self.stream(descriptor)
+        del self.streams[descriptor]
+
+    def status(self, path, *_, **__):
+        stream = self.streams.get(path) if isinstance(path, int) else _PATHS.get(path)
+        if stream is None:
+            raise _no_file(path)
+        return os.stat_result((0o010600, 0, 0, 1, 0, 0, len(self.stdin) if stream == 0 else 0, 0, 0, 0))
+
+    def _exit(self, status=0):
+        self.output.left = operator.index(status)
+        raise SystemExit(status)
+
+    def input(self, prompt="", /):
+        if prompt != "":
+            sys.stdout.write(str(prompt))
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError("EOF when reading a line")
+        # Of bytes as well, where those are read.
+        return line[:-1] if line[-1] in ("\n", 10) else line
+
+    def open(self, file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, closefd=True, opener=None):
+        if isinstance(file, os.PathLike):
+            file = os.fspath(file)
+        if file == os.devnull:
+            # A text stream that is dropped closes its buffer, so bytes have one of their own.
+            return _Null() if "b" in mode else _text(_Null(), mode, encoding, errors, newline)
+        try:
+            raw = FileIO(file, mode.replace("b", "").replace("t", "") or "r", closefd)
+        except FileNotFoundError:
+            if set(mode) & set("wax+"):
+                raise PermissionError(errno.EACCES, "a program has no files", file) from None
+            raise
+        if "b" in mode and buffering == 0:
+            return raw
+        buffer = _buffered(raw)
+        return buffer if "b" in mode else _text(buffer, mode, encoding, errors, newline, buffering == 1)
+
+
+class FileIO(io.RawIOBase):
+    """A standard stream by its descriptor, or by a name that it has. The file closes the descriptor, unless told not to."""
+
+    # Of one that was not opened. Each layer above asks whether it is closed, at every call: a plain attribute costs them least.
+    closefd, closed, _reads, _writes = False, False, False, False
+
+    def __init__(self, file, mode="r", closefd=True, opener=None):
+        if isinstance(file, int):
+            _system.stream(file)
+        elif file in _PATHS:
+            # A name opens the stream anew.
+            file, closefd = _system.dup(_PATHS[file]), True
+        else:
+            raise _no_file(file)
+        self.name, self.mode, self.closefd, self._descriptor = file, f"{mode[0]}b{mode[1:]}", closefd, file
+        self._reads, self._writes = bool(set(mode) & set("r+")), bool(set(mode) & set("wax+"))
+
+    def fileno(self):
+        self._checkClosed()
+        return self._descriptor
+
+    def readable(self):
+        return self._reads
+
+    def writable(self):
+        return self._writes
+
+    def readinto(self, buffer, /):
+        return _system.readinto(self.fileno(), buffer)
+
+    def readall(self):
+        return _system.read(self.fileno(), len(_system.stdin))
+
+    def write(self, data, /):
+        return _system.write(self.fileno(), data)
+
+    def close(self):
+        if not self.closed:
+            super().close()
+            self.closed = True
+            if self.closefd:
+                _system.streams.pop(self._descriptor, None)
+
+
+class _Null(io.BufferedIOBase):
+    """The null device: takes every byte, and is empty."""
 
     def readable(self):
         return True
+
+    writable = readable
+
+    def fileno(self):
+        return 3
+
+    def write(self, data):
+        return len(data)
 
     def read(self, size=-1, /):
         return b""
@@ -49,103 +200,64 @@ class _Null(_Nowhere):
     read1 = read
 
 
-class Output(_Nowhere):
-    """Keeps what is printed, past its own closing; more than may be printed is an error, and stays one."""
-
-    def __init__(self):
-        super().__init__(1)
-        self.parts, self.size = [], 0
-
-    def write(self, data):
-        data = bytes(data)
-        self.size += len(data)
-        if self.size > OUTPUT_MAX:
-            raise OSError(errno.EFBIG, f"more than {OUTPUT_MAX} bytes of output")
-        self.parts.append(data)
-        return len(data)
+def _buffered(raw):
+    if raw.writable():
+        _system.others = True
+        return io.BufferedWriter(raw)
+    return io.BufferedReader(raw)
 
 
-def _text(buffer, mode, errors="strict"):
-    stream = io.TextIOWrapper(buffer, encoding="utf-8", errors=errors, newline=None if mode == "r" else "\n")
+def _text(buffer, mode, encoding=None, errors=None, newline=None, is_by_line=False):
+    encoding = "utf-8" if encoding in (None, "locale") else encoding
+    stream = io.TextIOWrapper(buffer, encoding, errors, newline, is_by_line)
     stream.mode = mode
     return stream
 
 
-def connect(stdin, output):
-    """Gives the program these bytes to read, and prints to `output`."""
-    global _input, _output
-    _input, _output = _Input(stdin), output
-    sys.stdin = sys.__stdin__ = _text(_input, "r")
-    sys.stdout = sys.__stdout__ = _text(output, "w")
-
-
-def flush(stream):
-    """What the interpreter does when a program ends."""
-    if stream is not None and not getattr(stream, "closed", False):
-        stream.flush()
-
-
-def _read_line(prompt="", /):
-    if prompt != "":
-        sys.stdout.write(str(prompt))
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError("EOF when reading a line")
-    return line[:-1] if line[-1] == "\n" else line
-
-
-def _open(file, mode="r", *_, **__):
-    if isinstance(file, os.PathLike):
-        file = os.fspath(file)
-    stream = {0: sys.__stdin__, 1: sys.__stdout__, 2: sys.__stderr__, "/dev/stdin": sys.__stdin__}.get(file)
-    if file == os.devnull:
-        # A text stream that is dropped closes its buffer, so bytes have one of their own.
-        return _Null() if "b" in mode else _text(_Null(), mode)
-    if stream is not None:
-        return stream.buffer if "b" in mode else stream
-    if set(mode) & set("wax+"):
-        raise PermissionError(errno.EACCES, "a program has no files", file)
-    raise _no_file(file)
+def _standard(descriptor, name, mode, errors="strict"):
+    raw = FileIO(descriptor, mode, False)
+    raw.name = name
+    return _text(_buffered(raw), mode, errors=errors, newline=None if mode == "r" else "\n")
 
 
 def _no_file(path, *_, **__):
     return FileNotFoundError(errno.ENOENT, "a program has no files", path)
 
 
-def _status(path, *_, **__):
-    if path in (0, 1, 2):
-        return os.stat_result((0o010600, 0, 0, 1, 0, 0, len(_input.getbuffer()) if path == 0 else 0, 0, 0, 0))
-    raise _no_file(path)
+def finish(stdout, makes_streams):
+    """Hands on what is still kept when a program ends: of standard output, whose errors are the program's, then of all other streams."""
+    now = getattr(sys, "stdout", None)
+    if now is not None and not getattr(now, "closed", False):
+        try:
+            now.flush()
+        except OSError:
+            # Of more than may be printed the host is told, whatever the program made of it.
+            if _system.output.size <= OUTPUT_MAX:
+                raise
+    others = [stdout]
+    if makes_streams or _system.others:
+        found = gc.get_objects()
+        for kind in (io.TextIOWrapper, io.BufferedWriter):
+            others += [stream for stream in found if isinstance(stream, kind) and stream is not stdout]
+    # Last, what the others have written to.
+    for stream in [*others, _printed]:
+        try:
+            stream.flush()
+        except Exception:
+            # Closed, detached, or without a descriptor by now: CPython says so and ends as it would have.
+            pass
 
 
-def _input_of(descriptor):
-    if descriptor != 0:
-        raise OSError(errno.EBADF, "a program reads from descriptor 0 alone")
-    return _input
-
-
-def _read(descriptor, count, /):
-    return _input_of(descriptor).read(count)
-
-
-def _readinto(descriptor, buffer, /):
-    return _input_of(descriptor).readinto(buffer)
-
-
-def _write(descriptor, data, /):
-    if descriptor not in (1, 2):
-        raise OSError(errno.EBADF, "a program writes to descriptors 1 and 2 alone")
-    return _output.write(data) if descriptor == 1 else len(data)
-
-
-def _leave(status=0, /):
-    raise SystemExit(status)
-
-
-builtins.input = _read_line
-builtins.open = io.open = _open
+_system = _System()
+connect = _system.connect
+builtins.input, builtins.open = _system.input, _system.open
 builtins.exit = builtins.quit = sys.exit
-os.read, os.readinto, os.write, os.isatty, os._exit = _read, _readinto, _write, lambda _: False, _leave
-os.stat = os.lstat = os.fstat = _status
-sys.stderr = sys.__stderr__ = _text(_Nowhere(2), "w", "backslashreplace")
-connect(b"", _Nowhere(1))
+io.open, io.FileIO = _system.open, FileIO
+for _module in (os, posix):
+    for _name in ("read", "readinto", "write", "isatty", "_exit", "dup", "dup2", "close"):
+        setattr(_module, _name, getattr(_system, _name))
+os.stat = os.lstat = os.fstat = _system.status
+sys.stdin = sys.__stdin__ = _standard(0, "<stdin>", "r")
+sys.stdout = sys.__stdout__ = _standard(1, "<stdout>", "w")
+_printed = sys.stdout.buffer
+sys.stderr = sys.__stderr__ = _standard(2, "<stderr>", "w", "backslashreplace")

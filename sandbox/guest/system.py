@@ -27,16 +27,9 @@ _PROCESSES = ("execv", "execve", "kill", "killpg", "system", "wait", "waitpid")
 _TIMERS = ("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")
 
 
-def _close(descriptor, /):
-    """Only the standard streams are open, and they are no files of a system."""
-    if descriptor not in (0, 1, 2):
-        raise OSError(9, "Bad file descriptor")
-
-
 for _module in (os, posix):
     for _name in ("abort", "get_terminal_size", "getloadavg", "getlogin", "readlink"):
         setattr(_module, _name, _refused(f"os.{_name}"))
-    _module.close = staticmethod(_close)
     # There is nothing to be read, written or run.
     _module.access = staticmethod(lambda path, mode, **_: False)
     # What is set in `os.environ` stays there: no process inherits it.
@@ -49,7 +42,12 @@ for _module in (os, posix):
     # The same everywhere.
     for _name in ("getuid", "geteuid", "getgid", "getegid"):
         setattr(_module, _name, _always(1000))
-    _module.getppid, _module.nice = _always(1), _always(0)
+    for _name in ("getppid", "getpgrp", "getpgid", "getsid"):
+        setattr(_module, _name, _always(1))
+    _module.nice, _module.getgroups, _module.umask = _always(0), _always([1000]), _always(0o022)
+    _module.sched_setaffinity = _always(None)
+    _module.getrandom = staticmethod(lambda size, flags=0: os.urandom(size))
+    _module.uname = _always(os.uname_result(("Linux", "sandbox", "6.0", "", "x86_64")))
     _module.sched_getaffinity = staticmethod(lambda _process, /: {0})
     # None is a terminal.
     _module.device_encoding = staticmethod(lambda _descriptor, /: None)

@@ -1,5 +1,6 @@
 """Threads as a program finds them: each runs where it is started, to its end or until it would wait for ever."""
 
+import _thread
 import threading
 
 import clock
@@ -37,7 +38,27 @@ def _join_in_vain(thread, timeout=None):
         _join(thread)
 
 
+_stack_size = 0
+
+
+def _sized_stack(size=0, /):
+    """Keeps the number: every stack here has one size."""
+    global _stack_size
+    if size and size < 32768:
+        raise ValueError(f"size not valid: {size} bytes")
+    before, _stack_size = _stack_size, size or _stack_size
+    return before
+
+
+def _start_new(function, arguments, named={}, /):
+    thread = threading.Thread(target=function, args=arguments, kwargs=named)
+    thread.start()
+    return thread.ident
+
+
 threading._start_joinable_thread = _run
 threading.excepthook = _excepthook
 threading.Thread.join = _join_in_vain
-threading.stack_size = lambda size=0: 0
+threading.stack_size = _thread.stack_size = staticmethod(_sized_stack)
+_thread.start_new_thread = _thread.start_new = staticmethod(_start_new)
+threading.get_native_id = _thread.get_native_id = threading.get_ident

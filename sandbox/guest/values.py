@@ -4,11 +4,15 @@ None, bool, int within 64 bits, finite float, str, list, and dict with keys of s
 not is an object with one key, its tag: `{"()": [..]}` a tuple, `{"set": [..]}`, `{"frozenset": [..]}`, `{"bytes": "hex"}`,
 `{"complex": [re, im]}`, `{"int": "digits"}`, `{"float": "nan"}`, `{"{}": [[key, value], ..]}` any other dict;
 `{"bytearray": "hex"}` is an argument alone. A value of a subclass crosses as one of its base; everything else does not
-cross. No method of a value is called, and what a program could still do here is to lie about its own value.
+cross, but for what equals one of these in Python: a bytearray, a view of a dict's keys or items, a read-only dict, and a Decimal or a
+Fraction that an int or a float has exactly. What a program could do here is to lie about its own value.
 """
 
+import decimal
+import fractions
 import json.encoder
 import sys
+import types
 
 # Longest text that crosses, in bytes. The host holds it to that, too.
 TEXT_MAX = 1 << 20
@@ -112,9 +116,34 @@ def _dict(value, depth):
     return '{"{}":[' + ",".join(pairs) + "]}"
 
 
+def _decimal(value, depth):
+    if value.is_finite() and value.adjusted() > TEXT_MAX:
+        raise too_long(f"Decimal with an exponent of {value.adjusted()}")
+    return _number(value, not value.is_finite())
+
+
+def _fraction(value, _depth):
+    return _number(value, False)
+
+
+def _number(value, is_special):
+    """As the int or float that it equals."""
+    if not is_special and value == int(value):
+        return _int(int(value), 0)
+    try:
+        number = float(value)
+    except (OverflowError, ValueError):
+        number = None
+    if number is None or number != value:
+        raise BadValue(f"{type(value).__name__} that no float equals")
+    return _float(number, 0)
+
+
 _WRITE = {
     int: _int, float: _float, str: _str, list: _items, tuple: _tuple, dict: _dict, set: _set, frozenset: _frozenset,
     bytes: _bytes, complex: _complex, bool: lambda value, _: _WORDS[value], type(None): lambda *_: "null",
+    bytearray: _bytes, type({}.keys()): _set, type({}.items()): _set, decimal.Decimal: _decimal,
+    fractions.Fraction: _fraction, types.MappingProxyType: lambda value, depth: _dict(dict(value), depth),
 }  # fmt: skip
 
 # How a value of a subclass becomes one of its base, by methods that a subclass cannot replace.

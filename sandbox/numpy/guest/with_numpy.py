@@ -22,6 +22,7 @@ import sys
 import tempfile
 
 import chance
+import library
 import refused
 import sizes
 import values
@@ -75,6 +76,7 @@ values._BASES = tuple((kind, lambda value: value) for kind in (numpy.ma.MaskedAr
 # numpy's own tests compile modules by it. A program has no processes, and finds nothing to start one by.
 del numpy.testing.extbuild, numpy.testing._private.extbuild
 del sys.modules["numpy.testing._private.extbuild"], sys.modules["subprocess"]
+library.keep()
 
 gc.collect()
 gc.freeze()

@@ -1,5 +1,5 @@
 # expect: raised Trap
-import io
+import _io
 import sys
 
 
@@ -10,4 +10,4 @@ def strategy(board):
     names = frame.f_globals
     if "_audit" in names:
         names["_audit"].__self__.clear()
-    return io.FileIO("/etc/passwd").read(1)
+    return _io.FileIO("/etc/passwd").read(1)

@@ -3,5 +3,5 @@ import _thread
 
 
 def strategy(board):
-    _thread.start_new_thread(print, ())
+    _thread.start_joinable_thread(print)
     return "W"

@@ -3,4 +3,4 @@ import posix
 
 
 def strategy(board):
-    return posix.read(0, 1)
+    return posix.stat("/")

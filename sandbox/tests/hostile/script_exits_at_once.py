@@ -3,5 +3,7 @@ import os
 import sys
 
 sys.stdout.write("early")
+sys.stdout.flush()
+sys.stdout.write("kept")
 os._exit(0)
 print("late")

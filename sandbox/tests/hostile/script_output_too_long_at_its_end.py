@@ -1,2 +1,2 @@
-# expect: raised OSError
+# expect: bad_value
 print("W" * (1 << 20))

@@ -1,5 +1,4 @@
 # expect: raised Trap
-import sys
+import streams
 
-output = sys.stdout.buffer
-output.parts = [b"W" * (1 << 21)]
+streams._system.output.parts = [b"W" * (1 << 21)]

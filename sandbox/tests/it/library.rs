@@ -205,6 +205,25 @@ fn executors_make_a_call_when_it_is_submitted() {
     let expected = "begins\n[0, 1, 4, 9] [1, 2]\nZeroDivisionError('division by zero')\n\
                     cannot schedule new futures after shutdown\n";
     assert_eq!(printed(source), expected);
+    let processes = "from concurrent.futures import *\nif __name__ == '__main__':\n    with ProcessPoolExecutor(2) as pool:\n        \
+                     print(list(pool.map(abs, [-1, 2])))\n";
+    assert_eq!(printed(processes), "[1, 2]\n");
+}
+
+#[test]
+fn a_module_that_was_imported_before_the_program_reloads_to_what_it_is() {
+    let source = "import collections, heapq, importlib, random, sys\n\
+                  print(*[importlib.reload(module) is module for module in (collections, heapq, random)])\n\
+                  sys.modules.pop('json')\nimport json\nprint(json.dumps([1]), json.__spec__.name)\n";
+    assert_eq!(printed(source), "True True True\n[1] json\n");
+}
+
+#[test]
+fn limits_of_a_system_are_taken_and_told() {
+    let source = "import resource\nresource.setrlimit(resource.RLIMIT_STACK, (1 << 29, resource.RLIM_INFINITY))\n\
+                  print(resource.getrlimit(resource.RLIMIT_STACK), resource.getrlimit(resource.RLIMIT_AS))\n\
+                  print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n";
+    assert_eq!(printed(source), "(536870912, -1) (-1, -1)\n20480\n");
 }
 
 #[test]
@@ -217,6 +236,12 @@ fn entropy_follows_from_the_seed_and_moves_no_other_number() {
     let after = "import random, uuid\nuuid.uuid4()\nprint(random.random())\n";
     assert_eq!(run(numbers, 3).printed, run(after, 3).printed);
     assert_eq!(printed("import os\nprint(os.urandom(4) != os.urandom(4))"), "True\n");
+    // A generator without a seed is another one each time.
+    let unseeded = "import _random, random\none, other = random.Random(), random.Random()\nprint(one.random() != other.random())\n\
+                    random.seed()\nx = random.random()\nrandom.seed()\nprint(x != random.random(), _random.Random().random() < 1)\n\
+                    print(isinstance(random.SystemRandom(), random.Random), random.Random.__module__)\n";
+    assert_eq!(printed(unseeded), "True\nTrue True\nTrue random\n");
+    assert_eq!(run(unseeded, 5), run(unseeded, 5));
 }
 
 #[test]
@@ -240,9 +265,8 @@ fn unittest_and_doctest_end_as_a_program_does() {
 #[test]
 fn a_program_has_a_name_and_no_arguments() {
     assert_eq!(printed("import sys\nprint(sys.argv)"), "['program.py']\n");
-    let nothing =
-        "import sys\nprint('__file__' in globals(), hasattr(sys.stdin, 'name'), hasattr(sys.stdin.buffer, 'peek'))";
-    assert_eq!(printed(nothing), "False False False\n", "docs/sandbox.md says so");
+    let system = "import os, platform, sys\nprint(os.path.abspath(__file__), sys.platform, platform.system(), os.path.exists(__file__))";
+    assert_eq!(printed(system), "/program.py linux Linux False\n", "docs/sandbox.md says so");
     let parsed = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=3)\nprint(p.parse_args().n)\n";
     assert_eq!(printed(parsed), "3\n");
 }

@@ -159,8 +159,11 @@ fn as_text_a_line_ends_in_one_way_and_as_bytes_it_stays() {
 fn output_is_whole_or_a_fault() {
     let most = 1 << 20;
     assert_eq!(printed(&format!("print('x' * {most}, end='')"), "").len(), most);
-    let more = printed(&format!("try:\n    print('x' * {most})\nexcept OSError:\n    pass\nopen(1).flush()"), "");
-    assert_eq!(more, "OSError: [Errno 22] more than 1048576 bytes of output (line 5)");
+    let more = printed(
+        &format!("try:\n    print('x' * {most})\nexcept OSError:\n    pass\nimport sys\nsys.stdout.flush()"),
+        "",
+    );
+    assert_eq!(more, "OSError: [Errno 22] more than 1048576 bytes of output (line 6)");
     let caught = "import sys\ntry:\n    print('x' * 2000000)\n    sys.stdout.flush()\nexcept OSError:\n    pass\n";
     assert_eq!(printed(caught, ""), "returned more than 1048576 bytes of output");
 }
@@ -207,6 +210,84 @@ fn a_script_that_exits_with_zero_has_succeeded() {
         assert!(ends(failed).starts_with("SystemExit"), "{failed}: {}", ends(failed));
     }
     assert_eq!(printed("print('on', flush=True)\nimport sys\nsys.stdout = None", ""), "on\n");
+}
+
+/// A number closed is closed for all, and what one layer has read ahead is lost to the others.
+#[test]
+fn streams_are_layers_over_descriptors_as_in_cpython() {
+    let bad = "OSError: [Errno 9] Bad file descriptor (line 1)";
+    for (source, expected) in [
+        ("print(open(0).readline(), open(0).readline())", bad),
+        ("print(open(0).readline(), input())", bad),
+        ("print(int(input()), open(0).read())", "1 \n"),
+        ("open(1, 'w').write('a\\n')", "a\n"),
+        ("open(1, 'w').write('a\\n'); print('b')", "OSError: [Errno 9] Bad file descriptor"),
+        ("f = open(1, 'w'); f.write('a\\n'); print('b')", "b\na\n"),
+        ("with open(0, closefd=False) as f: f.readline()\nprint(open(0).read())", "\n"),
+        (
+            "import io\nf = io.TextIOWrapper(io.BufferedReader(io.FileIO(0)))\nprint(f.readline() + f.read())",
+            "1\n2\n3\n\n",
+        ),
+        ("import os\nos.fdopen(os.dup(1), 'w').write('a\\n')\nprint(open('/dev/fd/0').read(), end='')", "a\n1\n2\n3\n"),
+        ("open('/dev/stdout', 'w').write('a\\n'); print('c', file=open('/dev/stderr', 'w')); print('b')", "a\nb\n"),
+        (
+            "import sys\nprint(sys.stdin.buffer.peek(1)[:1], sys.stdin.buffer.raw.readall(), sys.stdin.name)",
+            "b'1' b'' <stdin>\n",
+        ),
+        ("import os, sys\nprint('a')\nos.write(1, b'b\\n')\nsys.stdout.buffer.write(b'c\\n')", "b\nc\na\n"),
+        ("import os, sys\nprint('a', flush=True)\nos.write(1, b'b\\n')", "a\nb\n"),
+        (
+            "import sys\nsys.stdout.buffer.write([72, 105])",
+            "TypeError: a bytes-like object is required, not 'list' (line 2)",
+        ),
+        ("import sys\nsys.stdin = sys.stdin.buffer\nprint(input())", "b'1'\n"),
+        ("open('input.txt')", "FileNotFoundError: [Errno 44] a program has no files: 'input.txt' (line 1)"),
+        ("open('x', 'w')", "PermissionError: [Errno 2] a program has no files: 'x' (line 1)"),
+        (
+            "import select, sys\nwhile sys.stdin in select.select([sys.stdin], [], [], 0)[0]:\n    line = input()\n    print(line)\n    \
+          if line == '2': break",
+            "1\n2\n",
+        ),
+    ] {
+        assert_eq!(printed(source, "1\n2\n3\n"), expected, "{source}");
+    }
+}
+
+#[test]
+fn what_streams_keep_at_the_end_is_printed() {
+    for source in [
+        "import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding='utf-8')\nprint('last')",
+        "import codecs, sys\nsys.stdout = codecs.getwriter('utf-8')(sys.stdout.detach())\nprint('last')",
+        "import io, sys\nout = io.TextIOWrapper(sys.stdout.buffer)\nout.write('last\\n')",
+        "import io, sys\nclass A: pass\na = A()\na.out = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer.raw))\na.out.write('last\\n')",
+        "out = open(1, 'w', closefd=False)\nout.write('last\\n')",
+        "import sys\nout = sys.stdout\ndel sys.stdout\nout.write('last\\n')",
+    ] {
+        assert_eq!(printed(source, ""), "last\n", "{source}");
+    }
+}
+
+#[test]
+fn a_program_that_leaves_has_printed_what_was_flushed() {
+    let leaves = |status: &str| {
+        format!(
+            "import atexit, os, sys\natexit.register(print, 'end')\nprint('a', flush=True)\nprint('b')\n\
+             try:\n    os._exit({status})\nexcept SystemExit:\n    print('caught', flush=True)\n"
+        )
+    };
+    assert_eq!(printed(&leaves("0"), ""), "a\n");
+    assert_eq!(printed(&leaves("3"), ""), "SystemExit: 3");
+    let of_thread = "import os, threading\ndef f():\n    print('a', flush=True)\n    os._exit(0)\nthreading.Thread(target=f).start()\nprint('b')\n";
+    assert_eq!(printed(of_thread, ""), "a\n");
+}
+
+/// What is kept in a class does not become a method of it, as functions of C do not.
+#[test]
+fn a_class_may_keep_what_reads_and_writes() {
+    let source = "import bisect, os\nclass Scanner:\n    input, open, write, left = input, open, os.write, bisect.bisect_left\n\
+                  s = Scanner()\nprint(s.input(), s.left(range(10**12), 5), flush=True)\ns.write(1, b'2\\n')\n\
+                  print(bisect.bisect_left(range(9), 3), s.open(0).read())\n";
+    assert_eq!(printed(source, "1\n2\n"), "1 5\n2\n3 \n");
 }
 
 #[test]

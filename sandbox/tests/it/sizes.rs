@@ -21,10 +21,11 @@ fn the_largest_size_is_that_of_64_bits_in_every_tier_and_with_numpy() {
 #[test]
 fn what_programs_hand_their_largest_size_to_takes_it() {
     let source = "import csv, functools, heapq, logging, random, sys, textwrap\nm = sys.maxsize\n\
-                  f = functools.lru_cache(maxsize=m)(abs)\nprint(f(-1), f(-1), f.cache_info().hits, f.cache_parameters()['maxsize'] == m)\n\
+                  f = functools.lru_cache(maxsize=m)(abs)\nprint(f(-1), f(-1), f.cache_info().hits, f.cache_parameters()['maxsize'] == m, \
+                  isinstance(f, functools._lru_cache_wrapper), isinstance(abs, functools._lru_cache_wrapper))\n\
                   print(csv.field_size_limit(m), heapq.nsmallest(m, [2, 1]), [1, 2].index(2, 0, m), 'ab'.find('b', 0, m), [1, 2][:m])\n\
                   logging.disable(m)\nprint(2**31 < random.Random(5).randint(0, m) <= m, next(iter(range(m))), m in range(m))\n";
-    assert_eq!(printed(source), "1 1 1 True\n131072 [1, 2] 1 1 [1, 2]\nTrue 0 False\n");
+    assert_eq!(printed(source), "1 1 1 True True False\n131072 [1, 2] 1 1 [1, 2]\nTrue 0 False\n");
     let numpy = "import sys\nimport numpy as np\nnp.set_printoptions(threshold=sys.maxsize)\nprint(len(str(np.arange(3000))) > 3000)\n\
                  with np.printoptions(legacy=False):\n    print(np.float64(1.5), repr(np.float64(1.5)), np.full(1, sys.maxsize)[0])\n\
                  print(np.get_printoptions()['legacy'], np.strings.multiply(np.array(['a']), 3))\n";
@@ -74,4 +75,8 @@ fn a_range_longer_than_c_can_count_is_searched() {
     let expected = "10000 1\n4 0 7000000000\n1 2 1\n";
     assert_eq!(printed(source.rsplit_once('\n').unwrap().0), expected);
     assert_eq!(printed(source), "ValueError: lo must be non-negative (line 6)");
+    let own = "from bisect import bisect, bisect_left as left\nclass Squares:\n    def __getitem__(self, x): return x * x >= 10**20\n\
+               class Long:\n    def __len__(self): return 10**12\n    def __getitem__(self, x): return x\n\
+               print(left(Squares(), True, 0, 10**12), bisect(Long(), 77))\nlong = range(1, 10**12)\nprint(left(long, 9), left([1, 2], 2))\n";
+    assert_eq!(printed(own), "10000000000 78\n8 1\n");
 }

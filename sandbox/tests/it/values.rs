@@ -12,7 +12,12 @@ pub fn value(source: &str, arguments: &str) -> String {
 
 /// The value of an expression.
 fn of(expression: &str) -> String {
-    value(&format!("from collections import *\nimport enum\ndef f():\n    return {expression}\n"), "[]")
+    value(
+        &format!(
+            "from collections import *\nfrom decimal import Decimal\nfrom fractions import Fraction\nimport enum, types\ndef f():\n    return {expression}\n"
+        ),
+        "[]",
+    )
 }
 
 #[test]
@@ -112,6 +117,24 @@ fn a_value_of_a_subclass_crosses_as_one_of_its_base() {
     }
 }
 
+/// A grader compares by `==`, and these are equal.
+#[test]
+fn what_equals_a_value_that_crosses_crosses_as_that() {
+    for (expression, expected) in [
+        ("{'a': 1}.keys()", r#"{"set":["a"]}"#),
+        ("{1: 0}.items()", r#"{"set":[{"()":[1,0]}]}"#),
+        ("bytearray(2)", r#"{"bytes":"0000"}"#),
+        ("types.MappingProxyType({'a': [1]})", r#"{"a":[1]}"#),
+        (
+            "[Decimal(3), Decimal('2.50'), Decimal('-inf'), Decimal('1e20')]",
+            r#"[3,2.5,{"float":"-inf"},{"int":"100000000000000000000"}]"#,
+        ),
+        ("[Fraction(6, 2), Fraction(1, 4), -Fraction(1, 2)]", "[3,0.25,-0.5]"),
+    ] {
+        assert_eq!(of(expression), expected, "{expression}");
+    }
+}
+
 #[test]
 fn everything_else_is_a_fault_that_names_its_type() {
     for (expression, found) in [
@@ -119,7 +142,11 @@ fn everything_else_is_a_fault_that_names_its_type() {
         ("[1, object()]", "object"),
         ("{'a': (1, {2: range(3)})}", "range"),
         ("deque([1])", "deque"),
-        ("bytearray(1)", "bytearray"),
+        ("{1: 2}.values()", "dict_values"),
+        ("Decimal('0.1')", "Decimal that no float equals"),
+        ("Fraction(1, 3)", "Fraction that no float equals"),
+        ("Decimal('nan')", "Decimal that no float equals"),
+        ("Decimal('1e2000000')", "Decimal with an exponent of 2000000 (at most 1048576 bytes of text can be returned)"),
         ("f", "function"),
         ("(x for x in [])", "generator"),
         ("'\\ud800'", "str that is not text"),
