@@ -271,8 +271,23 @@ fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
         let found = certificate(&verify(place.path(), &["--json"]));
         assert_eq!((&found["completions"], &found["equal"]), (&8.into(), &8.into()), "{combined}: {found}");
 
-        // A better reward than the turns earned together; a better reward of one turn; another program in one turn.
+        // Other verdicts of turns than their programs have, also where only an earlier version reads them.
         let log = place.path().join("run/completions/step_00001.jsonl");
+        let honest = fs::read_to_string(&log).unwrap();
+        for key in ["verdict", "became"] {
+            forge(&log, |lines| {
+                for place in [2, 5] {
+                    let turn = &mut lines[place]["turns"][0];
+                    let other = if turn["verdict"] == "succeeded" { "crash" } else { "succeeded" };
+                    turn[key] = other.into();
+                }
+            });
+            let forged = certificate(&verify(place.path(), &["--json"]));
+            assert_eq!(differing(&forged), [2, 5], "{combined}, {key}: {forged}");
+            fs::write(&log, &honest).unwrap();
+        }
+
+        // A better reward than the turns earned together; a better reward of one turn; another program in one turn.
         let mut several = 0;
         forge(&log, |lines| {
             lines[1]["reward"] = 0.75.into();

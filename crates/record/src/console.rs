@@ -99,10 +99,10 @@ impl Console {
         Ok(())
     }
 
-    /// A console on standard error. Bars become lines if there is no terminal.
+    /// A console on standard error. Bars become lines if there is no terminal that can draw them.
     pub fn showing(progress: Progress, narration: Narration) -> Console {
         let terminal = console::Term::stderr().is_term();
-        let progress = if progress == Progress::Bar && !terminal { Progress::Plain } else { progress };
+        let progress = if progress == Progress::Bar { Progress::suiting() } else { progress };
         let target = match progress {
             Progress::Bar => bar_terminal::on_stderr(),
             Progress::Plain | Progress::None => ProgressDrawTarget::hidden(),

@@ -5,11 +5,10 @@
 //! earlier ones stands before it. A piece that only imports what is asked for (`from solution import add`), gives it no body
 //! (`def add(a, b): ...`) or its name to a value (`count = 0`), or is a whole program that can print nothing (`n = int(input())`,
 //! `O(n)`), shows how another one is used, and wins where nothing else is an answer. So does a piece that reads no input, where a
-//! whole program is asked for and an earlier piece reads it (`print(solve(3))`) or has all its lines (`print(*a)`). A fence within a
+//! whole program is asked for and an earlier piece reads it (`print(solve(3))`) or is quoted by it (`print(*a)`). A fence within a
 //! line counts only in a piece that is no program with it.
 
 use std::cell::{Cell, LazyCell};
-use std::collections::BTreeSet;
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ModModule, Stmt};
@@ -17,6 +16,7 @@ use ruff_python_parser::Parsed;
 use ruff_text_size::Ranged;
 
 use super::entry::may_define;
+use super::quotes::quotes;
 use super::syntax::{first_error, parse};
 use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count, prose, ways};
 
@@ -123,14 +123,14 @@ fn last_of(
                 }
                 Ok(found) if entry.definition().is_some() => return Ok((with_uses(found, place), false)),
                 Ok(found) => {
-                    let (own, statements) = (found.source.len(), found.module.body.len());
+                    let (own, statements) = (found.source.clone(), found.module.body.len());
                     let reads_alone = ways::may_read(&found.module.body);
                     let found = with_uses(found, place);
                     let names_orders = helpers::is_of_orders(&found.module, statements);
                     let body = &found.module.body;
                     let acts = if *entry == Entry::Module { ways::act } else { ways::may_print };
                     // Once for a text: what is a quote is used from then on.
-                    let is_quote = || !reads_alone && quotes(&found.source, &pieces[..place]);
+                    let is_quote = || !reads_alone && quotes(&own, &found.source, body, &pieces[..place]);
                     let is_whole = || match used {
                         _ if *entry != Entry::Script => true,
                         Some(_) => helpers::reads_input(&found.module) || ways::reads(body),
@@ -141,7 +141,7 @@ fn last_of(
                     } else if is_whole() {
                         return Ok((found, false));
                     } else {
-                        let uses_others = found.source.len() > own;
+                        let uses_others = found.source.len() > own.len();
                         used.get_or_insert((found, uses_others));
                     }
                 }
@@ -152,17 +152,6 @@ fn last_of(
     }
     let found = used.or_else(|| example.map(|(found, place)| (with_uses(found, place), true)));
     found.ok_or_else(|| rejection.unwrap_or_else(|| nothing(entry)))
-}
-
-/// Whether all lines of a program, with what it uses, stand in one piece before it, behind which nothing is written anew.
-fn quotes(code: &str, earlier: &[String]) -> bool {
-    let lines =
-        |text: &'_ str| text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    let own: BTreeSet<String> = lines(code);
-    let makes =
-        |piece: &String| piece.lines().any(|line| ["def ", "class ", "async "].iter().any(|of| line.starts_with(of)));
-    let since = earlier.iter().rposition(makes).unwrap_or(0);
-    earlier[since..].iter().any(|piece| own.is_subset(&lines(piece)))
 }
 
 /// The whole text, if it is valid Python; a fence in it is then part of a string or a comment.

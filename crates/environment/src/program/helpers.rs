@@ -96,7 +96,7 @@ pub(super) fn is_of_orders(module: &ModModule, own: usize) -> bool {
 }
 
 /// The statements of a block that is Python as a whole.
-fn parsed(block: &str) -> Option<ModModule> {
+pub(super) fn parsed(block: &str) -> Option<ModModule> {
     let parsed = (block.len() <= SOURCE_BYTES_MAX).then(|| parse(block))?;
     first_error(&parsed).is_none().then(|| parsed.into_syntax())
 }

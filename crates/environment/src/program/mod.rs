@@ -12,6 +12,7 @@ mod fences;
 mod helpers;
 mod mutants;
 mod prose;
+mod quotes;
 mod rejection;
 mod syntax;
 #[cfg(test)]

@@ -378,6 +378,34 @@ fn a_piece_that_prints_what_an_earlier_one_has_read_counts_unless_it_only_repeat
     // What has fewer lines and reads its input is a better one.
     let shorter = format!("{read}{last}");
     assert_eq!(script(&answer(&format!("{read}print(a)\n{last}"), &shorter)), shorter);
+    // Whatever stands between a program and what it is explained with: a function of it, also with a comment, words or another language.
+    let fenced = |code: &str| format!("```python\n{code}```\n");
+    let defined = "def gcd(a, b):\n    while b:\n        a, b = b, a % b\n    return a\n";
+    let main = "a, b = map(int, input().split())\nprint(gcd(a, b))\nprint(a * b)\n";
+    let (whole, quoted) = (format!("{defined}{main}"), fenced("# The divisor:\nprint(gcd(a, b))\n"));
+    let between = [
+        fenced(defined),
+        fenced(&defined.replace("    while", "    # Euclid\n    while")),
+        "class of problems: number theory.\n".to_owned(),
+        "def is its keyword.\n".to_owned(),
+        "```java\nclass Main { }\n```\n".to_owned(),
+        fenced("def lcm(a, b):\n    return a * b // gcd(a, b)\n"),
+    ];
+    for between in between {
+        let text = format!("The program:\n{}Part by part:\n{between}Printed:\n{quoted}", fenced(&whole));
+        assert_eq!(script(&text), whole, "{between}");
+    }
+    // The program may stand in two pieces.
+    assert_eq!(script(&format!("The function:\n{}The rest:\n{}{quoted}", fenced(defined), fenced(main))), whole);
+    // What is mended otherwise than by lines, or between, is meant.
+    let outside = "def first(n):\n    for i in range(n):\n        n += i\n    return n\n";
+    let inside = outside.replace("    return", "        return");
+    let [program, mended] = [&inside, outside].map(|defined| format!("{defined}n = int(input())\nprint(first(n))\n"));
+    let pieces = [&program, outside, "print(first(n))\n"].map(fenced).concat();
+    assert_eq!(script(&pieces), format!("n = int(input())\n{outside}print(first(n))\n"));
+    assert_eq!(script(&[&program, &mended, "print(first(n))\n"].map(fenced).concat()), mended);
+    let notebook = ["n = int(input())\nprint(n)\n", "n = 2 * n\n", "print(n)\n"].map(fenced).concat();
+    assert_eq!(script(&notebook), "n = int(input())\nn = 2 * n\nprint(n)\n");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::settings::Settings;
+use crate::evaluation::FailedGames;
 
 /// Weight of what has hardly been tried, beside what has been reached (PUCT's `c`; 1 in TTT-Discover's sampler).
 const EXPLORATION: f64 = 1.0;
@@ -29,6 +30,9 @@ pub struct Candidate {
     pub reward: f64,
     /// Mean points of a game, or share of tests passed.
     pub score: f64,
+    /// The games among these that it failed in.
+    #[serde(default, skip_serializing_if = "FailedGames::is_none")]
+    pub failed: FailedGames,
     /// Mean fuel of a game, or of all tests.
     pub fuel: u64,
     /// How often a group was asked to improve it.
@@ -92,6 +96,7 @@ pub struct JudgedProgram {
     pub source: String,
     pub reward: f64,
     pub score: f64,
+    pub failed: FailedGames,
     pub fuel: u64,
 }
 
@@ -213,10 +218,10 @@ impl Database {
             self.repeated += 1;
             return;
         }
-        let JudgedProgram { digest, source, reward, score, fuel } = judged;
+        let JudgedProgram { digest, source, reward, score, failed, fuel } = judged;
         let (id, island, parent) = (self.candidates.len(), lineage.island, lineage.parent);
         let (asked, reached) = (0, reward);
-        let new = Candidate { id, digest, source, parent, island, round, reward, score, fuel, asked, reached };
+        let new = Candidate { id, digest, source, parent, island, round, reward, score, failed, fuel, asked, reached };
         self.candidates.push(new);
         let mut ancestor = parent;
         while let Some(id) = ancestor {
@@ -299,7 +304,7 @@ mod tests {
 
     fn judged(name: &str, reward: f64, fuel: u64) -> JudgedProgram {
         let source = format!("def strategy(board):\n    return '{name}'\n");
-        JudgedProgram { digest: name.into(), source, reward, score: reward, fuel }
+        JudgedProgram { digest: name.into(), source, reward, score: reward, failed: FailedGames::default(), fuel }
     }
 
     fn ids(candidates: &[&Candidate]) -> Vec<usize> {

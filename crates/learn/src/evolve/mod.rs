@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::arena::{Arena, Evaluation, Start};
 use crate::config::Config;
 use crate::environment::{Briefing, Environment, Request};
-use crate::evaluation::{Single, VerdictCounts};
+use crate::evaluation::{FailedGames, Single, VerdictCounts};
 use crate::metrics::Event;
 use crate::parallel::Peers;
 use crate::policy::Policy;
@@ -345,6 +345,7 @@ fn judged(program: &Result<Program, Rejection>, evaluation: &Evaluation, reward:
         source: program.source().to_owned(),
         reward,
         score: evaluation.mean_score(),
+        failed: FailedGames::among(&evaluation.games),
         fuel,
     })
 }

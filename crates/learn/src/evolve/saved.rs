@@ -204,6 +204,7 @@ mod tests {
     use super::super::database::{JudgedProgram, Lineage};
     use super::*;
     use crate::config::{Config, LrScheduler};
+    use crate::evaluation::FailedGames;
 
     #[test]
     fn a_search_that_goes_on_to_another_round_says_that_its_schedule_is_stretched() {
@@ -234,7 +235,7 @@ mod tests {
         let mut database = Database::new(2);
         let judged = |name: &str, score: f64| {
             let (digest, source) = (name.to_owned(), format!("def answer():\n    return {score}\n"));
-            JudgedProgram { digest, source, reward: score / 1000.0, score, fuel: 1000 }
+            JudgedProgram { digest, source, reward: score / 1000.0, score, failed: FailedGames::default(), fuel: 1000 }
         };
         database.begin_with(judged("a", 749.5));
         database.take_in(judged("b", 5.0), &Lineage { island: 1, parent: Some(0), inspirations: Vec::new() }, 1);
@@ -282,7 +283,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (settings, mut database) = (json!({}), Database::new(2));
         let source = "def answer():\n    return x\n".to_owned();
-        database.begin_with(JudgedProgram { digest: "a".into(), source, reward: 1.0, score: 0.1, fuel: 1000 });
+        let failed = FailedGames { games: 1, mean_score: 0.5 };
+        database.begin_with(JudgedProgram { digest: "a".into(), source, reward: 1.0, score: 0.1, failed, fuel: 1000 });
         write(dir.path(), &State { settings, database, division: None, entropy: None, last_round: None }).unwrap();
         let path = dir.path().join(STATE);
         let text = fs::read_to_string(&path).unwrap();
@@ -290,7 +292,7 @@ mod tests {
             fs::write(&path, text).unwrap();
             read(dir.path(), &Fingerprint { named: serde_json::Map::new(), unnamed: String::new() })
         };
-        assert!(again(&text).unwrap().is_some());
+        assert_eq!(again(&text).unwrap().unwrap().database.candidates()[0].failed, failed);
         for (written, changed) in
             [("\"reward\": 1.0", "\"reward\": 3.0"), ("return x", "return y"), ("e3\": \"", "e3\": \"0")]
         {

@@ -47,6 +47,7 @@ fn whole_percent(share: f64) -> f64 {
 mod tests {
     use super::super::database::JudgedProgram;
     use super::*;
+    use crate::evaluation::FailedGames;
 
     fn asked() -> Request {
         Request {
@@ -65,7 +66,14 @@ mod tests {
         let mut database = Database::new(1);
         for &(name, score, fuel) in programs {
             let source = format!("def strategy(board):\n    return '{name}'\n");
-            let judged = JudgedProgram { digest: name.into(), source, reward: score, score, fuel };
+            let judged = JudgedProgram {
+                digest: name.into(),
+                source,
+                reward: score,
+                score,
+                failed: FailedGames::default(),
+                fuel,
+            };
             database.take_in(judged, &Lineage::default(), 1);
         }
         database

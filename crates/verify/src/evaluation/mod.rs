@@ -14,7 +14,9 @@ mod verdicts;
 
 pub use boards::{ChanceStream, HeldOut, REPORT, SELECTION, chance, held_out_boards};
 pub use estimators::{Estimate, Interval};
-pub use playing::{EarlierGames, Halving, SelectionRound, choose_best, play_baseline, play_report, report_games};
+pub use playing::{
+    EarlierGames, FailedGames, Halving, SelectionRound, choose_best, play_baseline, play_report, report_games,
+};
 pub use summary::{SIZES, Single, StyleSummary, Summary, THRESHOLDS, sizes_up_to, summarise, summarise_on};
 pub use tasks::{GroupSummary, SURE_TASKS, TaskSummary, TasksSummary, summarise_tasks};
 pub use verdicts::VerdictCounts;

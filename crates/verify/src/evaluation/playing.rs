@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Sample;
 use super::boards::{HeldOut, SELECTION};
 use super::estimators::best_of_weights;
 use super::summary::Single;
 use crate::arena::{Arena, ArenaError, Evaluation};
-use crate::environment::Floor;
 use crate::environment::game2048::{self, Baseline, GameLimits};
+use crate::environment::{Floor, Outcome};
 use crate::seed::Seed;
+use crate::stats;
 
 /// Probability of being the best that programs without report games may have together, in a choice of n. Chosen: such
 /// programs count with their selection scores, which chance has favoured, and 1 % bounds the weight of that error.
@@ -78,14 +79,41 @@ pub struct Halving {
 pub struct EarlierGames<'a> {
     /// The mean score of each sample in them.
     pub mean_scores: &'a [f64],
+    /// Those of them that it failed in; none where nothing stands in its place.
+    pub failed: &'a [FailedGames],
     pub games: usize,
 }
 
 impl EarlierGames<'_> {
-    /// The mean of the sample at `place` over these games and `games` others with this `mean`.
-    fn beside(self, place: usize, mean: f64, games: usize) -> f64 {
+    /// The mean of the sample at `place` over these games and those that it has `played` besides.
+    fn beside(self, place: usize, floor: Floor, played: &[Outcome]) -> f64 {
+        let mean = floor.mean_score(played);
         let Some(before) = self.mean_scores.get(place) else { return mean };
-        (before * self.games as f64 + mean * games as f64) / (self.games + games) as f64
+        let failed = self.failed.get(place).copied().unwrap_or_default();
+        // Below zero what fails counts as others say, which that mean does not know.
+        let fall = (floor.mean([(failed.mean_score, false)]) - failed.mean_score).min(0.0);
+        let total = before * self.games as f64 + fall * failed.games as f64 + mean * played.len() as f64;
+        total / (self.games + played.len()) as f64
+    }
+}
+
+/// Games that a program failed in, among others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailedGames {
+    pub games: usize,
+    /// The mean of what they came to nevertheless.
+    pub mean_score: f64,
+}
+
+impl FailedGames {
+    /// Those among `games`.
+    pub fn among(games: &[Outcome]) -> FailedGames {
+        let failed = || games.iter().filter(|game| !game.ending.is_well());
+        FailedGames { games: failed().count(), mean_score: stats::mean(failed().map(|game| game.score)) + 0.0 }
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.games == 0
     }
 }
 
@@ -123,9 +151,7 @@ pub fn choose_best(
         let tried = &*samples;
         let floor = super::floor(left.iter().map(|&place| &tried[place]));
         let played = |place: usize| &tried[place].selection.games;
-        // Below zero a game that fails counts as others say, which the mean of the earlier ones does not know.
-        let earlier = if floor.is_below_zero() { EarlierGames::default() } else { earlier };
-        let mean = |place: usize| earlier.beside(place, floor.mean_score(played(place)), games);
+        let mean = |place: usize| earlier.beside(place, floor, played(place));
         left.sort_by(|&a, &b| {
             let by_mean = mean(b).total_cmp(&mean(a));
             by_mean.then_with(|| floor.better_first(played(a), played(b))).then(a.cmp(&b))

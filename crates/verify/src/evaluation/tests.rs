@@ -243,7 +243,9 @@ fn no_program_that_fails_is_chosen_before_one_that_plays_below_zero() {
         with_scores(code, Start::Played, &[(-5.0, Ending::GameOver)]),
     ];
     let boards = HeldOut::published();
-    for earlier in [EarlierGames::default(), EarlierGames { mean_scores: &[18.0, -2.5], games: 64 }] {
+    // Nor with the points of games that it failed in.
+    let failed = [FailedGames { games: 64, mean_score: 18.0 }, FailedGames::default()];
+    for earlier in [EarlierGames::default(), EarlierGames { mean_scores: &[18.0, -2.5], failed: &failed, games: 64 }] {
         let chosen = choose_best(&arena, &boards, &mut samples.clone(), earlier, &mut |_, _| ()).unwrap().unwrap();
         assert_eq!(chosen.winner, 1);
     }
@@ -261,13 +263,44 @@ fn earlier_games_count_beside_those_that_choose() {
             let first = if letter == "W" { 12.0 } else { 10.0 };
             with_scores(&code, Start::Played, &[(first, Ending::GameOver)])
         });
-        let earlier = EarlierGames { mean_scores, games };
+        let earlier = EarlierGames { mean_scores, games, ..EarlierGames::default() };
         let chosen = choose_best(&arena, &HeldOut::published(), &mut samples, earlier, &mut |_, _| ());
         chosen.unwrap().unwrap().winner
     };
     assert_eq!(winner(&[], 0), 0);
     // Eight games in which the second was better by 3 weigh as much as the eight that choose, and one does not.
     assert_eq!((winner(&[9.0, 12.0], 8), winner(&[9.0, 12.0], 1)), (1, 0));
+}
+
+#[test]
+fn earlier_games_count_below_zero_too_and_those_that_failed_as_the_lowest_score() {
+    // On the held-out boards the first comes to 12, the second to 10 and the third below zero.
+    let score = |source: &str| {
+        [("'W'", 12.0), ("'S'", 10.0)]
+            .into_iter()
+            .find(|(letter, _)| source.contains(letter))
+            .map_or(-1.0, |(_, score)| score)
+    };
+    let play =
+        move |program: &Program, seed| Outcome { score: score(program.source()), ..unplayed(seed, Ending::GameOver) };
+    let arena = Arena::stand_in(play, Workers::Inline).unwrap();
+    let winner = |failed: &[FailedGames]| {
+        let mut samples = ["W", "S", "A"].map(|letter| {
+            let code = format!("def strategy(board):\n    return '{letter}'\n");
+            with_scores(&code, Start::Played, &[(score(&code), Ending::GameOver)])
+        });
+        let earlier = EarlierGames { mean_scores: &[9.0, 12.0, -1.0], failed, games: 8 };
+        let chosen = choose_best(&arena, &HeldOut::published(), &mut samples, earlier, &mut |_, _| ());
+        chosen.unwrap().unwrap().winner
+    };
+    assert_eq!(winner(&[]), 1);
+    // Six points are seven more than the lowest score: the second stays the better one with one game that failed, and not with two.
+    let failed = |games| [FailedGames::default(), FailedGames { games, mean_score: 6.0 }];
+    assert_eq!([1, 2].map(|games| winner(&failed(games))), [1, 0]);
+    let ended = [(4.0, Ending::GameOver), (2.0, Ending::Raised), (1.0, Ending::Freeze)];
+    let games = with_scores("", Start::Played, &ended).selection.games;
+    assert_eq!(FailedGames::among(&games), FailedGames { games: 2, mean_score: 1.5 });
+    assert!(FailedGames::among(&games[..1]).is_none());
 }
 
 #[test]

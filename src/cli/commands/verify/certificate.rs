@@ -55,13 +55,42 @@ pub(super) struct Difference {
 
 impl Certificate {
     /// Completions that are not there.
-    pub fn missing(&self) -> usize {
+    fn missing(&self) -> usize {
         self.missing.iter().map(|step| step.completions).sum()
     }
 
+    /// Completions whose rewards differ.
+    fn with_other_rewards(&self) -> usize {
+        self.differences.iter().filter(|one| one.logged != one.found).count()
+    }
+
+    /// Why the run is not confirmed; nothing if it is.
+    pub fn unconfirmed(&self) -> Option<String> {
+        let (judged, missing, rewards) = (self.completions, self.missing(), self.with_other_rewards());
+        let evaluations = self.differences.len() - rewards;
+        if self.differences.is_empty() {
+            let of = judged + missing;
+            let words = || {
+                format!("{missing} of {of} completions that this run learnt from are missing, and so are their rewards")
+            };
+            return (missing > 0).then(words);
+        }
+        let words = [
+            (rewards, "rewards are not the ones that this run learnt from"),
+            (evaluations, "evaluations are not as the log tells, with the same rewards"),
+        ];
+        let words = words.into_iter().filter(|(count, _)| *count > 0);
+        let words = words.map(|(count, are)| format!("{count} of {judged} {are}")).collect::<Vec<_>>().join(", and ");
+        let changed = self.environment_changed.as_ref().map(|changed| {
+            format!(": {changed}\nhint: put it back as it was, or name a copy of that with --set environment.env=FILE")
+        });
+        Some(words + &changed.unwrap_or_default())
+    }
+
     pub fn text(&self) -> String {
-        let Certificate { run, equal, completions, completions_blake3, interpreter_sha256, .. } = self;
+        let Certificate { run, completions, completions_blake3, interpreter_sha256, .. } = self;
         let steps = counted(self.steps, "step");
+        let equal = completions - self.with_other_rewards();
         let mut text = format!(
             "{equal} of {} rewards of {run} ({steps}) recomputed, equal\n\
              completions  blake3 {completions_blake3}\n\
@@ -78,6 +107,10 @@ impl Certificate {
                 "{lines} of an earlier version: what they say of verdicts and games was not compared\n"
             ));
         }
+        if equal > self.equal {
+            let evaluations = equal - self.equal;
+            text.push_str(&format!("evaluations that are not as the log tells, with equal rewards: {evaluations}\n"));
+        }
         for Missing { step, completions, of } in self.missing.iter().take(SHOWN) {
             text.push_str(&format!("step {step}: missing {completions} of {of} completions\n"));
         }
@@ -92,4 +125,54 @@ impl Certificate {
 
 fn is_none_of(count: &usize) -> bool {
     *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said where these of four completions differ, with their rewards in the log and now.
+    fn unconfirmed(differences: &[(f64, f64)]) -> (String, Option<String>) {
+        let differences: Vec<Difference> = differences
+            .iter()
+            .zip(0..)
+            .map(|(&(logged, found), index)| Difference { step: 1, index, logged, found, evaluation: true })
+            .collect();
+        let certificate = Certificate {
+            run: "run".to_owned(),
+            env: String::new(),
+            steps: 1,
+            completions: 4,
+            equal: 4 - differences.len(),
+            of_earlier_versions: 0,
+            completions_blake3: String::new(),
+            grpo_2048: "",
+            interpreter_sha256: "",
+            numpy_interpreter_sha256: None,
+            environment_changed: None,
+            differences,
+            missing: Vec::new(),
+        };
+        (certificate.text(), certificate.unconfirmed())
+    }
+
+    #[test]
+    fn rewards_that_differ_are_counted_apart_from_evaluations_with_the_same_rewards() {
+        let same = (0.5, 0.5);
+        let (text, none) = unconfirmed(&[]);
+        assert!(text.starts_with("4 of 4 rewards of run (1 step) recomputed, equal\n") && none.is_none(), "{text}");
+        let (_, one) = unconfirmed(&[(1.0, 0.5)]);
+        assert_eq!(one.unwrap(), "1 of 4 rewards are not the ones that this run learnt from");
+        let (text, two) = unconfirmed(&[same, same]);
+        assert!(text.starts_with("4 of 4 rewards"), "{text}");
+        assert!(text.contains(" not as the log tells, with equal rewards: 2\n"), "{text}");
+        assert_eq!(two.unwrap(), "2 of 4 evaluations are not as the log tells, with the same rewards");
+        let (text, both) = unconfirmed(&[(1.0, 0.5), same, same]);
+        assert!(text.starts_with("3 of 4 rewards"), "{text}");
+        assert!(text.contains(" not as the log tells, with equal rewards: 2\n"), "{text}");
+        assert_eq!(
+            both.unwrap(),
+            "1 of 4 rewards are not the ones that this run learnt from, and 2 of 4 evaluations are not as the log tells, with the same rewards"
+        );
+    }
 }

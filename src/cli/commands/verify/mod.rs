@@ -109,28 +109,7 @@ impl VerifyArgs {
             true => output::json(&certificate)?,
             false => output::tell(&certificate.text())?,
         }
-        let judged = certificate.completions;
-        let unconfirmed = match (certificate.differences.len(), certificate.missing()) {
-            (0, 0) => return Ok(()),
-            (0, missing) => format!(
-                "{missing} of {} completions that this run learnt from are missing, and so are their rewards",
-                judged + missing
-            ),
-            (differing, _) => {
-                let changed = certificate.environment_changed.map(|changed| {
-                    format!(": {changed}\nhint: put it back as it was, or name a copy of that with --set environment.env=FILE")
-                });
-                let changed = changed.unwrap_or_default();
-                match certificate.differences.iter().any(|one| one.logged != one.found) {
-                    true => {
-                        format!("{differing} of {judged} rewards are not the ones that this run learnt from{changed}")
-                    }
-                    false => format!(
-                        "{differing} of {judged} evaluations are not as the log tells, with the same rewards{changed}"
-                    ),
-                }
-            }
-        };
+        let Some(unconfirmed) = certificate.unconfirmed() else { return Ok(()) };
         Err(CliError::Run(unconfirmed.into()))
     }
 }
@@ -276,7 +255,9 @@ impl Verification<'_> {
         let rewards = turns.iter().zip(&found).map(|(turn, found)| (turn.reward, shortest(found.value)));
         let whole = (one.reward, shortest(combined.reward.value));
         let answer = judged[combined.answer];
-        let evaluation = answer.digest() != one.digest || !tells(one, line, answer, &combined.reward);
+        let evaluation = answer.digest() != one.digest
+            || !tells(one, line, answer, &combined.reward)
+            || !are_told(one, line, &judged);
         // The reward of all turns may be right where that of one is not, and the other way round.
         let (logged, found) = std::iter::once(whole).chain(rewards).find(|(a, b)| a != b).unwrap_or(whole);
         let difference = Difference { step: one.step, index: one.index, logged, found, evaluation };
@@ -301,6 +282,16 @@ fn tells(one: &LoggedCompletion, line: &Value, answer: &Evaluation, reward: &Rew
     let is_verdict = line["verdict"] == answer.verdict(one.finish == "length").name();
     let is_of_one_version = ["evaluation", "became"].iter().all(|key| line.get(key).is_none());
     !is_of_today(one) || are_games && are_parts && is_verdict && is_of_one_version
+}
+
+/// Whether the turns of a `line` have the verdicts that they were `judged` to have, and say them where this version reads them. Most lines
+/// tell of none.
+fn are_told(one: &LoggedCompletion, line: &Value, judged: &[&Evaluation]) -> bool {
+    let turns = line["turns"].as_array().into_iter().flatten();
+    let is_told = |(turn, evaluation): (&Value, &&Evaluation)| {
+        turn["verdict"] == evaluation.verdict(turn["finish"] == "length").name() && turn.get("became").is_none()
+    };
+    !is_of_today(one) || turns.zip(judged).all(is_told)
 }
 
 /// The completions in the file `path`, whose bytes `logs` takes in, and their lines.
