@@ -139,7 +139,6 @@ def _run_script(stdin):
     output = streams.Output()
     streams.connect(stdin, output)
     stdout = sys.stdout
-    _names["__file__"] = "/program.py"
     try:
         try:
             exec(_code, _names)
@@ -151,7 +150,7 @@ def _run_script(stdin):
         atexit._run_exitfuncs()
         if len(logging._handlerList) > _HANDLERS:
             logging.shutdown()
-        streams.finish(stdout, _makes_streams)
+        streams.finish(stdout)
     except BaseException:
         # Left by `os._exit`, whatever became of its exception.
         if output.left is None:
@@ -167,10 +166,9 @@ class WitWorld(wit_world.WitWorld):
     def compile(self, source):
         # Not at snapshot time: componentize-py itself still calls os.unsetenv after this module has run.
         sys.addaudithook(_audit)
-        global _code, _makes_streams
+        global _code
         sizes.suit(source)
-        # Found by its text, because at the end all that the program keeps is gone through for them.
-        _makes_streams = "TextIOWrapper" in source or "BufferedWriter" in source
+        streams.suit(source)
         try:
             _code = compile(source, PROGRAM, "exec", dont_inherit=True)
         except SyntaxError as error:
@@ -184,7 +182,7 @@ class WitWorld(wit_world.WitWorld):
         chance.seed(seed)
         sys.argv = sys.orig_argv = ["program.py"]
         module = sys.modules[name] = types.ModuleType(name)
-        module.__builtins__ = builtins
+        module.__builtins__, module.__file__ = builtins, "/program.py"
         global _names
         _names = module.__dict__
         try:

@@ -19,6 +19,9 @@ def keep():
     """What is imported by now is found again after it was dropped from `sys.modules`, and reloads to what it is."""
     _kept.clear()
     _kept.update(sys.modules)
+    # Before the finders of the interpreter, which would begin modules of C anew, without what was replaced in them.
+    if Kept not in sys.meta_path:
+        sys.meta_path.insert(0, Kept)
 
 
 # Not in the snapshot, but while it is made. The exact size is read, because a plain read would keep a second copy.
@@ -46,8 +49,6 @@ class LibraryFinder:
     def find_spec(name, path=None, target=None):
         found = _index.get(name)
         if found is None:
-            if name in _kept:
-                return ModuleSpec(name, Kept)
             if name in REFUSED:
                 raise ModuleNotFoundError(f"No module named {name!r} in the sandbox: {REFUSED[name]}", name=name)
             return None
@@ -75,7 +76,11 @@ class LibraryFinder:
 
 
 class Kept:
-    """Loads a module of the snapshot as it is."""
+    """Finds a module of the snapshot and loads it as it is."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return ModuleSpec(name, Kept) if name in _kept else None
 
     @staticmethod
     def create_module(spec):

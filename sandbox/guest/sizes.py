@@ -42,7 +42,7 @@ functools._lru_cache_wrapper = _Cache
 csv.field_size_limit = staticmethod(_field_size_limit)
 
 # Found by its text, because every other call of these functions would cost twice as much.
-_searches_long = re.compile(r"\(\s*range\(|=\s*range\(|__getitem__").search
+_searches_long = re.compile(r"bisect\w*\(\s*range\(|bisect\w* as |=\s*range\(|__getitem__").search
 
 
 def suit(source):
@@ -55,10 +55,11 @@ def suit(source):
 
 def _searching(search, is_before):
     def bisect(a, x, lo=0, hi=None, *, key=None):
-        if isinstance(a, list) or type(a) is tuple:
+        try:
             return search(a, x, lo, hi, key=key)
-        if lo < 0:
-            raise ValueError("lo must be non-negative")
+        except OverflowError:
+            # Longer than C can count.
+            pass
         if hi is None:
             hi = type(a).__len__(a) if type(a) is not range else a.index(a[-1]) + 1 if a else 0
         while lo < hi:

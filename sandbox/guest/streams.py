@@ -12,6 +12,7 @@ import os
 import posix
 import operator
 import sys
+import weakref
 
 # Most that a program may print, in bytes: as much as may cross to the host.
 OUTPUT_MAX = 1 << 20
@@ -55,25 +56,33 @@ class _System:
         self.errors = _Nowhere()
         # By descriptor, which of the three streams it is.
         self.streams = {0: 0, 1: 1, 2: 2}
+        # Files for writing beside the standard ones.
+        self.files = weakref.WeakSet()
         self.connect(b"", _Nowhere())
+        self.suit("")
+
+    def suit(self, source):
+        """What costs much is done for a program that may see a difference, found by its text."""
+        self.makes_streams = "TextIOWrapper" in source or "BufferedWriter" in source
+        self.hands_on = "_exit" in source or "os.write" in source
 
     def connect(self, stdin, output):
         """Gives the program these bytes to read, and prints to `output`."""
         self.stdin, self.place, self.output = stdin, 0, output
-        # Whether there may be streams for writing beside the standard ones.
-        self.others = False
 
-    def stream(self, descriptor, *among):
-        found = self.streams.get(descriptor)
-        if found is None or among and found not in among:
-            raise OSError(9, "Bad file descriptor")
-        return found
+    def stream(self, descriptor):
+        if descriptor not in self.streams:
+            raise _bad_descriptor()
+        return self.streams[descriptor]
 
     def isatty(self, descriptor, /):
         return False
 
     def read(self, descriptor, count, /):
-        self.stream(descriptor, 0)
+        if self.streams.get(descriptor) != 0:
+            raise _bad_descriptor()
+        if count < 0:
+            raise OSError(errno.EINVAL, "Invalid argument")
         begin, self.place = self.place, min(self.place + count, len(self.stdin))
         return self.stdin[begin : self.place]
 
@@ -84,7 +93,12 @@ class _System:
         return len(data)
 
     def write(self, descriptor, data, /):
-        return (self.output if self.stream(descriptor, 1, 2) == 1 else self.errors).write(data)
+        stream = self.streams.get(descriptor)
+        if stream == 1:
+            return self.output.write(data)
+        if stream == 2:
+            return self.errors.write(data)
+        raise _bad_descriptor()
 
     def dup(self, descriptor, /):
         number = max(self.streams, default=2) + 1
@@ -112,6 +126,8 @@ class _System:
     def input(self, prompt="", /):
         if prompt != "":
             sys.stdout.write(str(prompt))
+        if self.hands_on:
+            sys.stdout.flush()
         line = sys.stdin.readline()
         if not line:
             raise EOFError("EOF when reading a line")
@@ -164,13 +180,17 @@ class FileIO(io.RawIOBase):
         return self._writes
 
     def readinto(self, buffer, /):
-        return _system.readinto(self.fileno(), buffer)
+        if self.closed:
+            raise _closed()
+        return _system.readinto(self._descriptor, buffer)
 
     def readall(self):
         return _system.read(self.fileno(), len(_system.stdin))
 
     def write(self, data, /):
-        return _system.write(self.fileno(), data)
+        if self.closed:
+            raise _closed()
+        return _system.write(self._descriptor, data)
 
     def close(self):
         if not self.closed:
@@ -202,7 +222,7 @@ class _Null(io.BufferedIOBase):
 
 def _buffered(raw):
     if raw.writable():
-        _system.others = True
+        _system.files.add(raw)
         return io.BufferedWriter(raw)
     return io.BufferedReader(raw)
 
@@ -220,11 +240,19 @@ def _standard(descriptor, name, mode, errors="strict"):
     return _text(_buffered(raw), mode, errors=errors, newline=None if mode == "r" else "\n")
 
 
+def _bad_descriptor():
+    return OSError(9, "Bad file descriptor")
+
+
+def _closed():
+    return ValueError("I/O operation on closed file")
+
+
 def _no_file(path, *_, **__):
     return FileNotFoundError(errno.ENOENT, "a program has no files", path)
 
 
-def finish(stdout, makes_streams):
+def finish(stdout):
     """Hands on what is still kept when a program ends: of standard output, whose errors are the program's, then of all other streams."""
     now = getattr(sys, "stdout", None)
     if now is not None and not getattr(now, "closed", False):
@@ -234,30 +262,38 @@ def finish(stdout, makes_streams):
             # Of more than may be printed the host is told, whatever the program made of it.
             if _system.output.size <= OUTPUT_MAX:
                 raise
-    others = [stdout]
-    if makes_streams or _system.others:
-        found = gc.get_objects()
-        for kind in (io.TextIOWrapper, io.BufferedWriter):
-            others += [stream for stream in found if isinstance(stream, kind) and stream is not stdout]
+    others = []
+    files = list(_system.files)
+    if _system.makes_streams or files:
+        buffers = _over(io.BufferedWriter, _raw, *files)
+        others = _over(io.TextIOWrapper, _printed, *buffers) + buffers
     # Last, what the others have written to.
-    for stream in [*others, _printed]:
+    for stream in (*others, now, stdout, _printed):
         try:
-            stream.flush()
+            if stream is not None:
+                stream.flush()
         except Exception:
             # Closed, detached, or without a descriptor by now: CPython says so and ends as it would have.
             pass
 
 
+def _over(kind, *streams):
+    """The streams of this kind that lie over one of these."""
+    return [one for one in gc.get_referrers(*streams) if issubclass(type(one), kind)]
+
+
 _system = _System()
-connect = _system.connect
-builtins.input, builtins.open = _system.input, _system.open
+connect, suit = _system.connect, _system.suit
+builtins.input = _system.input
+builtins.open = io.open = _system.open
 builtins.exit = builtins.quit = sys.exit
-io.open, io.FileIO = _system.open, FileIO
+io.FileIO = FileIO
 for _module in (os, posix):
     for _name in ("read", "readinto", "write", "isatty", "_exit", "dup", "dup2", "close"):
         setattr(_module, _name, getattr(_system, _name))
 os.stat = os.lstat = os.fstat = _system.status
 sys.stdin = sys.__stdin__ = _standard(0, "<stdin>", "r")
 sys.stdout = sys.__stdout__ = _standard(1, "<stdout>", "w")
-_printed = sys.stdout.buffer
 sys.stderr = sys.__stderr__ = _standard(2, "<stderr>", "w", "backslashreplace")
+_printed, _raw = sys.stdout.buffer, sys.stdout.buffer.raw
+_system.files.clear()

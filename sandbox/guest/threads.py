@@ -46,7 +46,7 @@ def _sized_stack(size=0, /):
     global _stack_size
     if size and size < 32768:
         raise ValueError(f"size not valid: {size} bytes")
-    before, _stack_size = _stack_size, size or _stack_size
+    before, _stack_size = _stack_size, size
     return before
 
 

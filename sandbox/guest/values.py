@@ -16,6 +16,8 @@ import types
 
 # Longest text that crosses, in bytes. The host holds it to that, too.
 TEXT_MAX = 1 << 20
+# Of an int that a program's text may have.
+DIGITS_MAX = 4300
 # How deep a value may nest: with its tags no more than the 128 levels that readers of JSON take.
 DEPTH_MAX = 40
 # Each item takes two characters of text at least.
@@ -117,18 +119,19 @@ def _dict(value, depth):
 
 
 def _decimal(value, depth):
-    if value.is_finite() and value.adjusted() > TEXT_MAX:
+    # An int of as many digits is expected of no program.
+    if value and value.is_finite() and value.adjusted() > DIGITS_MAX:
         raise too_long(f"Decimal with an exponent of {value.adjusted()}")
-    return _number(value, not value.is_finite())
+    return _number(value, value.is_finite() and value == int(value))
 
 
 def _fraction(value, _depth):
-    return _number(value, False)
+    return _number(value, value.denominator == 1)
 
 
-def _number(value, is_special):
+def _number(value, is_whole):
     """As the int or float that it equals."""
-    if not is_special and value == int(value):
+    if is_whole:
         return _int(int(value), 0)
     try:
         number = float(value)

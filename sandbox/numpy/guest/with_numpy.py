@@ -17,6 +17,7 @@ for _module in pkgutil.walk_packages(numpy.__path__, "numpy."):
 import app
 # isort: on
 import gc
+import platform
 import random
 import sys
 import tempfile
@@ -77,6 +78,9 @@ values._BASES = tuple((kind, lambda value: value) for kind in (numpy.ma.MaskedAr
 del numpy.testing.extbuild, numpy.testing._private.extbuild
 del sys.modules["numpy.testing._private.extbuild"], sys.modules["subprocess"]
 library.keep()
+# It remembers the system that numpy was imported under.
+platform._uname_cache = None
+platform._platform_cache.clear()
 
 gc.collect()
 gc.freeze()

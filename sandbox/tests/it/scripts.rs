@@ -261,6 +261,8 @@ fn what_streams_keep_at_the_end_is_printed() {
         "import io, sys\nout = io.TextIOWrapper(sys.stdout.buffer)\nout.write('last\\n')",
         "import io, sys\nclass A: pass\na = A()\na.out = io.TextIOWrapper(io.BufferedWriter(sys.stdout.buffer.raw))\na.out.write('last\\n')",
         "out = open(1, 'w', closefd=False)\nout.write('last\\n')",
+        "import io, weakref\nclass A:\n    @property\n    def __class__(self): raise KeyError\na = A()\n\
+         out = open(1, 'w', closefd=False)\nout.write('last\\n')\nproxy = weakref.proxy(A())",
         "import sys\nout = sys.stdout\ndel sys.stdout\nout.write('last\\n')",
     ] {
         assert_eq!(printed(source, ""), "last\n", "{source}");
@@ -277,6 +279,9 @@ fn a_program_that_leaves_has_printed_what_was_flushed() {
     };
     assert_eq!(printed(&leaves("0"), ""), "a\n");
     assert_eq!(printed(&leaves("3"), ""), "SystemExit: 3");
+    // What `input` finds kept is handed on.
+    let answers = "import os\nwhile True:\n    try:\n        print(2 * int(input()))\n    except EOFError:\n        os._exit(0)\n";
+    assert_eq!(printed(answers, "3\n4\n"), "6\n8\n");
     let of_thread = "import os, threading\ndef f():\n    print('a', flush=True)\n    os._exit(0)\nthreading.Thread(target=f).start()\nprint('b')\n";
     assert_eq!(printed(of_thread, ""), "a\n");
 }

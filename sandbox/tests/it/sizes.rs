@@ -79,4 +79,6 @@ fn a_range_longer_than_c_can_count_is_searched() {
                class Long:\n    def __len__(self): return 10**12\n    def __getitem__(self, x): return x\n\
                print(left(Squares(), True, 0, 10**12), bisect(Long(), 77))\nlong = range(1, 10**12)\nprint(left(long, 9), left([1, 2], 2))\n";
     assert_eq!(printed(own), "10000000000 78\n8 1\n");
+    let wrong = format!("{own}left(5, 1)");
+    assert_eq!(printed(&wrong), "TypeError: object of type 'int' has no len() (line 10)");
 }
