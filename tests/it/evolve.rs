@@ -165,12 +165,12 @@ fn a_search_on_servers_repeats_if_these_do() {
     assert!(served.loaded().is_empty() && !first.path().join("adapters").exists());
 }
 
-/// The first request is that of the check, the next eight are those of the first round.
+/// The first eight requests are those of the first round.
 #[test]
 fn a_search_whose_server_fails_goes_on_from_its_last_whole_round() {
     let [broken, whole] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let way = |served: &Served| Way { workers: 2, servers: vec![served.url.clone()], ..Way::default() };
-    let failing = Served::start(|earlier, answer| match earlier < 9 {
+    let failing = Served::start(|earlier, answer| match earlier < 8 {
         true => honest(earlier, answer),
         false => (500, "out of memory".into()),
     });

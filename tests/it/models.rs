@@ -97,7 +97,11 @@ fn a_model_reads_references_of_tasks_and_how_programs_are_repaired() {
     assert!(last.parse::<f64>().unwrap() < first.parse::<f64>().unwrap(), "{losses}");
     let weights = fs::read(dir.join("warm/adapter_model.safetensors")).unwrap();
     let again: Vec<&str> = warm.iter().map(|word| if *word == "warm" { "again" } else { word }).collect();
-    run(dir, &again);
+    let wrong = r#"{"id": "wrong", "prompt": "Wrong.", "entry_point": "wrong", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "def wrong(x):\n    return x + 3\n"}"#;
+    fs::write(dir.join("tasks.jsonl"), format!("{REFERENCES}{wrong}\n")).unwrap();
+    let said = run(dir, &again);
+    let left_out = "not read: wrong, whose reference fails its own tests (wrong(2) gave 5, expected 4)";
+    assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(left_out), "{said}");
     assert_eq!(fs::read(dir.join("again/adapter_model.safetensors")).unwrap(), weights);
 
     fs::write(dir.join("tasks.jsonl"), REFERENCES.lines().next().unwrap()).unwrap();
@@ -128,8 +132,7 @@ fn ends_with_nothing_written(place: &Path, mut child: Child, lines: impl Iterato
     let said: Vec<String> = lines.collect();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{said:?}");
     assert!(said.contains(&"interrupted before the first step: nothing has been written".to_owned()), "{said:?}");
-    let mut left = fs::read_dir(place.join("warm")).into_iter().flatten().map(|entry| entry.unwrap().file_name());
-    assert!(left.all(|name| name == ".lock"));
+    assert!(!place.join("warm").exists(), "the directory was made to lock it");
 }
 
 #[test]
@@ -149,6 +152,39 @@ fn a_signal_while_the_corpus_is_prepared_ends_a_warm_up_at_once_with_nothing_wri
     // The vocabulary and the held-out programs take seconds from here on.
     runs::wait_for(&place.path().join("warm/.lock"), &mut child);
     ends_with_nothing_written(place.path(), child, lines);
+}
+
+#[test]
+fn a_warm_up_that_is_stopped_while_its_programs_are_tried_tries_them_when_it_is_called_again() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    for rank in ["4", "0"] {
+        let words = [
+            &["--model", "base", "--lora-r", rank, "--total-tokens", "1024", "--set", "sft.batch_tokens=1024"][..],
+            &["--set", "sft.eval_samples=256", "--set", "rollout.max_completion_length=64"],
+        ]
+        .concat();
+        let (mut child, mut lines) = warming_up(dir, &words);
+        let tries = |line: &String| line.contains("writing and trying 256 programs");
+        assert!(lines.any(|line| tries(&line)) && lines.any(|line| tries(&line)));
+        runs::signal("-TERM", child.id());
+        let said: Vec<String> = lines.collect();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{said:?}");
+        assert!(said.iter().any(|line| line.contains("its programs were not tried")), "{said:?}");
+        assert!(!said.iter().any(|line| line.contains("after this step")), "{said:?}");
+
+        let sft = [&["sft", "--output-dir", "warm"][..], &words].concat();
+        let late = run(dir, &sft);
+        assert!(
+            late.contains("warm is at step 1 already, the last") && late.contains("programs that play: "),
+            "{late}"
+        );
+        let again = run(dir, &sft);
+        let figures = late.split_once("programs that play: ").unwrap().1.split_once("\ntry ").unwrap().0;
+        assert!(again.contains(figures) && !again.contains("writing and trying"), "{again}");
+        fs::remove_dir_all(dir.join("warm")).unwrap();
+    }
 }
 
 #[test]
@@ -300,6 +336,7 @@ fn a_warm_up_names_the_command_that_asks_as_it_did_and_the_built_in_model_takes_
     // How many programs are tried makes no other run of it.
     let said = run(dir, &[&warm[..], &["sft.eval_samples=2"]].concat());
     assert!(said.contains("warm is at step 1 already, the last") && said.contains(next), "{said}");
+    assert!(said.contains("programs that pass: 0% -> 0% of 2\n"), "those that were not asked for before: {said}");
 
     let said = refused(dir, &["sft", "--lora-r", "4", "--output-dir", "new"]);
     assert!(said.contains("model.lora_r: found 4, expected 0") && said.contains("--model"), "{said}");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -70,8 +71,8 @@ fn servers_write_every_turn_from_the_ids_of_those_before() {
         assert!(record["turns/mean"].as_f64().unwrap() > 1.0, "{record}");
         assert!(record["sampling/sampling_logp_difference/max"].as_f64().unwrap() < 1e-4, "{record}");
     }
-    // It answers the probe, the first turns of a step, and one later turn.
-    let fails = Served::start(|before, answer| if before < 10 { honest(before, answer) } else { (500, "full".into()) });
+    // It answers the first turns of a step, and one later turn.
+    let fails = Served::start(|before, answer| if before < 9 { honest(before, answer) } else { (500, "full".into()) });
     let once = [&turns[..], &["--set", "rollout.resample_tied=0"]].concat();
     let (code, said) = output(&broken, &with(&fails.url, &once));
     assert_eq!(code, Some(1), "{said}");
@@ -93,11 +94,27 @@ fn changing(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Served {
 
 /// A server whose log-probabilities are so many nats below the trainer's.
 fn foreign(nats: f64) -> Served {
-    changing(move |answer| {
-        for token in tokens(answer) {
-            token["logprob"] = json!(token["logprob"].as_f64().unwrap() - nats);
-        }
-    })
+    changing(move |answer| shift(answer, nats))
+}
+
+fn shift(answer: &mut Value, nats: f64) {
+    for token in tokens(answer) {
+        token["logprob"] = json!(token["logprob"].as_f64().unwrap() - nats);
+    }
+}
+
+#[test]
+fn servers_are_compared_by_enough_tokens_of_several_completions() {
+    let asked = Asked::new();
+    let good = Served::start(honest);
+    let (servers, config) = asked.opened(urls(&[&good]), 60.0);
+    let probed = servers.probe(&asked.policy, &asked.prompts, &config).unwrap().remove(0);
+    let written: Vec<&[u32]> = probed.completions.iter().map(|completion| &completion.ids[..]).collect();
+    let count = written.concat().len();
+    assert!(written.len() <= 8 && (count >= 128 || written.len() == 8), "{count} tokens: {written:?}");
+    assert!(written.iter().collect::<BTreeSet<_>>().len() > 2, "each has another seed: {written:?}");
+    let ids: BTreeSet<u32> = probed.prompts.iter().map(|prompt| prompt.id).collect();
+    assert_eq!(ids, BTreeSet::from([0, 1]), "all prompts are asked");
 }
 
 #[test]
@@ -318,9 +335,9 @@ fn a_server_that_fails_stops_the_run_and_a_resumed_one_equals_an_unbroken_one() 
     let good = Served::start(honest);
     let more = ["--steps", "2", "--set", "rollout.resample_tied=0"];
     run(&unbroken, &with(&good.url, &more));
-    // It answers the probe, a step of eight completions, and two completions of the next step.
+    // It answers a step of eight completions, and two completions of the next step.
     let fails = Served::start(
-        |before, answer| if before < 11 { honest(before, answer) } else { (500, "out of memory".into()) },
+        |before, answer| if before < 10 { honest(before, answer) } else { (500, "out of memory".into()) },
     );
     let (code, said) = output(&broken, &with(&fails.url, &more));
     assert_eq!(code, Some(1), "{said}");
@@ -365,6 +382,21 @@ fn what_cannot_be_served_is_refused_before_anything_is_written() {
     }
     refused(&with(&served.url, &["--temperature", "3"]), &["rollout.temperature", "vLLM takes no other"]);
     refused(&with(&other.url, &[]), &[&other.url, "differ from those of builtin by 1.0", "export --merge"]);
+    // Of one completion both are sure.
+    let asked = AtomicUsize::new(0);
+    let alike_at_first = changing(move |answer| {
+        if asked.fetch_add(1, Ordering::SeqCst) > 0 {
+            shift(answer, 1.0);
+        }
+    });
+    refused(&with(&alike_at_first.url, &[]), &[&alike_at_first.url, "differ from those of builtin by 0."]);
+    let file = root.path().join("file");
+    fs::write(&file, "").unwrap();
+    for closed in ["/proc/adapters", file.to_str().unwrap(), &format!("{}/below", file.display())] {
+        let set = format!("rollout.adapter_dir={closed}");
+        let expected = format!("rollout.adapter_dir {closed}: no adapter can be written there: ");
+        refused(&with(&served.url, &["--set", &set]), &[&expected]);
+    }
     let long = ["--set", "rollout.max_completion_length=510"];
     refused(&with(&served.url, &long), &["more than the 512 positions"]);
 }

@@ -18,7 +18,11 @@ use serde_json::{Value, json};
 /// The server's name of the model.
 const BASE: &str = "served";
 
-/// What a server makes of its answer to a request for tokens. The first argument is the number of earlier requests.
+/// The most tokens that the check before a run asks for, by several requests, and no other does.
+const CHECKED_TOKENS: u64 = 32;
+
+/// What a server makes of its answer to a request for tokens. The first argument is the number of earlier requests, besides those
+/// of the check before a run.
 type Mischief = Box<dyn Fn(usize, Value) -> Answer + Send + Sync>;
 
 /// Status and body.
@@ -93,7 +97,7 @@ struct State {
     loading: Loading,
     /// The loaded adapters by name, and the model without an adapter.
     models: Mutex<BTreeMap<String, Arc<Model>>>,
-    /// Number of requests for tokens.
+    /// Number of requests for tokens, besides those of the check before a run.
     asked: Mutex<usize>,
     /// Names and paths of all adapters that were loaded at some time.
     loaded: Mutex<Vec<(String, String)>>,
@@ -174,8 +178,9 @@ impl State {
             "/inference/v1/generate" => {
                 let before = {
                     let mut asked = self.asked.lock().unwrap();
-                    *asked += 1;
-                    *asked - 1
+                    let before = *asked;
+                    *asked += usize::from(body["sampling_params"]["max_tokens"] != CHECKED_TOKENS);
+                    before
                 };
                 let model = self.models.lock().unwrap().get(&named("model")).cloned();
                 match model {

@@ -17,7 +17,7 @@ use grpo_2048::prompt::{Prompt, PromptKind, PromptSet};
 use grpo_2048::reward::Rule;
 use grpo_2048::rollout::GroupRequest;
 use grpo_2048::seed::Seed;
-use grpo_2048::sft::{LessonSource, Lessons};
+use grpo_2048::sft::{LessonSource, Lessons, Unread};
 use grpo_2048::train::Episode;
 use grpo_2048::train::scoring::{Draw, Stage};
 use serde_json::Value;
@@ -137,9 +137,10 @@ fn the_progress_of_a_later_turn_goes_on_from_that_of_the_one_before() {
     assert_eq!(scored, counts.map(|done| (done, all)).collect::<Vec<_>>());
 }
 
-/// Tasks without a reference that can be read: one begins before its function, and one is not there.
+/// Tasks without a reference that can be read: one begins before its function, one is not there, and one is wrong.
 const UNREAD: &str = r#"{"id": "late", "prompt": "Late.", "entry_point": "late", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "import math\n\ndef late(x):\n    return x + 2\n"}
 {"id": "none", "prompt": "None.", "entry_point": "none", "tests": [{"args": "(2,)", "expected": "4"}]}
+{"id": "wrong", "prompt": "Wrong.", "entry_point": "wrong", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "def wrong(x):\n    return x + 3\n"}
 "#;
 
 /// What a policy reads of tasks: prompt and answer of every example, as texts.
@@ -157,7 +158,12 @@ fn read_of_tasks(turns: usize) -> (Vec<(String, String)>, Lessons) {
 #[test]
 fn lessons_tell_of_programs_that_fail_and_end_in_the_reference() {
     let (once, alone) = read_of_tasks(1);
-    assert_eq!(alone.left_out, ["late", "none"]);
+    let unread = |lessons: &Lessons| -> Vec<(String, Unread)> {
+        lessons.left_out.iter().map(|task| (task.id.clone(), task.why.clone())).collect()
+    };
+    let fails = Unread::Fails("wrong(2) gave 5, expected 4".into());
+    let expected = [("late", Unread::Unsuited), ("none", Unread::Unsuited), ("wrong", fails)];
+    assert_eq!(unread(&alone), expected.map(|(id, why)| (id.to_owned(), why)));
     assert_eq!(
         once.iter().map(|(_, answer)| answer.as_str()).collect::<Vec<_>>(),
         ["\n    return a + b\n```", "\n    return x * 2\n```"]
@@ -166,6 +172,7 @@ fn lessons_tell_of_programs_that_fail_and_end_in_the_reference() {
     let (twice, lessons) = read_of_tasks(2);
     let (first, repairs): (Vec<_>, Vec<_>) = twice.into_iter().partition(|example| once.contains(example));
     assert_eq!((first.len(), repairs.len(), lessons.repairs()), (2, 4, 4));
+    assert_eq!(unread(&lessons), unread(&alone));
     // A run goes on with the lessons that it began with alone, by their digest.
     assert_eq!(lessons.digest(), read_of_tasks(2).1.digest());
     assert_ne!(lessons.digest(), alone.digest());

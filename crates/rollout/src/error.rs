@@ -46,6 +46,17 @@ pub enum RolloutError {
     Server(ServerFault),
     #[error("rollout.adapter_dir {path}: {source}")]
     Adapter { path: PathBuf, source: std::io::Error },
+    /// Found before the run starts.
+    #[error(
+        "rollout.adapter_dir {path}: no adapter can be written there: {place}: {source}; expected a directory, there or yet \
+         to be made, that this user may write to and servers see"
+    )]
+    AdapterDir {
+        path: PathBuf,
+        /// The part of the path that is there.
+        place: PathBuf,
+        source: std::io::Error,
+    },
     #[error(transparent)]
     Policy(#[from] PolicyError),
     #[error(transparent)]

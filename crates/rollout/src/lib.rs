@@ -36,7 +36,7 @@ pub use error::{RolloutError, ServerFault};
 pub use identity::{Assignment, CompletionId, GroupRequest};
 pub use length::check_length;
 pub use parts::{Caches, converse};
-pub use remote::{LoadedAdapter, Servers};
+pub use remote::{LoadedAdapter, Probed, Servers};
 
 /// Samples the completions that are requested, in the order of the requests. All requests ask for equally many.
 ///

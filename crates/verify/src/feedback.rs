@@ -8,7 +8,7 @@
 use crate::arena::{Evaluation, Start};
 use crate::config::Feedback;
 use crate::environment::{
-    BoardTrace, Case, Ending, Environment, Outcome, Points, TestsTrace, Trace, Transcript, Value,
+    BoardTrace, Case, Ending, Environment, FailedTest, Outcome, Points, TestsTrace, Trace, Transcript, Value,
 };
 use crate::program::Rejection;
 
@@ -43,6 +43,8 @@ fn verdict(environment: &Environment, evaluation: &Evaluation) -> &'static str {
         (Start::Rejected(Rejection::NotCompiled { .. } | Rejection::TooLong { .. }), _) => {
             "The program does not compile."
         }
+        // Where it has come to a test, it may have come to a hidden one, so that no word depends on how it fails.
+        (Start::Faulted(_), true) if failed(evaluation).is_some() => "The program is wrong.",
         (Start::Faulted(_), _) => "The program fails.",
         (Start::Played, true) => "The program is wrong.",
         // It has broken off a game or an evaluation, after a beginning that went well.
@@ -80,9 +82,7 @@ fn found(environment: &Environment, cases: &[Case], evaluation: &Evaluation) -> 
 
 /// `public`: number of tests that may be told of, which are the first ones; the prompt shows the first `shown` of them.
 fn of_tests(evaluation: &Evaluation, shown: usize, public: usize) -> String {
-    let failed =
-        evaluation.games.iter().filter_map(Outcome::tests).find_map(|tests: &TestsTrace| tests.failed.as_ref());
-    match (failed, &evaluation.start) {
+    match (failed(evaluation), &evaluation.start) {
         (Some(failed), _) if failed.test as usize <= public => {
             format!("The program fails a test: {}.", quoted(&failed.reason))
         }
@@ -93,6 +93,11 @@ fn of_tests(evaluation: &Evaluation, shown: usize, public: usize) -> String {
         (None, Start::Faulted(fault)) => format!("The program fails as it is loaded: {}.", quoted(&fault.reason)),
         (Some(_) | None, _) => "The program fails tests, which are not shown.".to_owned(),
     }
+}
+
+/// The first test that the program fails, if it has come to any.
+fn failed(evaluation: &Evaluation) -> Option<&FailedTest> {
+    evaluation.games.iter().filter_map(Outcome::tests).find_map(|tests: &TestsTrace| tests.failed.as_ref())
 }
 
 /// What became of the first games, or of the first evaluations by an evaluator, which have neither moves nor rules.

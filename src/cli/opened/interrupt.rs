@@ -1,6 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to stop and save, a later one ends the program at once.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use parking_lot::Mutex;
 
 use crate::cli::said::{CliError, INTERRUPTED, output};
 use crate::metrics::Console;
+use crate::train::run_dir::LOCK;
 
 /// Signals within this time are one request: `timeout` sends one to the program and a moment later one to its group, and closing
 /// terminals and schedulers send several.
@@ -30,29 +32,53 @@ pub fn stop_flag(console: &Console, words: &'static str) -> Result<Arc<AtomicBoo
     flag_that_tells(move || console.warn(words))
 }
 
+/// How far a run is when a signal comes.
+enum Phase {
+    /// Before the first step, with the directory that the run makes to lock it, if it is known.
+    Before(Option<PathBuf>),
+    Steps,
+    /// After the last step, when all is written, with what is said of what is left out.
+    After(&'static str),
+}
+
 /// What the signals ask of a run. There is nothing to keep before its first step, and checking it takes a while: a run of one
-/// process ends at once there. Others stop together, so that none waits for one that has left.
+/// process ends at once there, as it does after its last one. Others stop together, so that none waits for one that has left.
 pub struct RunStop {
     asked: Arc<AtomicBool>,
-    /// Whether the first step has begun. A signal holds it until it has done what it does, so that no run begins meanwhile.
-    begun: Arc<Mutex<bool>>,
+    /// A signal holds it until it has done what it does, so that no run begins meanwhile.
+    phase: Arc<Mutex<Phase>>,
 }
 
 impl RunStop {
     /// Heeds signals from now on; `is_alone`: whether the run has one process.
     pub fn new(console: &Console, is_alone: bool) -> Result<RunStop, CliError> {
-        let begun: Arc<Mutex<bool>> = Arc::default();
-        let (console, has_begun) = (console.clone(), begun.clone());
-        let tell = move || match (*has_begun.lock(), is_alone) {
-            (true, _) => console.warn(AFTER_THIS_STEP),
-            (false, false) => console.warn(BEFORE_FIRST_STEP),
-            (false, true) => {
-                console.warn(NOTHING_WRITTEN);
+        let phase = Arc::new(Mutex::new(Phase::Before(None)));
+        let (console, reached) = (console.clone(), phase.clone());
+        let end_saying = {
+            let console = console.clone();
+            move |words: &str| -> ! {
+                console.warn(words);
                 console.close();
-                end();
+                end()
             }
         };
-        Ok(RunStop { asked: flag_that_tells(tell)?, begun })
+        let tell = move || match (&*reached.lock(), is_alone) {
+            (Phase::Steps, _) => console.warn(AFTER_THIS_STEP),
+            (Phase::Before(_), false) => console.warn(BEFORE_FIRST_STEP),
+            (Phase::Before(made), true) => {
+                made.iter().for_each(|dir| remove_unused(dir));
+                end_saying(NOTHING_WRITTEN)
+            }
+            (Phase::After(words), _) => end_saying(words),
+        };
+        Ok(RunStop { asked: flag_that_tells(tell)?, phase })
+    }
+
+    /// Has a directory that is not there yet removed again where the run ends before its first step.
+    pub fn will_make(&self, dir: &Path) {
+        if !dir.exists() {
+            *self.phase.lock() = Phase::Before(Some(dir.to_owned()));
+        }
     }
 
     pub fn flag(&self) -> &AtomicBool {
@@ -64,7 +90,21 @@ impl RunStop {
     }
 
     pub fn begin(&self) {
-        *self.begun.lock() = true;
+        *self.phase.lock() = Phase::Steps;
+    }
+
+    /// Has signals end the program at once from now on, with these words: all is written that a run is there for.
+    pub fn end_with(&self, words: &'static str) {
+        *self.phase.lock() = Phase::After(words);
+    }
+}
+
+/// Removes a directory in which there is nothing but a lock.
+fn remove_unused(dir: &Path) {
+    let entries = || fs::read_dir(dir).into_iter().flatten().flatten();
+    if entries().all(|entry| entry.file_name() == LOCK) {
+        // It may not be there yet; whatever else hinders it, a lock in a directory does no harm.
+        let _ = fs::remove_file(dir.join(LOCK)).and_then(|()| fs::remove_dir(dir));
     }
 }
 
@@ -117,6 +157,21 @@ fn is_ignored(status: &str, signal: Signal) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_that_was_made_to_be_locked_is_removed_and_one_with_files_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let [locked, filled] = ["locked", "filled"].map(|name| root.path().join(name));
+        for dir in [&locked, &filled] {
+            fs::create_dir(dir).unwrap();
+            fs::write(dir.join(LOCK), "").unwrap();
+        }
+        fs::write(filled.join("state.json"), "{}").unwrap();
+        for dir in [&locked, &filled, &root.path().join("none")] {
+            remove_unused(dir);
+        }
+        assert!(!locked.exists() && filled.join(LOCK).exists());
+    }
 
     #[test]
     fn the_system_says_which_signals_are_ignored() {

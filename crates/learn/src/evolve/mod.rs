@@ -104,11 +104,11 @@ impl Search<'_> {
         check_dir(dir)?;
         let _lock = run_dir::lock(dir)?;
         run_dir::sweep(dir)?;
+        let without_adapter = self.needs_no_adapter();
         if let Some(servers) = &mut self.servers {
             // It removes what is left there, which without the lock could be that of a search that is going on.
             servers.keep_adapters_in(dir);
-            // A new adapter that is never updated changes nothing.
-            servers.without_adapter = !self.settings.update && self.config.model.adapter.is_empty();
+            servers.without_adapter = without_adapter;
         }
         let known = saved::read(dir, &settings)?;
         let is_new = known.is_none();
@@ -151,10 +151,20 @@ impl Search<'_> {
         check_dir(dir)?;
         saved::read(dir, &self.fingerprint())?;
         let asked = asked(self.policy, self.kind, self.arena.environment(), &self.requests)?;
-        match (self.servers.as_deref(), asked.held_out().first()) {
-            (Some(servers), Some(prompt)) => Ok(serving::compare(servers, self.policy, prompt, self.config)?),
-            _ => Ok(()),
+        match self.servers.as_deref() {
+            Some(servers) => {
+                if !self.needs_no_adapter() {
+                    servers.check_adapter_dir().map_err(TrainError::from)?;
+                }
+                Ok(serving::compare(servers, self.policy, asked.held_out(), self.config)?)
+            }
+            None => Ok(()),
         }
+    }
+
+    /// Whether the model without adapters writes: a new adapter that is never updated changes nothing.
+    fn needs_no_adapter(&self) -> bool {
+        !self.settings.update && self.config.model.adapter.is_empty()
     }
 
     fn fingerprint(&self) -> run_dir::Fingerprint {

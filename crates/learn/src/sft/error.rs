@@ -42,7 +42,7 @@ pub enum SftError {
     },
     #[error(
         "{found} of {tasks} tasks can be read, expected one to train on and one to measure the loss on: a task's reference is read if \
-         it begins like the program in the prompt and fits into the model's context; before one that begins with imports or has \
+         it begins like the program in the prompt, fits into the model's context and passes its own tests; before one that begins with imports or has \
          types, the task says in \"opening\" how its program begins"
     )]
     NoLessons { found: usize, tasks: usize },

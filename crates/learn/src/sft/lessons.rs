@@ -1,14 +1,15 @@
 //! Lessons of tasks: a task's reference as the answer to its prompt and, where there are several turns, as the answer to what
 //! is told of a program that fails.
 //!
-//! The programs that fail are the references with one token changed, judged like those of a policy.
+//! The programs that fail are the references with one token changed, judged like those of a policy, as is each reference itself:
+//! one that fails its own tests teaches nothing.
 
 use rand::Rng;
 
 use crate::arena::{Arena, Evaluation};
 use crate::config::Feedback;
-use crate::environment::Case;
 use crate::environment::tasks::{Split, Task, Tasks};
+use crate::environment::{Case, Outcome};
 use crate::feedback::feedback;
 use crate::policy::Policy;
 use crate::program;
@@ -28,9 +29,29 @@ const HELD_OUT_ONE_IN: usize = 8;
 pub struct Lessons {
     trained: Vec<Lesson>,
     held_out: Vec<Lesson>,
-    /// Ids of the tasks that none is of: without a reference, or with one that does not begin like the prompt's program or
-    /// is too long for the model.
-    pub left_out: Vec<String>,
+    /// The tasks that none is of.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A task of which nothing is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    pub id: String,
+    pub why: Unread,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unread {
+    /// There is no reference, or one that does not begin like the prompt's program or is too long for the model.
+    Unsuited,
+    /// The reference fails its own tests, for this reason.
+    Fails(String),
+}
+
+/// A program, and what came of it.
+struct Judged<'a> {
+    source: &'a str,
+    evaluation: &'a Evaluation,
 }
 
 /// What is read of one task.
@@ -61,8 +82,8 @@ impl Lessons {
         let (mut lessons, mut left_out) = (Vec::new(), Vec::new());
         for (number, task) in tasks.iter().enumerate().filter(|(_, task)| !task.is_honeypot) {
             match source.lesson(number as u32, task)? {
-                Some(lesson) => lessons.push(lesson),
-                None => left_out.push(task.id.clone()),
+                Ok(lesson) => lessons.push(lesson),
+                Err(why) => left_out.push(LeftOut { id: task.id.clone(), why }),
             }
             on_task(number + 1);
         }
@@ -138,34 +159,48 @@ fn drawn(lessons: &[Lesson], seed: Seed, tokens: usize) -> Vec<Example> {
 }
 
 impl LessonSource<'_> {
-    fn lesson(&self, number: u32, task: &Task) -> Result<Option<Lesson>, SftError> {
+    /// The lesson of a task, or why there is none.
+    fn lesson(&self, number: u32, task: &Task) -> Result<Result<Lesson, Unread>, SftError> {
         let Some((reference, prompt)) = task.reference.as_deref().zip(self.prompts.of_task(number)) else {
-            return Ok(None);
+            return Ok(Err(Unread::Unsuited));
         };
         if !reference.starts_with(&prompt.prefill) {
-            return Ok(None);
+            return Ok(Err(Unread::Unsuited));
         }
-        let Some(first) = Example::new(prompt, reference, self.policy)? else { return Ok(None) };
-        let repairs = match self.prompts.turns() {
-            Some(format) => self.repairs(reference, prompt, format)?,
-            None => Vec::new(),
-        };
-        Ok(Some(Lesson { split: task.split, first, repairs }))
-    }
-
-    /// The reference as the answer to what is told of it with one token changed, as often as that fails, spread over its
-    /// length.
-    fn repairs(&self, reference: &str, prompt: &Prompt, format: &TurnFormat) -> Result<Vec<Example>, SftError> {
-        let (environment, tokenizer) = (self.arena.environment(), self.policy.tokenizer());
+        let Some(first) = Example::new(prompt, reference, self.policy)? else { return Ok(Err(Unread::Unsuited)) };
+        let mut sources = vec![reference.to_owned()];
+        if self.prompts.turns().is_some() {
+            let mutants = program::mutants(reference).into_iter();
+            sources.extend(mutants.filter(|source| source.starts_with(&prompt.prefill)));
+        }
         let cases = Case::all(prompt.task, &[]);
-        let mut sources = program::mutants(reference);
-        sources.retain(|source| source.starts_with(&prompt.prefill));
         let programs = sources.iter().map(|source| (self.arena.program(source, cases[0]), cases.as_slice()));
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?;
-        let failed: Vec<(&String, &Evaluation)> =
-            sources.iter().zip(&evaluations).filter(|(_, evaluation)| !evaluation.plays()).collect();
+        if !evaluations[0].plays() {
+            return Ok(Err(Unread::Fails(reason(&evaluations[0]))));
+        }
+        let programs = sources.iter().zip(&evaluations).map(|(source, evaluation)| Judged { source, evaluation });
+        let failed: Vec<Judged<'_>> = programs.filter(|program| !program.evaluation.plays()).collect();
+        let repairs = match self.prompts.turns() {
+            Some(format) => self.repairs(reference, prompt, format, &failed)?,
+            None => Vec::new(),
+        };
+        Ok(Ok(Lesson { split: task.split, first, repairs }))
+    }
+
+    /// The reference as the answer to what is told of it with one token changed, of those that have `failed`, spread over its
+    /// length.
+    fn repairs(
+        &self,
+        reference: &str,
+        prompt: &Prompt,
+        format: &TurnFormat,
+        failed: &[Judged<'_>],
+    ) -> Result<Vec<Example>, SftError> {
+        let (environment, tokenizer) = (self.arena.environment(), self.policy.tokenizer());
+        let cases = Case::all(prompt.task, &[]);
         let every = failed.len().div_ceil(REPAIRS_MOST).max(1);
-        let repair = |(source, evaluation): &(&String, &Evaluation)| {
+        let repair = |Judged { source, evaluation }: &Judged<'_>| {
             let text = feedback(environment, &cases, evaluation, self.feedback);
             let written = tokenizer.encode_further(&prompt.answer(source));
             let told = format.suffix(prompt, &written, &text, tokenizer);
@@ -173,4 +208,10 @@ impl LessonSource<'_> {
         };
         failed.iter().step_by(every).filter_map(repair).collect()
     }
+}
+
+/// Why a program fails: by its first test that does, where it has come to any.
+fn reason(evaluation: &Evaluation) -> String {
+    let failed = evaluation.games.iter().filter_map(Outcome::tests).find_map(|tests| tests.failed.as_ref());
+    failed.map(|failed| failed.reason.clone()).or_else(|| evaluation.reason()).unwrap_or_default()
 }

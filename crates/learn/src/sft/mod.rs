@@ -29,11 +29,11 @@ use crate::train::run_dir::{self, Fingerprint};
 use batches::{Example, Writer, micro_batches};
 pub use builtin::builtin_shape;
 pub use error::SftError;
-pub use lessons::{LessonSource, Lessons};
+pub use lessons::{LeftOut, LessonSource, Lessons, Unread};
 pub use memory::parts_at_once;
 pub use options::{Learner, SftOptions};
 use saving::{Saved, State};
-pub use saving::{SftSummary, check_dir};
+pub use saving::{SftSummary, check_dir, keep_tried};
 
 /// How often a run measures its loss and saves, and the format of its result.
 #[derive(Debug, Clone, Copy)]
@@ -250,11 +250,12 @@ impl<'a> Training<'a> {
     fn summary(&self, interrupted: bool, measured: Option<f64>) -> Result<SftSummary, SftError> {
         let held_out_loss = measured.map_or_else(|| self.held_out_loss(), Ok)?;
         let (steps, tokens, first_loss) = (self.step, self.tokens, self.first_loss);
-        Ok(SftSummary { steps, tokens, first_loss, held_out_loss, interrupted })
+        Ok(SftSummary { steps, tokens, first_loss, held_out_loss, interrupted, tried: None })
     }
 
     fn state(&self, losses: Option<[f64; 2]>) -> State {
-        State { settings: self.settings.named.clone().into(), step: self.step, tokens: self.tokens, losses }
+        let settings = self.settings.named.clone().into();
+        State { settings, step: self.step, tokens: self.tokens, losses, tried: None }
     }
 
     fn saved(&self) -> Result<Saved, SftError> {

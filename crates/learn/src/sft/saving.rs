@@ -42,6 +42,9 @@ pub(super) struct State {
     /// The losses of the summary, once the model is written: before the first step and after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<[f64; 2]>,
+    /// What was told of its programs, once they are tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<String>,
 }
 
 impl State {
@@ -79,6 +82,8 @@ pub struct SftSummary {
     pub held_out_loss: f64,
     /// Whether the observer stopped it. There is a checkpoint to continue from.
     pub interrupted: bool,
+    /// What was told of its programs, if it is done and they were tried ([`keep_tried`]).
+    pub tried: Option<String>,
 }
 
 impl Saved {
@@ -99,7 +104,8 @@ impl Saved {
         let left = Left::read(dir, settings)?;
         Ok(left.own.filter(|_| has_model(dir)).map(|state| {
             let [first_loss, held_out_loss] = state.losses.unwrap_or([f64::NAN; 2]);
-            SftSummary { steps: state.step, tokens: state.tokens, first_loss, held_out_loss, interrupted: false }
+            let State { step: steps, tokens, tried, .. } = state;
+            SftSummary { steps, tokens, first_loss, held_out_loss, interrupted: false, tried }
         }))
     }
 
@@ -138,6 +144,15 @@ impl Left {
             }
         }
         Ok(Left { own, newest })
+    }
+}
+
+/// Keeps what was told of the programs of a run that is done, so that it can be told again.
+pub fn keep_tried(dir: &Path, told: &str) -> Result<(), RunDirError> {
+    let _lock = run_dir::lock(dir)?;
+    match State::read(dir) {
+        Some(state) => State { tried: Some(told.to_owned()), ..state }.write(dir),
+        None => Ok(()),
     }
 }
 

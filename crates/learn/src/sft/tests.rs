@@ -272,6 +272,9 @@ fn a_run_that_is_done_is_known_by_its_model_and_told_with_its_summary() {
     let options = options(dir.path(), 512);
     let summary = trained(&options, Some(small()), &mut go_on).unwrap();
     assert_eq!(options.check_dir(Some(&small())).unwrap(), Some(summary.clone()));
+    keep_tried(dir.path(), "programs that play: 0% -> 50%").unwrap();
+    let tried = SftSummary { tried: Some("programs that play: 0% -> 50%".into()), ..summary.clone() };
+    assert_eq!(options.check_dir(Some(&small())).unwrap(), Some(tried));
     // An earlier version wrote no losses.
     let state = dir.path().join("state.json");
     let mut earlier: serde_json::Value = serde_json::from_slice(&std::fs::read(&state).unwrap()).unwrap();

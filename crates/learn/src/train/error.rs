@@ -55,7 +55,9 @@ impl TrainError {
     pub fn is_user(&self) -> bool {
         match self {
             TrainError::RunDir(error) => error.is_user(),
-            TrainError::Rollout(error) => matches!(error, RolloutError::TooLong { .. } | RolloutError::Unfit(_)),
+            TrainError::Rollout(
+                RolloutError::TooLong { .. } | RolloutError::Unfit(_) | RolloutError::AdapterDir { .. },
+            ) => true,
             TrainError::Parallel(error) => error.is_user(),
             TrainError::Memory(_) | TrainError::Machine(_) => true,
             _ => false,

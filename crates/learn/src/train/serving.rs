@@ -8,7 +8,7 @@ use crate::grpo::{self, Batch};
 use crate::metrics::StepRecord;
 use crate::policy::{Adapters, Policy};
 use crate::prompt::{Prompt, PromptSet};
-use crate::rollout::{Completion, RolloutError, ServerFault, Servers};
+use crate::rollout::{Completion, Probed, RolloutError, ServerFault, Servers};
 
 use super::guard::Guard;
 use super::{Run, TrainError};
@@ -18,12 +18,18 @@ use super::{Run, TrainError};
 /// or more.
 const ANOTHER_MODEL: f32 = 0.2;
 
-/// Has every server sample a short completion of `prompt` without an adapter, and refuses a server whose log-probabilities
-/// differ by [`ANOTHER_MODEL`] or more from those of `policy` without its adapters.
-pub(crate) fn compare(servers: &Servers, policy: &Policy, prompt: &Prompt, config: &Config) -> Result<(), TrainError> {
-    for (server, completion) in servers.probe(policy, prompt, &config.rollout)? {
-        let ours = scored(policy, prompt, &completion, config)?;
-        let pairs = ours.iter().zip(&completion.logprobs);
+/// Has every server sample short completions without an adapter, and refuses a server whose log-probabilities differ by
+/// [`ANOTHER_MODEL`] or more from those of `policy` without its adapters, in the mean over all their tokens.
+pub(crate) fn compare(
+    servers: &Servers,
+    policy: &Policy,
+    prompts: &[Prompt],
+    config: &Config,
+) -> Result<(), TrainError> {
+    for Probed { server, prompts, completions } in servers.probe(policy, prompts, &config.rollout)? {
+        let theirs: Vec<f32> = completions.iter().flat_map(|completion| completion.logprobs.clone()).collect();
+        let ours = scored(policy, &prompts, &completions, config)?;
+        let pairs = ours.iter().zip(&theirs);
         let difference = pairs.map(|(ours, theirs)| (ours - theirs).abs()).sum::<f32>() / ours.len() as f32;
         // A difference that is not a number counts as another model too.
         if !matches!(difference.partial_cmp(&ANOTHER_MODEL), Some(std::cmp::Ordering::Less)) {
@@ -41,11 +47,16 @@ pub(crate) fn compare(servers: &Servers, policy: &Policy, prompt: &Prompt, confi
     Ok(())
 }
 
-/// Log-probabilities of the completion's tokens, in nats, under the policy without its adapters.
-fn scored(policy: &Policy, prompt: &Prompt, completion: &Completion, config: &Config) -> Result<Vec<f32>, TrainError> {
+/// Log-probabilities of the tokens of a completion of each prompt, in nats, under the policy without its adapters.
+fn scored(
+    policy: &Policy,
+    prompts: &[Prompt],
+    completions: &[Completion],
+    config: &Config,
+) -> Result<Vec<f32>, TrainError> {
     let grpo = GrpoConfig { mask_truncated_completions: false, ..config.grpo.clone() };
-    let (prompts, one) = ([prompt.clone()], Groups::new(1, vec![completion]));
-    let batch = Batch::new(&prompts, one, Groups::new(1, vec![1.0]), &config.rollout, &grpo);
+    let (advantages, each) = (vec![1.0; completions.len()], Groups::new(1, completions.iter().collect()));
+    let batch = Batch::new(prompts, each, Groups::new(1, advantages), &config.rollout, &grpo);
     Ok(grpo::reference_logprobs(policy.decoder(), Adapters::Off, &batch)?.concat())
 }
 
@@ -56,10 +67,14 @@ impl Run<'_> {
         Ok(Servers::open(&config.rollout, longest)?)
     }
 
-    /// Refuses servers of another model, as [`compare`] does. Only the first process asks.
+    /// Refuses a directory in which no adapter can be written, and servers of another model, as [`compare`] does. Only the first
+    /// process asks, and writes.
     pub(super) fn compare_servers(&self) -> Result<(), TrainError> {
-        match (&self.servers, self.prompts.prompts().first()) {
-            (Some(servers), Some(prompt)) if self.peers.leads() => compare(servers, self.policy, prompt, self.config),
+        match &self.servers {
+            Some(servers) if self.peers.leads() => {
+                servers.check_adapter_dir()?;
+                compare(servers, self.policy, self.prompts.prompts(), self.config)
+            }
             _ => Ok(()),
         }
     }

@@ -56,6 +56,24 @@ impl AdapterDir {
         sweep(own)
     }
 
+    /// Refuses a directory that is named and in which no adapter can be written. Permissions do not tell that, so it makes a
+    /// directory there and removes it.
+    pub fn check(&self) -> Result<(), RolloutError> {
+        if self.path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        // A link to nowhere is in the way, though it does not exist.
+        let place = self.path.ancestors().find(|place| place.exists() || place.is_symlink()).unwrap_or(Path::new("."));
+        new_dir(place).and_then(tempfile::TempDir::close).map_err(|error| {
+            // Its kind alone: the words would name the directory that was tried.
+            let (path, source) = (self.path.clone(), error.kind().into());
+            match files::is_full(&error) {
+                true => RolloutError::Adapter { path, source },
+                false => RolloutError::AdapterDir { path, place: place.to_owned(), source },
+            }
+        })
+    }
+
     /// Writes the adapter of `policy`, unless it is there already.
     pub fn write(&self, policy: &Policy) -> Result<Adapter, RolloutError> {
         let io = |source| RolloutError::Adapter { path: self.path.clone(), source };
@@ -154,6 +172,22 @@ fn digest(dir: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_no_adapter_can_be_written_is_found_before_there_is_one_and_nothing_is_left_of_the_trial() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("file"), "").unwrap();
+        let check = |path: &Path| AdapterDir::named(path.to_str().unwrap()).check();
+        for closed in ["file", "file/below"].map(|name| root.path().join(name)) {
+            let error = check(&closed).unwrap_err();
+            assert!(matches!(&error, RolloutError::AdapterDir { path, .. } if *path == closed), "{error}");
+        }
+        for open in ["", "new", "new/below"] {
+            check(&root.path().join(open)).unwrap();
+        }
+        AdapterDir::named("").check().unwrap();
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn a_note_that_names_another_directory_removes_nothing_but_itself() {

@@ -1,5 +1,6 @@
 //! HTTP requests to one server, with limits on time and size. The result is JSON, or a fault with a hint.
 
+use std::io::Read;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -71,6 +72,7 @@ impl Client {
             .timeout_global(Some(longest))
             .timeout_connect(Some(CONNECT.min(longest)))
             .http_status_as_error(false)
+            .max_redirects(0)
             .proxy(None)
             .user_agent(AutoHeaderValue::from(concat!("grpo-2048/", env!("CARGO_PKG_VERSION"))))
             .build();
@@ -101,15 +103,32 @@ fn json(text: &str) -> Result<Value, AnswerFault> {
 /// The body of an answer with status 200.
 fn text(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, AnswerFault> {
     let mut answer = answer.map_err(|error| missing(&error))?;
-    let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string();
-    let body = body.map_err(|error| missing(&error))?;
-    match answer.status().as_u16() {
-        200 => Ok(body),
-        status => {
-            let pause = answer.headers().get("retry-after").and_then(|pause| pause.to_str().ok());
-            Err(AnswerFault { passing: passing(status, pause), ..refused(status, &body) })
-        }
+    let body = unpacked(answer.body_mut())?;
+    let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
+    match (answer.status().as_u16(), header("location")) {
+        (200, _) => Ok(body),
+        (status @ 300..400, Some(place)) => Err(redirected(status, place)),
+        (status, _) => Err(AnswerFault { passing: passing(status, header("retry-after")), ..refused(status, &body) }),
     }
+}
+
+/// A body of at most [`ANSWER_BYTES_MAX`], as text. The limit of the client counts bytes as they are sent, of which few may be
+/// packed from many.
+fn unpacked(body: &mut ureq::Body) -> Result<String, AnswerFault> {
+    let sent = body.with_config().limit(ANSWER_BYTES_MAX).reader();
+    let mut bytes = Vec::new();
+    let read = sent.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| missing(&error.into()))?;
+    if bytes.len() as u64 > ANSWER_BYTES_MAX {
+        return Err(AnswerFault::rubbish(format!("an answer of more than {} MiB", ANSWER_BYTES_MAX >> 20)));
+    }
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// The fault of an answer that names another address, which is not asked: what is posted would not be sent on.
+fn redirected(status: u16, place: &str) -> AnswerFault {
+    let place: String = place.chars().take(WORDS_MAX).collect();
+    AnswerFault::new(format!("answered {status}: it redirects to {place}"), "name the server at that address")
 }
 
 fn missing(error: &ureq::Error) -> AnswerFault {
@@ -168,6 +187,10 @@ fn refused(status: u16, body: &str) -> AnswerFault {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -184,6 +207,52 @@ mod tests {
     fn a_certificate_that_is_not_taken_is_told_from_a_server_that_is_not_there() {
         assert_eq!(unreached("io: invalid peer certificate: UnknownIssuer"), CERTIFICATE);
         assert_eq!(unreached("io: Connection refused"), UNREACHED);
+    }
+
+    /// What a client is told of this answer with this head.
+    fn told(head: &'static str, body: Vec<u8>) -> Result<String, AnswerFault> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1/models", listener.local_addr().unwrap());
+        let answering = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut asked, mut chunk) = (Vec::new(), [0; 4096]);
+            while !asked.ends_with(b"{}") {
+                let count = stream.read(&mut chunk).unwrap();
+                asked.extend_from_slice(&chunk[..count]);
+            }
+            let head = format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            // The client may have had enough.
+            let _ = stream.write_all(&[head.as_bytes(), &body].concat());
+        });
+        let answer = Client::new(Duration::from_secs(60)).tell(&url, &serde_json::json!({}));
+        answering.join().unwrap();
+        answer
+    }
+
+    /// A mebibyte of blanks in the format of gzip.
+    fn packed_blanks() -> Vec<u8> {
+        let begin = b"\x1f\x8b\x08\0\0\0\0\0\x02\x03\xed\xc1\x31\x01\0\0\0\xc2\xa0\x2a\xeb\x9f\xd2\x10\xbe\x40\x01";
+        let end = b"\x7c\x06\xa7\x02\x03\xf1\0\0\x10\0";
+        [&begin[..], &[0; 1015], end].concat()
+    }
+
+    #[test]
+    fn an_answer_is_limited_as_it_is_unpacked() {
+        let head = "200 OK\r\ncontent-encoding: gzip";
+        assert_eq!(told(head, packed_blanks()).map(|body| body.len()), Ok(1 << 20));
+        let fault = told(head, packed_blanks().repeat(65)).unwrap_err();
+        assert_eq!(fault.found, "an answer of more than 64 MiB");
+    }
+
+    #[test]
+    fn where_a_server_redirects_to_is_told_and_it_is_not_waited_for() {
+        for status in ["301", "307", "308"] {
+            let head = format!("{status} Moved\r\nlocation: http://elsewhere:8000/v1/models");
+            let fault = told(head.leak(), Vec::new()).unwrap_err();
+            assert_eq!(fault.found, format!("answered {status}: it redirects to http://elsewhere:8000/v1/models"));
+            assert_eq!((fault.hint, fault.passing), ("name the server at that address", None));
+        }
+        assert!(told("304 Not Modified", Vec::new()).unwrap_err().found.starts_with("answered 304: "));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod http;
 mod models;
 mod outage;
 mod patience;
+mod probe;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -25,7 +26,6 @@ use serde_json::json;
 use crate::config::{RolloutConfig, server_root};
 use crate::policy::Policy;
 use crate::prompt::Prompt;
-use crate::seed::Seed;
 
 use super::decoding::Row;
 use super::error::ServerFault;
@@ -37,9 +37,7 @@ use http::{AnswerFault, Client};
 use models::{base_model, knows, models};
 use outage::Outage;
 use patience::Patience;
-
-/// Number of tokens of the completion by which a server's weights are compared with the trainer's.
-const PROBE_TOKENS: usize = 32;
+pub use probe::Probed;
 
 #[derive(Debug)]
 struct Server {
@@ -140,29 +138,6 @@ impl Servers {
             let has = |adapter: &&Adapter| listed.iter().any(|model| model["id"] == adapter.name);
             server.adapters.lock().extend(left.iter().filter(has).cloned());
         }
-    }
-
-    /// Has each server sample a short completion of `prompt` without an adapter. Returns the server's address and the
-    /// completion.
-    ///
-    /// # Errors
-    /// [`RolloutError::Unfit`] if a server does not answer with a completion.
-    pub fn probe(
-        &self,
-        policy: &Policy,
-        prompt: &Prompt,
-        config: &RolloutConfig,
-    ) -> Result<Vec<(String, Completion)>, RolloutError> {
-        let longest = PROBE_TOKENS.min(config.max_completion_length);
-        // The completion is sampled from the whole distribution.
-        let whole = RolloutConfig { top_p: 1.0, top_k: 0, min_p: 0.0, ..config.clone() };
-        let config = RolloutConfig { max_completion_length: longest, ..whole };
-        let request = Request { policy, config: &config, prompt, id: CompletionId::new(Seed::root(0), 0) };
-        let probe = |server: &Server| {
-            let answered = request.ask(&self.client, server, &server.model);
-            Ok((server.url.clone(), answered.map_err(|fault| RolloutError::Unfit(fault.of(&server.url)))?))
-        };
-        self.servers.iter().map(probe).collect()
     }
 
     /// Loads the policy's current adapter on every server. Of several processes one does it, before the others request

@@ -104,12 +104,15 @@ fn what_does_not_load_speaks_and_what_is_no_program_is_told_so() {
 #[test]
 fn a_verdict_is_told_without_reasons() {
     let fault = FirstCallFault { ending: Ending::Raised, reason: "add(1, 2): secret".into() };
-    let faulted = Evaluation { start: Start::Faulted(fault), ..played(vec![failing(1, "add(1, 2): secret")]) };
+    let unplayed = tasks().unplayed(Case::Task(0), Ending::Raised);
+    let faulted = |game| Evaluation { start: Start::Faulted(fault.clone()), ..played(vec![game]) };
     let rejected = Evaluation::rejected(Rejection::NotCompiled { line: 2, lines: 3, message: "secret".into() });
     let again = "\nWrite the whole program again, so that it passes every test.";
     for (evaluation, expected) in [
         (&played(vec![failing(1, "secret")]), "The program is wrong."),
-        (&faulted, "The program fails."),
+        (&faulted(unplayed), "The program fails."),
+        // Whether it raises in some tests or in all: the hidden ones are among them.
+        (&faulted(failing(1, "add(1, 2): secret")), "The program is wrong."),
         (&rejected, "The program does not compile."),
     ] {
         assert_eq!(told(evaluation, Feedback::Verdict), format!("{expected}{again}"));

@@ -15,12 +15,14 @@ use crate::cli::opened::{arena, machine, model, runs};
 use crate::cli::said::{CliError, output};
 use crate::config::{Config, ModelConfig, PrecisionChoice};
 use crate::environment::{Environment, game2048};
-use crate::metrics::{Console, Progress, duration};
+use crate::metrics::{Console, EvaluationRecord, Progress, duration};
 use crate::plural::counted;
 use crate::policy::{Device, Policy};
 use crate::prompt::PromptSet;
 use crate::seed::Seed;
-use crate::sft::{self, Learner, LessonSource, Lessons, SftError, SftOptions, SftProgress, SftSummary};
+use crate::sft::{
+    self, Learner, LeftOut, LessonSource, Lessons, SftError, SftOptions, SftProgress, SftSummary, Unread,
+};
 use crate::shell;
 
 use probe::Probe;
@@ -28,6 +30,9 @@ use probe::Probe;
 /// Without a terminal, a line of progress is printed every so many steps of the built-in model. Other models have one
 /// for each step.
 const LINE_STEPS: usize = 50;
+/// The last message where a signal comes after the last step, when programs are tried.
+const UNTRIED: &str =
+    "stopped after the last step, with the model written: its programs were not tried; the same command tries them";
 
 /// Train a model on generated programs or on tasks' references, before any reward
 ///
@@ -95,6 +100,14 @@ pub struct SftArgs {
     source: SourceArgs,
 }
 
+/// What programs of a run that is done are tried with.
+struct Late<'a> {
+    config: &'a Config,
+    device: &'a Device,
+    stop: &'a RunStop,
+    console: &'a Console,
+}
+
 impl SftArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         refuse_several("sft")?;
@@ -107,6 +120,7 @@ impl SftArgs {
         model::check_files("--model", &config)?;
         sft::check_dir(&self.output_dir).map_err(refused)?;
         let stop = RunStop::new(console, true)?;
+        stop.will_make(&self.output_dir);
         let tasks = tasks(&config, console)?;
         let device = model::device(&config.model.device, console)?;
         let allowance = machine::allowance(&device, &config, 1)?;
@@ -123,10 +137,8 @@ impl SftArgs {
             at_once,
         };
         if let Some(done) = options.check_dir(learner.as_ref()).map_err(refused)? {
-            let dir = self.output_dir.display();
-            console
-                .print(&format!("{dir} is at step {} already, the last; another --output-dir trains anew", done.steps));
-            return output::tell(&self.result(&config, &done, ""));
+            let late = Late { config: &config, device: &options.device, stop: &stop, console };
+            return self.tell_done(&done, late, learner, tasks);
         }
         let line_steps = if learner.is_some() { 1 } else { LINE_STEPS };
         let probe = Probe::of(&config, learner.as_ref(), tasks, console)?;
@@ -155,10 +167,61 @@ impl SftArgs {
             console.print(&format!("stopped at step {}; the same command goes on from there", summary.steps));
             return Err(CliError::Interrupted);
         }
-        let after = probe.as_ref().map(|probe| probe.plays(&policy)).transpose()?;
-        let played = probe.zip(before).zip(after).map(|((probe, before), after)| probe.told(&before, &after));
-        let played = played.unwrap_or_default();
+        let mut played = String::new();
+        if let Some((probe, before)) = probe.zip(before) {
+            stop.end_with(UNTRIED);
+            // In the last step, after which a run stops anyway.
+            if stop.is_asked() {
+                console.print(UNTRIED);
+                return Err(CliError::Interrupted);
+            }
+            played = self.tried(&probe, &before, &policy)?;
+        }
         output::tell(&self.result(&config, &summary, &played))
+    }
+
+    /// Tells of a run that is done, and tries its programs if it was stopped before they were.
+    fn tell_done(
+        &self,
+        done: &SftSummary,
+        late: Late<'_>,
+        learner: Option<Learner>,
+        tasks: Option<Arena>,
+    ) -> Result<(), CliError> {
+        let (config, dir) = (late.config, self.output_dir.display());
+        late.console
+            .print(&format!("{dir} is at step {} already, the last; another --output-dir trains anew", done.steps));
+        let played = done.tried.clone().map_or_else(|| self.tried_late(late, learner, tasks), Ok)?;
+        output::tell(&self.result(config, done, &played))
+    }
+
+    /// What came of trying programs of the trained policy, which is kept for when the same command is given again.
+    fn tried(&self, probe: &Probe<'_>, before: &EvaluationRecord, policy: &Policy) -> Result<String, CliError> {
+        let told = probe.told(before, &probe.plays(policy)?);
+        sft::keep_tried(&self.output_dir, &told).map_err(|error| refused(error.into()))?;
+        Ok(told)
+    }
+
+    /// The same of a run that is done and was stopped before its programs were tried.
+    fn tried_late(&self, late: Late<'_>, learner: Option<Learner>, tasks: Option<Arena>) -> Result<String, CliError> {
+        let Late { config, device, stop, console } = late;
+        let probe = Probe::of(config, learner.as_ref(), tasks, console)?;
+        let Some((probe, learner)) = probe.zip(learner) else { return Ok(String::new()) };
+        stop.end_with(UNTRIED);
+        let before = probe.plays(&learner.policy)?;
+        // Two models would take twice the memory.
+        drop(learner);
+        let trained = Config { model: self.trained(&config.model), ..config.clone() };
+        self.tried(&probe, &before, &model::policy_shown(&trained, device, console)?)
+    }
+
+    /// The settings by which the trained model is loaded: an adapter beside the model, or a whole one.
+    fn trained(&self, model: &ModelConfig) -> ModelConfig {
+        let (dir, model) = (self.output_dir.display().to_string(), model.clone());
+        match self.output_dir.join(model::ADAPTER_CONFIG).exists() {
+            true => ModelConfig { adapter: dir, ..model },
+            false => ModelConfig { model: dir, revision: "main".to_owned(), ..model },
+        }
     }
 
     /// The summary, and the command that uses what was trained.
@@ -285,7 +348,7 @@ fn lessons(
     let count = arena.environment().tasks().map_or(0, |tasks| tasks.tasks().len());
     let bar = console.count(count, "tasks");
     let source = LessonSource { arena, prompts, policy, feedback: config.rollout.feedback };
-    let lessons = Lessons::new(&source, &mut |done| bar.show(done, "programs that fail are judged"));
+    let lessons = Lessons::new(&source, &mut |done| bar.show(done, "references, and programs that fail, are judged"));
     let lessons = lessons.map_err(|error| match error {
         SftError::NoLessons { .. } | SftError::NoEnd => {
             CliError::user(format!("--env {}: {error}", config.environment.env))
@@ -293,16 +356,29 @@ fn lessons(
         other => CliError::run(other),
     })?;
     drop(bar);
-    if let [first, others @ ..] = lessons.left_out.as_slice() {
-        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-        console.warn(&format!(
-            "not read: {first}{more}, whose reference is missing, too long, or does not begin like the program in the \
-             prompt, as one with imports or types; \"opening\" in the task says how that begins"
-        ));
-    }
+    tell_left_out(&lessons, console);
     let (references, repairs) = (counted(lessons.references(), "reference"), counted(lessons.repairs(), "repair"));
     console.print(&format!("{references} of {}, {repairs}", counted(count, "task")));
     Ok(lessons)
+}
+
+/// Warns of the tasks of which nothing is read, by the first one for each reason.
+fn tell_left_out(lessons: &Lessons, console: &Console) {
+    let (failing, unsuited): (Vec<&LeftOut>, Vec<&LeftOut>) =
+        lessons.left_out.iter().partition(|task| matches!(task.why, Unread::Fails(_)));
+    for tasks in [unsuited, failing] {
+        let [LeftOut { id, why }, others @ ..] = tasks.as_slice() else { continue };
+        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        let words = match why {
+            Unread::Unsuited => {
+                "is missing, too long, or does not begin like the program in the prompt, as one with imports or types; \
+                                 \"opening\" in the task says how that begins"
+                    .to_owned()
+            }
+            Unread::Fails(reason) => format!("fails its own tests ({reason}); `grpo-2048 check --env E` tells of each"),
+        };
+        console.warn(&format!("not read: {id}{more}, whose reference {words}"));
+    }
 }
 
 fn progress_line(progress: &SftProgress) -> String {
