@@ -42,6 +42,9 @@ const READS: [(&str, &str); 9] = [
     ("check --env TASKS", "sandbox.game_seconds"),
 ];
 
+/// The budget of training games, and that of all others.
+const SECONDS: [&str; 2] = ["train.game_seconds", "sandbox.game_seconds"];
+
 /// Whether `command` reads the setting `key`.
 pub fn reads(command: &str, key: &str) -> bool {
     let mut read = READS.iter().filter(|(of, _)| command.starts_with(of)).peekable();
@@ -56,13 +59,15 @@ fn is_among(read: &str, key: &str) -> bool {
     read.split(' ').any(|name| name == key || name == section)
 }
 
-/// That `command` does not read `key`, with the commands that do.
+/// That `command` does not read `key`, with the commands that do, and the key that it reads in its place.
 pub fn who_reads(command: &str, key: &str) -> String {
     let readers = READS.iter().filter(|(_, read)| is_among(read, key));
     let readers: Vec<&str> = readers.map(|(of, _)| *of).collect();
+    let instead = SECONDS.into_iter().find(|other| SECONDS.contains(&key) && *other != key && reads(command, other));
+    let instead = instead.map_or_else(String::new, |other| format!("; say {other}"));
     match &readers[..] {
-        [reader] => format!("`grpo-2048 {reader}` alone reads {key}"),
-        _ => format!("`{command}` does not read {key}, as `{}` do", readers.join("`, `")),
+        [reader] => format!("`grpo-2048 {reader}` alone reads {key}{instead}"),
+        _ => format!("`{command}` does not read {key}, as `{}` do{instead}", readers.join("`, `")),
     }
 }
 
@@ -97,7 +102,8 @@ mod tests {
         assert_eq!(who_reads("evolve", "train.save_steps"), "`grpo-2048 train` alone reads train.save_steps");
         let expected = "`judge` does not read rollout.turns, as `train`, `sft`, `eval`, `check` do";
         assert_eq!(who_reads("judge", "rollout.turns"), expected);
-        let expected = "`score` does not read train.game_seconds, as `train`, `check` do";
+        let expected = "`score` does not read train.game_seconds, as `train`, `check` do; say sandbox.game_seconds";
         assert_eq!(who_reads("score", "train.game_seconds"), expected);
+        assert!(who_reads("check", "sandbox.game_seconds").ends_with("; say train.game_seconds"));
     }
 }

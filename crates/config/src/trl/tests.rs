@@ -210,6 +210,8 @@ fn values_are_taken_with_trls_spellings() {
         ("bf16: true\ndtype: float32", "model.precision", "\"bf16\""),
         ("fp16: yes", "model.precision", "\"f16\""),
         ("bf16: false", "model.precision", "\"f32\""),
+        ("bf16: false\nfp16: false", "model.precision", "\"f32\""),
+        ("fp16: false\ndtype: float32", "model.precision", "\"f32\""),
         ("torch_dtype: bfloat16", "model.precision", "\"bf16\""),
         ("use_peft: true", "model.lora_r", "16"),
         ("use_peft: false\nlora_r: 8", "model.lora_r", "0"),
@@ -236,6 +238,7 @@ fn values_are_taken_with_trls_spellings() {
         ("vllm_importance_sampling_cap: 2.5", "rollout.correction_cap", "2.5"),
         ("vllm_importance_sampling_clip_min: 0.5", "rollout.correction_floor", "0.5"),
     ];
+    assert_eq!(set("fp16: false", "model.precision"), None, "TRL trains in bf16 then");
     for (text, key, expected) in cases {
         assert_eq!(set(text, key).as_deref(), Some(expected), "{text}");
     }

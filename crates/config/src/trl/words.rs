@@ -14,6 +14,8 @@ pub(super) fn precision(given: &Given<'_>, key: &str) -> Result<Meaning, String>
     }
     let dtype = given.word("dtype").or(given.word("torch_dtype"));
     match dtype.as_deref() {
+        // TRL trains in bf16 where fp16 is false and nothing else is given; so does `auto` on a device that can.
+        None if key == "fp16" && bf16.is_none() => Ok(Meaning::nothing("false decides nothing without bf16 and dtype")),
         None if key == "bf16" || key == "fp16" => ours("f32"),
         Some("auto") => ours("auto"),
         None | Some("float32" | "torch.float32") => ours("f32"),

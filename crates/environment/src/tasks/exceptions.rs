@@ -209,7 +209,7 @@ mod tests {
              class Older(NegativeAge, Mixin[int], metaclass=M): pass\nBase = json.JSONDecodeError\n\
              def f(x):\n    if x:\n        class Within(Base): pass\n        raise Within\n    class Digits(Invalid): pass\n\
              class KeyError(TypeError): pass\nclass Exit(SystemExit): pass\nclass Trap(ValueError): pass\n\
-             class Round(Trip): pass\nclass Trip(Round): pass\n",
+             class Round(Trip): pass\nclass Trip(Round): pass\nMade = type('Made', (ValueError,), {})\n",
         );
         for (raised, expected) in [
             ("NegativeAge", "ValueError"),
@@ -219,6 +219,7 @@ mod tests {
             ("Digits", "ArithmeticError"),
             ("KeyError", "TypeError"),
             ("Round", "Exception"),
+            ("Made", "Exception"),
         ] {
             assert!(lineage.is_a(raised, expected), "{raised} is a {expected}");
         }
@@ -228,6 +229,8 @@ mod tests {
             ("Exit", "Exception"),
             ("Trap", "ValueError"),
             ("Round", "ValueError"),
+            // What no statement says, nobody has computed.
+            ("Made", "ValueError"),
         ] {
             assert!(!lineage.is_a(raised, expected), "{raised} is no {expected}");
         }

@@ -135,6 +135,29 @@ pub(super) fn header_of(source: &str, name: &str) -> Option<String> {
     header.ok().flatten()
 }
 
+/// How a program with the method of `Class.method` begins: the lines of its class and of the method, without what is between them.
+/// What stands before the class may define its bases and types, so these are there only where it comes first.
+pub(super) fn lines_of_method(source: &str, entry_point: &str) -> Option<String> {
+    let name = entry_point.split_once('.')?.0;
+    let lines = with_module(source, |module| {
+        let class =
+            module.body.iter().filter_map(Stmt::as_class_def_stmt).rfind(|class| class.name.as_str() == name)?;
+        let method = definition(&module.body, entry_point)?;
+        let (start, parameters) = (method.start().to_usize(), method.parameters.range().to_std_range());
+        let indent = source[..start].rsplit('\n').next()?;
+        let begun = &source[start..parameters.start];
+        if module.body[0].start() != class.start() {
+            let parameters = without_annotations(source, &method.parameters);
+            return Some(format!("class {name}:\n{indent}{begun}({parameters}):"));
+        }
+        let bases = class.arguments.as_ref().map_or("", |bases| &source[bases.range().to_std_range()]);
+        let end = method.returns.as_ref().map_or(parameters.end, |returned| returned.end().to_usize());
+        let end = end + source[end..].find(':')?;
+        Some(format!("class {name}{bases}:\n{indent}{begun}{}:", &source[parameters.start..end]))
+    });
+    lines.ok().flatten()
+}
+
 /// What stands before the function `name` in the source; `None` where that is nothing.
 pub(super) fn before(source: &str, name: &str) -> Option<String> {
     let before = with_module(source, |module| {

@@ -281,6 +281,16 @@ mod tests {
     }
 
     #[test]
+    fn a_row_of_livecodebench_is_asked_with_its_starter_code() {
+        let starter = "class Solution:\n    def add(self, xs: List[int]) -> int:\n        ";
+        let row = json!({"question_id": "a", "question_content": "Add.", "starter_code": starter,
+            "public_test_cases": r#"[{"input": "[1, 2]", "output": "3", "testtype": "functional"}]"#,
+            "metadata": r#"{"func_name": "add"}"#});
+        let (tasks, _) = asked(Suite::LiveCodeBench, &[row]);
+        assert_eq!((tasks[0].words().as_str(), tasks[0].opening().as_str()), ("Add.", starter.trim_end()));
+    }
+
+    #[test]
     fn what_evalplus_compares_by_a_rule_of_its_own_is_left_out() {
         let row = |name: &str| {
             json!({"task_id": format!("Mbpp/{name}"), "prompt": "\"\"\"\nWrite it.\n\"\"\"\n", "entry_point": name,

@@ -10,6 +10,8 @@ use crate::environment::game2048::GameLimits;
 pub struct Rules {
     /// Fuel and memory of one game.
     pub limits: Limits,
+    /// The same of a task that is only evaluated, where that is another budget.
+    pub held_out: Option<Limits>,
     /// When a game stops though moves are left.
     pub game: GameLimits,
     /// Whether a program that passes every test of a task in the compiled tier is played once more in the interpreter,
@@ -36,14 +38,17 @@ impl Rules {
                 freeze_after: u32::try_from(arena.freeze_after).unwrap_or(u32::MAX),
                 moves_max: u32::try_from(arena.moves_max).unwrap_or(u32::MAX),
             },
+            held_out: None,
             interprets_passing: false,
         }
     }
 
     /// The rules of training games: the same, with a budget of their own, so that scores compare across runs whatever
-    /// their training games were given.
+    /// their training games were given. Tasks that are held out keep the budget of evaluations, the only ones that ask them.
     pub fn training(config: &Config) -> Rules {
         let sandbox = SandboxConfig { game_seconds: config.train.game_seconds, ..config.sandbox.clone() };
-        Rules { limits: Rules::new(&sandbox, &config.arena).limits, ..Rules::of(config) }
+        let evaluated = Rules::of(config);
+        let limits = Rules::new(&sandbox, &config.arena).limits;
+        Rules { limits, held_out: Some(evaluated.limits), ..evaluated }
     }
 }

@@ -13,7 +13,7 @@ use super::checker::{self, Checked};
 use super::play::{Play, Unplayed, ending, to_be_done};
 use super::solver::{Answered, Solver};
 use super::{FUEL_PER_SECOND, Rules};
-use crate::environment::tasks::{Answer, Kind, Task, Tasks};
+use crate::environment::tasks::{Answer, Kind, Split, Task, Tasks};
 use crate::environment::{Case, Ending, Equality, FailedTest, Outcome, TestsTrace, Trace, Value};
 use crate::plural::{cut, cut_display};
 use crate::program::Program;
@@ -225,10 +225,11 @@ fn shown(answer: &Answer) -> String {
 impl Rules {
     /// The limits of this task: the budget that it has an opinion of, or the usual one.
     pub fn of_task(&self, task: &Task) -> Limits {
-        let Some(seconds) = task.seconds else { return self.limits };
+        let usual = self.held_out.filter(|_| task.split == Split::HeldOut).unwrap_or(self.limits);
+        let Some(seconds) = task.seconds else { return usual };
         let game_fuel = (seconds * FUEL_PER_SECOND as f64) as u64;
-        let share = self.limits.call_fuel as f64 / self.limits.game_fuel.max(1) as f64;
-        Limits { game_fuel, call_fuel: (game_fuel as f64 * share) as u64, ..self.limits }
+        let share = usual.call_fuel as f64 / usual.game_fuel.max(1) as f64;
+        Limits { game_fuel, call_fuel: (game_fuel as f64 * share) as u64, ..usual }
     }
 }
 

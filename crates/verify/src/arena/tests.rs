@@ -17,6 +17,7 @@ fn rules() -> Rules {
     Rules {
         limits: Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 },
         game: GameLimits { freeze_after: 4, moves_max: 100_000 },
+        held_out: None,
         interprets_passing: false,
     }
 }

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use super::lines::no_item;
 use super::{Item, Judge, JudgeError, Judgement, LinesError, object};
 use crate::causes::with_causes;
-use crate::environment::{self, Case, Environment};
+use crate::environment::tasks::{Function, Kind};
+use crate::environment::{self, Environment};
 use crate::json_line;
-use crate::program::Entry;
 
 /// The first line: what is judged.
 #[derive(Serialize)]
@@ -170,19 +170,25 @@ fn requests(judge: &Judge) -> Given {
 /// not name what the program has to define, the beginning does, without which nobody could know it.
 pub(super) fn words_alone(environment: &Environment, request: &environment::Request) -> String {
     let words = &request.words;
-    let entry = request.task.map(|task| environment.entry(Case::Task(task)));
-    let (Some(Entry::Function { name, .. }) | Some(Entry::Class { name }) | Some(Entry::Literal { name })) = entry
-    else {
+    let task = request.task.zip(environment.tasks()).map(|(task, tasks)| &tasks.tasks()[task as usize]);
+    let Some(Kind::Function(Function { entry_point, .. })) = task.map(|task| &task.kind) else {
         return words.clone();
     };
-    // A name that ends in it, such as `diff(` for `f(`, or a method of that name is another one.
-    let call = format!("{name}(");
-    let is_other = |before: char| before.is_alphanumeric() || before == '_' || before == '.';
-    let is_called = words.match_indices(&call).any(|(at, _)| !words[..at].ends_with(is_other));
-    if is_called || words.contains(&format!("`{name}`")) {
+    // A name that ends in it, such as `diff(` for `f(`, is another one, and so is a method of that name where a function is asked for.
+    let is_named = |name: &str, is_method: bool| {
+        let is_other = |before: char| before.is_alphanumeric() || before == '_' || (before == '.' && !is_method);
+        let call = format!("{name}(");
+        let is_called = words.match_indices(&call).any(|(at, _)| !words[..at].ends_with(is_other));
+        is_called || words.contains(&format!("`{name}`"))
+    };
+    let is_told = match entry_point.split_once('.') {
+        Some((class, method)) => is_named(class, false) && is_named(method, true),
+        None => is_named(entry_point, false),
+    };
+    if is_told {
         return words.clone();
     }
-    format!("{words}\n\nThe program defines `{name}`, and begins with:\n{}", request.opening)
+    format!("{words}\n\nThe program defines `{entry_point}`, and begins with:\n{}", request.opening)
 }
 
 fn write(output: &Mutex<impl Write>, line: &impl Serialize) -> std::io::Result<()> {

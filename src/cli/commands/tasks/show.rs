@@ -94,12 +94,12 @@ fn number(tasks: &Tasks, id: Option<&str>) -> Result<usize, CliError> {
 }
 
 fn heading(tasks: &Tasks, task: &Task, config: &Config) -> String {
-    let split = match task.split {
-        Split::Train => "for training",
-        Split::HeldOut => "held out",
+    let (split, usual) = match task.split {
+        Split::Train => ("for training", config.train.game_seconds),
+        Split::HeldOut => ("held out", config.sandbox.game_seconds),
     };
     let tests = counted(task.tests_and_checker() as usize, "test");
-    let (shown, seconds) = (task.examples().len(), task.seconds.unwrap_or(config.train.game_seconds));
+    let (shown, seconds) = (task.examples().len(), task.seconds.unwrap_or(usual));
     let place = format!("{}:{}", tasks.path().display(), task.line);
     format!("{} ({place}), {split}; {tests}, {shown} shown; {seconds} s of a reference core\n", task.id)
 }

@@ -7,7 +7,7 @@ use super::examination::Examination;
 use super::probes::ROUNDING;
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::TestsReward;
-use crate::environment::tasks::{Kind, Task};
+use crate::environment::tasks::{Kind, Split, Task};
 use crate::environment::{Ending, FailedTest, Outcome};
 use crate::plural::counted;
 use crate::preflight::finding::{Check, CheckFinding};
@@ -134,6 +134,20 @@ impl Examination<'_> {
         // The checker is the last test.
         let is_last = |(failed, tests): (&FailedTest, u32)| failed.test == tests;
         let of_checker = self.task(run.task).has_checker() && failed.is_some_and(is_last);
+        if let (Some(Ending::WrongAnswer), Some((failed, tests))) = (ending, failed)
+            && self.task(run.task).unanswered().any(|test| test as u32 + 1 == failed.test)
+        {
+            // It has answered now, in the time of training; what is expected is computed in that of evaluations.
+            let seconds = self.config.sandbox.game_seconds;
+            let text = format!(
+                "nobody knows what test {} of {tests} expects: the reference did not answer it within \
+                 sandbox.game_seconds = {seconds}",
+                failed.test
+            );
+            return Some(
+                problem(text).mend("a larger sandbox.game_seconds, \"seconds\" for the task, or smaller tests"),
+            );
+        }
         Some(match ending {
             Some(Ending::OutOfFuel | Ending::Hung) => {
                 let seconds = self.budget_of(run.task) / FUEL_PER_SECOND as f64;
@@ -241,7 +255,11 @@ impl Examination<'_> {
             let seconds = self.budget_of(task) / FUEL_PER_SECOND as f64;
             let text = format!("the reference uses {} of its budget of {seconds} s", fine_percent(share));
             let finding = CheckFinding::warning(Check::Budget, text).at(self.place(task));
-            finding.mend("give the task more \"seconds\", all tasks a larger train.game_seconds, or smaller tests")
+            let key = match self.task(task).split {
+                Split::Train => "train.game_seconds",
+                Split::HeldOut => "sandbox.game_seconds",
+            };
+            finding.mend(format!("give the task more \"seconds\", all tasks a larger {key}, or smaller tests"))
         });
         let mut findings: Vec<CheckFinding> = findings.collect();
         if findings.is_empty() {

@@ -237,6 +237,33 @@ fn a_reference_that_has_too_little_time_is_named() {
 }
 
 #[test]
+fn a_reference_has_the_time_in_which_its_task_is_asked() {
+    let mut config = CONFIG.clone();
+    (config.train.game_seconds, config.sandbox.game_seconds) = (0.4, 0.004);
+    let source =
+        "def f(x):\n    n = 0\n    for i in range(100_000 if x == 3 else 1):\n        n += i\n    return x + n * 0";
+    let inputs = r#""inputs":["(1,)","(2,)","(3,)","(4,)","(5,)"]"#;
+    let tests = [1, 2, 3].map(|x| format!(r#"{{"args":"({x},)","expected":"{x}"}}"#)).join(",");
+    let known = |id, more| task(id, source, more).replace(inputs, &format!(r#""tests":[{tests}]"#));
+    let lines = [known("trained", ""), known("held", r#","split":"held_out""#), task("computed", source, "")];
+    let tasks = Tasks::of_rows(Path::new("tasks.jsonl"), "tasks", &lines.join("\n"));
+    let mut environment = Environment::Tasks(tasks.unwrap());
+    arena::complete(&SANDBOX, &mut environment, &Rules::of(&config), 2).unwrap();
+    let report = planted(&config, environment, |_, _| ()).0;
+    let problems = report.of_level(Level::Problem).filter(|finding| finding.check == Check::References);
+    let problems: Vec<(usize, &str, &str)> = problems
+        .map(|found| (found.place.as_ref().unwrap().line, found.text.as_str(), found.remedy.as_deref().unwrap()))
+        .collect();
+    let [(2, held, more), (3, computed, key)] = problems.as_slice() else { panic!("{problems:?}") };
+    assert!(held.starts_with("the reference fails test 3 of 3: f(3): took too long"), "{held}");
+    assert!(more.contains("\"seconds\" above 0.004 for the task"), "{more}");
+    let expected =
+        "nobody knows what test 3 of 5 expects: the reference did not answer it within sandbox.game_seconds = 0.004";
+    assert_eq!(*computed, expected);
+    assert!(key.starts_with("a larger sandbox.game_seconds"), "{key}");
+}
+
+#[test]
 fn tests_with_one_answer_teach_nothing() {
     let zero = task("zero", "def f(x):\n    return 0", "");
     let report = checked(&[DOUBLE, &zero]);

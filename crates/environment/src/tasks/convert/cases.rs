@@ -151,7 +151,7 @@ impl Cases<'_> {
         draft.entry_point = Some(entry_point);
         // JSON has no tuples, so an answer that is a tuple was stored as a list.
         draft.tuples_are_lists = true;
-        Ok(draft)
+        Ok(draft.begun(self.starter))
     }
 
     /// Arguments and answers as Python literals. An answer is known to be of so many `lists` within one another; 0 where nothing is known.

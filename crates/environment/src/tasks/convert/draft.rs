@@ -3,6 +3,7 @@
 use serde_json::{Map, json};
 
 use super::asserts::Reduced;
+use crate::tasks::source;
 use crate::value::{Dict, Value};
 
 /// A task before it is written.
@@ -36,6 +37,19 @@ impl Draft {
         self.tests = reduced.tests.iter().map(|(input, answer)| (input.to_string(), answer.to_string())).collect();
         self.tolerance = tolerance;
         true
+    }
+
+    /// Begins the program as the row's `starter` code does, as far as the body of the function. Where there is none, and the prompt
+    /// does not define a method either, nobody could know its name: the lines of the reference say it. A function begins as its
+    /// reference does without that.
+    pub fn begun(mut self, starter: Option<&str>) -> Draft {
+        let (Some(entry_point), reference) = (&self.entry_point, self.reference.as_ref()) else { return self };
+        let method = entry_point.split_once('.').map(|(_, method)| method);
+        let starter = starter.filter(|_| method.is_some() || reference.is_none());
+        let given = starter.and_then(|code| source::header_of(&format!("{code}pass"), entry_point));
+        let is_told = method.is_some_and(|method| self.prompt.contains(&format!("def {method}(")));
+        self.opening = given.or_else(|| source::lines_of_method(reference.filter(|_| !is_told)?, entry_point));
+        self
     }
 
     pub fn line(self, id: &str) -> String {

@@ -216,7 +216,8 @@ fn deep_coder(row: &Row) -> Result<Draft, String> {
     {
         let solutions = solutions(row);
         let code = solutions.first().ok_or(functional::UNDEFINED)?;
-        return functional::draft(row.need("problem")?, unfenced(code), test).map(with_names);
+        let draft = functional::draft(row.need("problem")?, unfenced(code), test)?;
+        return Ok(with_names(draft.begun(row.text("starter_code"))));
     }
     let mut cases = Cases::read(&tests)?;
     // In a list they are those of LiveCodeBench.

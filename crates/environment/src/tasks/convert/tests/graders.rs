@@ -28,6 +28,67 @@ fn a_prompt_that_begins_a_class_asks_for_its_method() {
 }
 
 #[test]
+fn a_program_begins_as_the_starter_code_of_its_row_does() {
+    let method = "class Solution:\n    def f(self, xs: List[int], k: int) -> int:";
+    let cases = |inputs: serde_json::Value| json!({"fn_name": "f", "inputs": inputs, "outputs": [3]});
+    let rows = |starter: &str| {
+        let call = json!([{"input": "[1]\n2", "output": "3", "testtype": "functional"}]).to_string();
+        let checked = "def check(candidate):\n    assert candidate(xs=[1], k=2) == 3\n\n\ncheck(Solution().f)";
+        let solution = "```python\nclass Solution:\n    def f(self, xs, k): pass\n```";
+        [
+            json!({"question": "q", "starter_code": starter, "input_output": cases(json!([[[1], 2]]))}),
+            json!({"question_content": "q", "starter_code": starter, "public_test_cases": call, "metadata": {"func_name": "f"}}),
+            json!({"problem": "q", "starter_code": starter, "tests": call, "metadata": {"func_name": "f"}}),
+            json!({"problem": "q", "starter_code": starter, "tests": {"functional": checked}, "solutions": [solution]}),
+        ]
+    };
+    for end in ["\n        ", "", "\n        pass\n"] {
+        for row in rows(&format!("{method}{end}")) {
+            assert_eq!(task(row.clone()).opening(), method, "{row}");
+        }
+    }
+    let apps = |starter: &str| rows(starter)[0].clone();
+    assert_eq!(task(apps("def f(xs, k):\n\t")).opening(), "def f(xs, k):", "the order of the parameters");
+    let mut solved = apps("def f(xs, k):");
+    solved["solutions"] = json!(["def f(xs,k): return 3"]);
+    assert_eq!(task(solved).opening(), "def f(xs,k):", "a warm-up reads what begins like that");
+    assert_eq!(task(apps("class Solution {")).opening(), "class Solution:", "which is no Python");
+}
+
+#[test]
+fn a_method_that_nothing_but_a_solution_names_begins_the_program() {
+    let row = |prompt: &str, code: &str| {
+        let call = json!({"type": "function_call", "fn_name": "f", "input": [[1], 2], "output": 3});
+        let info = json!({"language": "python", "test_cases": [call]});
+        json!({"prompt": prompt, "verification_info": info, "gold_standard_solution": format!("```python\n{code}\n```")})
+    };
+    let body = "  # The trick.\n        return len(xs) + k";
+    for (code, expected) in [
+        (
+            "class Solution(object):\n    def g(self): pass\n    @staticmethod\n    def f(xs: List[int], k=1) -> int:",
+            "class Solution(object):\n    @staticmethod\n    def f(xs: List[int], k=1) -> int:",
+        ),
+        // What stands before the class may define what its line needs.
+        (
+            "Key = List[int]\nclass Base: pass\nclass Solution(Base):\n    def f(self, xs: Key, k: int) -> Key:",
+            "class Solution:\n    def f(self, xs, k):",
+        ),
+        ("def f(xs, k):\n    pass\ndef g(x):", "def f(xs, k):"),
+    ] {
+        let found = task(row("Do it.", &format!("{code}{body}")));
+        assert_eq!((found.opening().as_str(), found.reference.is_some()), (expected, true), "{code}");
+    }
+    let told = "Do it.\n\nclass Solution:\n    def f(self, xs, k):";
+    assert_eq!(
+        task(row(told, &format!("class Solution:\n    def f(self, xs, k):{body}"))).opening(),
+        "class Solution:"
+    );
+    let check = "def check(candidate):\n    assert candidate(2) == 4\n\n\ncheck(Solution().f)";
+    let deep_coder = json!({"problem": "p", "tests": {"functional": check}, "solutions": ["class Solution:\n    def f(self, x): return 4"]});
+    assert_eq!(task(deep_coder).opening(), "class Solution:\n    def f(self, x):");
+}
+
+#[test]
 fn programs_have_the_names_that_graders_after_apps_import() {
     let cases = json!({"inputs": ["1\n"], "outputs": ["2\n"]});
     let check = json!({"functional": "def check(candidate):\n    assert candidate(2) == 4\n\n\ncheck(f)"});
