@@ -104,6 +104,10 @@ fn a_model_reads_references_of_tasks_and_how_programs_are_repaired() {
     assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(left_out), "{said}");
     assert_eq!(fs::read(dir.join("again/adapter_model.safetensors")).unwrap(), weights);
 
+    let said = run(dir, &again);
+    let (first, last) = said.split_once("again is done already").expect(&said);
+    assert!(!first.contains("references of") && last.contains("again is at step 8 already, the last"), "{said}");
+
     fs::write(dir.join("tasks.jsonl"), REFERENCES.lines().next().unwrap()).unwrap();
     let words = refused(dir, &warm);
     assert!(words.contains("--env tasks.jsonl: 1 of 1 tasks can be read"), "{words}");
@@ -143,6 +147,47 @@ fn a_signal_while_programs_are_tried_before_a_warm_up_ends_it_at_once_with_nothi
     let (child, mut lines) = warming_up(place.path(), &words);
     assert!(lines.any(|line| line.contains("writing and trying 512 programs")));
     ends_with_nothing_written(place.path(), child, lines);
+}
+
+/// Tasks whose references take a while, and pass in the budget of evaluations alone.
+fn slow_references() -> String {
+    let task = |number: usize| {
+        let reference =
+            format!("def slow{number}(x):\\n    for i in range(3000000):\\n        x += i\\n    return x\\n");
+        format!(
+            r#"{{"id": "slow{number}", "prompt": "Slow.", "entry_point": "slow{number}", "tests": [{{"args": "(0,)", "expected": "4499998500000"}}], "reference": "{reference}"}}"#
+        ) + "\n"
+    };
+    (0..64).map(task).collect()
+}
+
+#[test]
+fn references_are_judged_in_the_budget_of_training_and_a_warm_up_that_is_done_stays_as_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    write_model(&dir.join("base"), Some(CHATML));
+    fs::write(dir.join("tasks.jsonl"), format!("{REFERENCES}{}", slow_references())).unwrap();
+    let words = |seconds| {
+        [
+            &["--model", "base", "--lora-r", "4", "--env", "tasks.jsonl", "--total-tokens", "1024"][..],
+            &[
+                "--set", "sft.batch_tokens=1024", "--set", "sft.eval_samples=0", "--set", "sandbox.call_share=1",
+                "--set", seconds,
+            ],
+        ]
+        .concat()
+    };
+    let short = words("train.game_seconds=0.02");
+    let said = run(dir, &[&["sft", "--output-dir", "warm"][..], &short].concat());
+    assert!(said.contains("2 references of 66 tasks") && said.contains("not read: slow0 and 63 more"), "{said}");
+
+    let (mut child, mut lines) = warming_up(dir, &words("train.game_seconds=60"));
+    assert!(lines.any(|line| line.contains("warm is done already")));
+    runs::signal("-TERM", child.id());
+    let said: Vec<String> = lines.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said:?}");
+    assert!(said.contains(&"interrupted: the model that is done stays as it was".to_owned()), "{said:?}");
+    assert!(dir.join("warm/adapter_model.safetensors").exists());
 }
 
 #[test]

@@ -185,6 +185,24 @@ fn lessons_tell_of_programs_that_fail_and_end_in_the_reference() {
     }
 }
 
+/// More tasks than are judged at once.
+#[test]
+fn lessons_of_many_tasks_are_those_of_each_in_their_order() {
+    let task = |number: usize| {
+        format!(
+            r#"{{"id": "t{number}", "prompt": "One.", "entry_point": "one", "tests": [{{"args": "({number},)", "expected": "{number}"}}], "reference": "def one(x):\n    return x\n"}}"#
+        ) + "\n"
+    };
+    let count = 300;
+    let (policy, environment) = (chat_policy(), tasks(&(0..count).map(task).collect::<String>()));
+    let prompts = PromptSet::load(PromptKind::Chat, policy.tokenizer(), &environment.briefing()).unwrap();
+    let arena = Arena::new(SANDBOX.clone(), environment, Rules::training(&CONFIG), Workers::new(2)).unwrap();
+    let source = LessonSource { arena: &arena, prompts: &prompts, policy: &policy, feedback: CONFIG.rollout.feedback };
+    let mut told = Vec::new();
+    let lessons = Lessons::new(&source, &mut |done| told.push(done)).unwrap();
+    assert_eq!((lessons.references(), told), (count, (1..=count).collect::<Vec<_>>()), "in more than one part");
+}
+
 #[test]
 fn a_shown_test_is_told_and_hidden_ones_are_not() {
     let told = |opening: &str| -> Vec<String> {

@@ -8,7 +8,7 @@ const READS: [(&str, &str); 9] = [
         "sft",
         "environment model rollout.groups rollout.num_generations rollout.max_completion_length rollout.turns \
          rollout.feedback rollout.temperature rollout.top_p rollout.top_k rollout.min_p rollout.cuda_graphs sandbox \
-         arena reward sft train.seed train.memory_mib train.gpu_memory_fraction",
+         arena reward sft train.seed train.game_seconds train.memory_mib train.gpu_memory_fraction",
     ),
     // Evaluations, those of `sft` too, sample as many programs at once as a step would, from 16 to 64.
     // Games and samples have flags of their own, and a run's `train.eval_temperature` is taken from what it recorded.
@@ -92,6 +92,7 @@ mod tests {
             !reads("verify", "sft.error_rate") && reads("verify", "grpo.beta") && reads("config", "sft.error_rate")
         );
         assert!(!reads("evolve", "grpo.beta") && reads("evolve --update", "grpo.beta"));
+        assert!(reads("sft", "train.game_seconds"), "references are judged as programs of training are");
         assert!(reads("check", "train.game_seconds") && !reads("check", "sandbox.game_seconds"));
         assert!(reads("check --env TASKS", "sandbox.game_seconds") && !reads("check", "train.save_steps"));
         assert!(reads("evolve --update", "rollout.groups") && !reads("evolve --update", "rollout.turns"));
@@ -102,7 +103,8 @@ mod tests {
         assert_eq!(who_reads("evolve", "train.save_steps"), "`grpo-2048 train` alone reads train.save_steps");
         let expected = "`judge` does not read rollout.turns, as `train`, `sft`, `eval`, `check` do";
         assert_eq!(who_reads("judge", "rollout.turns"), expected);
-        let expected = "`score` does not read train.game_seconds, as `train`, `check` do; say sandbox.game_seconds";
+        let expected =
+            "`score` does not read train.game_seconds, as `train`, `sft`, `check` do; say sandbox.game_seconds";
         assert_eq!(who_reads("score", "train.game_seconds"), expected);
         assert!(who_reads("check", "sandbox.game_seconds").ends_with("; say train.game_seconds"));
     }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use ruff_python_ast::name::UnqualifiedName;
-use ruff_python_ast::{AnyParameterRef, Decorator, Expr, ModModule, Parameters, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, ModModule, Parameters, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_parser::Parsed;
 use ruff_text_size::Ranged;
 
 use crate::program::{bound_by, first_error, parse};
+use crate::value::Value;
 
 /// Bytes of the longest reference or checker; the recursion over a tree is at most as deep as the text is long.
 const SOURCE_MAX: usize = 64 << 10;
@@ -28,8 +30,7 @@ const KEYWORDS: [&str; 35] = [
 
 /// Parameters of a function.
 pub(super) struct Signature {
-    /// Text of the parameters on one line, without parentheses, and without annotations because these may need an
-    /// import.
+    /// Text of the parameters, without parentheses ([`parameters_of`]).
     pub text: String,
     /// Names of the positional parameters, without a method's `self`.
     pub names: Vec<String>,
@@ -41,7 +42,7 @@ pub(super) fn signature_of(source: &str, entry_point: &str) -> Result<Option<Sig
         let Some(function) = definition(&module.body, entry_point) else {
             return otherwise_defined(&module.body, entry_point).map(|()| None);
         };
-        let text = without_annotations(source, &function.parameters);
+        let text = parameters_of(source, &function.parameters, is_first(&module.body, function));
         let own = if entry_point.contains('.') { selves(function) } else { 0 };
         Ok(Some(Signature { text, names: places(function, own) }))
     })?
@@ -115,47 +116,15 @@ pub(super) fn selves(method: &StmtFunctionDef) -> usize {
     usize::from(!decorators.any(is_static))
 }
 
-/// The annotation of what the function `entry_point` returns, if it has one. `beginning` may end where the function's body begins.
-pub(super) fn returned_by(beginning: &str, entry_point: &str) -> Option<String> {
-    let whole = format!("{beginning}pass");
-    let annotation = with_module(&whole, |module| {
-        let returned = definition(&module.body, entry_point)?.returns.as_ref()?;
-        Some(whole[returned.range().to_std_range()].to_owned())
-    });
-    annotation.ok().flatten()
+/// Where the header of a function ends, behind its colon.
+pub(super) fn end_of_header(source: &str, function: &StmtFunctionDef) -> Option<usize> {
+    let end = function.returns.as_ref().map_or(function.parameters.end(), |returned| returned.end()).to_usize();
+    Some(end + source[end..].find(':')? + 1)
 }
 
-/// The source up to the body of the function `name`, with the imports and the functions before it; `None` if it does not
-/// define the function.
-pub(super) fn header_of(source: &str, name: &str) -> Option<String> {
-    let header = with_module(source, |module| {
-        let body = definition(&module.body, name)?.body.first()?;
-        Some(source[..body.start().to_usize()].trim().to_owned())
-    });
-    header.ok().flatten()
-}
-
-/// How a program with the method of `Class.method` begins: the lines of its class and of the method, without what is between them.
-/// What stands before the class may define its bases and types, so these are there only where it comes first.
-pub(super) fn lines_of_method(source: &str, entry_point: &str) -> Option<String> {
-    let name = entry_point.split_once('.')?.0;
-    let lines = with_module(source, |module| {
-        let class =
-            module.body.iter().filter_map(Stmt::as_class_def_stmt).rfind(|class| class.name.as_str() == name)?;
-        let method = definition(&module.body, entry_point)?;
-        let (start, parameters) = (method.start().to_usize(), method.parameters.range().to_std_range());
-        let indent = source[..start].rsplit('\n').next()?;
-        let begun = &source[start..parameters.start];
-        if module.body[0].start() != class.start() {
-            let parameters = without_annotations(source, &method.parameters);
-            return Some(format!("class {name}:\n{indent}{begun}({parameters}):"));
-        }
-        let bases = class.arguments.as_ref().map_or("", |bases| &source[bases.range().to_std_range()]);
-        let end = method.returns.as_ref().map_or(parameters.end, |returned| returned.end().to_usize());
-        let end = end + source[end..].find(':')?;
-        Some(format!("class {name}{bases}:\n{indent}{begun}{}:", &source[parameters.start..end]))
-    });
-    lines.ok().flatten()
+/// Whether nothing stands before one of the statements.
+pub(super) fn is_first(body: &[Stmt], one: &impl Ranged) -> bool {
+    body.first().is_some_and(|first| first.start() == one.start())
 }
 
 /// What stands before the function `name` in the source; `None` where that is nothing.
@@ -166,15 +135,36 @@ pub(super) fn before(source: &str, name: &str) -> Option<String> {
     before.ok().flatten().filter(|text| !text.is_empty())
 }
 
-fn without_annotations(source: &str, parameters: &Parameters) -> String {
-    let all = parameters.iter().map(AnyParameterRef::as_parameter);
-    let annotations = all.filter_map(|one| {
-        let annotation = one.name.end().to_usize()..one.annotation.as_ref()?.end().to_usize();
-        Some((annotation, String::new()))
-    });
-    let text = edited(source, parameters.range().to_std_range(), annotations.collect());
+/// Parameters on one line without their annotations, which may need an import. So may a default that is no literal: it is `None`
+/// where something stands before the function.
+pub(super) fn parameters_of(source: &str, parameters: &Parameters, is_first: bool) -> String {
+    // No text has its place between names and defaults, so `#` begins a comment there.
+    let between = |range: Range<usize>| {
+        let lines = source[range.clone()].lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        if source[range.clone()].contains('\n') {
+            lines.collect::<Vec<_>>().join(" ")
+        } else {
+            source[range].to_owned()
+        }
+    };
+    let (mut text, mut from) = (String::new(), parameters.start().to_usize());
+    for one in parameters.iter() {
+        let name = one.name().range().to_std_range();
+        text += &between(from..name.start);
+        text += &source[name.clone()];
+        from = one.annotation().map_or(name.end, |annotation| annotation.end().to_usize());
+        if let Some(default) = one.default() {
+            let range = default.range().to_std_range();
+            let given = &source[range.clone()];
+            let is_kept = !given.contains('\n') && (is_first || Value::from_literal(given).is_ok());
+            text += &between(from..range.start);
+            text += if is_kept { given } else { "None" };
+            from = range.end;
+        }
+    }
+    text += &between(from..parameters.end().to_usize());
     let inside = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).unwrap_or(&text);
-    inside.split_whitespace().collect::<Vec<_>>().join(" ")
+    inside.trim().to_owned()
 }
 
 /// A range of a source with other text in place of some pieces, none of which overlap.
@@ -195,20 +185,22 @@ pub(super) fn check(source: &str) -> Result<(), String> {
 }
 
 pub(super) fn with_module<T>(source: &str, then: impl FnOnce(&ModModule) -> T) -> Result<T, String> {
+    with_tree(source, |parsed| match first_error(parsed) {
+        Some((at, message)) => {
+            let line = source[..at].matches('\n').count() + 1;
+            Err(format!("line {line} of the Python: {message}"))
+        }
+        None => Ok(then(parsed.syntax())),
+    })?
+}
+
+/// The same of source that may be wrong, with as much of its tree as there is.
+pub(super) fn with_tree<T>(source: &str, then: impl FnOnce(&Parsed<ModModule>) -> T) -> Result<T, String> {
     if source.len() > SOURCE_MAX {
         return Err(format!("{} bytes of Python; at most {SOURCE_MAX}", source.len()));
     }
     let stack = source.len() * LEVEL_BYTES;
-    stacker::maybe_grow(stack, stack, || {
-        let parsed = parse(source);
-        match first_error(&parsed) {
-            Some((at, message)) => {
-                let line = source[..at].matches('\n').count() + 1;
-                Err(format!("line {line} of the Python: {message}"))
-            }
-            None => Ok(then(parsed.syntax())),
-        }
-    })
+    stacker::maybe_grow(stack, stack, || Ok(then(&parse(source))))
 }
 
 /// Whether a text may be the beginning of a program: what is wrong with it is wrong at its end, or it ends within a text.
@@ -226,13 +218,15 @@ pub(super) fn functions(body: &[Stmt]) -> impl Iterator<Item = &StmtFunctionDef>
     body.iter().filter_map(Stmt::as_function_def_stmt)
 }
 
+/// The last class of this name.
+pub(super) fn class<'a>(body: &'a [Stmt], name: &str) -> Option<&'a StmtClassDef> {
+    body.iter().filter_map(Stmt::as_class_def_stmt).rfind(|class| class.name.as_str() == name)
+}
+
 /// The last definition of `name`, or of `method` in the last `Class`.
-fn definition<'a>(body: &'a [Stmt], entry_point: &str) -> Option<&'a StmtFunctionDef> {
+pub(super) fn definition<'a>(body: &'a [Stmt], entry_point: &str) -> Option<&'a StmtFunctionDef> {
     let (body, name) = match entry_point.split_once('.') {
-        Some((class, method)) => {
-            let mut classes = body.iter().filter_map(Stmt::as_class_def_stmt);
-            (classes.rfind(|found| found.name.as_str() == class)?.body.as_slice(), method)
-        }
+        Some((of, method)) => (class(body, of)?.body.as_slice(), method),
         None => (body, entry_point),
     };
     functions(body).filter(|function| function.name.as_str() == name).last()

@@ -219,6 +219,14 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
         line(r#","reference":"def f(a: int, *of: List[int], key: str = ', ') -> int: return 0""#).opening(),
         "def f(a, *of, key = ', '):"
     );
+    // Comments are left out, and defaults that need what stands before the function.
+    for (reference, opening) in [
+        (r"def f(a,  # first\n      b=N):\n    return a", "def f(a, b=N):"),
+        (r"N = 7\ndef f(\n    a, b=N, *, c=[-1],  # last: c\n):\n    return a", "def f(a, b=None, *, c=[-1],):"),
+        (r"N = 7\ndef f(a,b='# no  comment'): return a", "def f(a,b='# no  comment'):"),
+    ] {
+        assert_eq!(line(&format!(r#","reference":"{reference}""#)).opening(), opening);
+    }
     let class = ADD.replace(
         r#""entry_point":"add""#,
         r#""entry_point":"Solution.add","reference":"class Solution:\n  def add(self, a, b): return a + b""#,

@@ -21,6 +21,8 @@ use super::batches::Example;
 
 /// Wrong programs of a task whose repairs are read, at most.
 const REPAIRS_MOST: usize = 16;
+/// Tasks whose programs are judged together: as many as keep all workers busy, and few enough that their programs fit into memory.
+const TASKS_AT_ONCE: usize = 256;
 /// Of tasks none of which is for evaluation, one in so many is not trained on, so that a loss can be measured.
 const HELD_OUT_ONE_IN: usize = 8;
 
@@ -48,10 +50,19 @@ pub enum Unread {
     Fails(String),
 }
 
-/// A program, and what came of it.
-struct Judged<'a> {
-    source: &'a str,
-    evaluation: &'a Evaluation,
+/// A task, by its number among all.
+struct Asked<'a> {
+    number: usize,
+    task: &'a Task,
+}
+
+/// What is read of one task if its reference, the first of its programs, passes.
+struct Draft<'a> {
+    prompt: &'a Prompt,
+    first: Example,
+    /// The others are mutants of the first.
+    sources: Vec<String>,
+    cases: Vec<Case>,
 }
 
 /// What is read of one task.
@@ -73,19 +84,22 @@ pub struct LessonSource<'a> {
 }
 
 impl Lessons {
-    /// Makes the lessons of all tasks. `on_task` is called with the number of tasks that are done, after each.
+    /// Makes the lessons of all tasks. `on_task` is called with the number of tasks that are done, as that grows.
     ///
     /// # Errors
     /// [`SftError::NoLessons`] if there are none to train on, or none to measure the loss on.
     pub fn new(source: &LessonSource<'_>, on_task: &mut dyn FnMut(usize)) -> Result<Lessons, SftError> {
         let tasks = source.arena.environment().tasks().map_or(&[][..], Tasks::tasks);
         let (mut lessons, mut left_out) = (Vec::new(), Vec::new());
-        for (number, task) in tasks.iter().enumerate().filter(|(_, task)| !task.is_honeypot) {
-            match source.lesson(number as u32, task)? {
-                Ok(lesson) => lessons.push(lesson),
-                Err(why) => left_out.push(LeftOut { id: task.id.clone(), why }),
+        let asked = tasks.iter().enumerate().map(|(number, task)| Asked { number, task });
+        let asked: Vec<Asked<'_>> = asked.filter(|asked| !asked.task.is_honeypot).collect();
+        for some in asked.chunks(TASKS_AT_ONCE) {
+            for (Asked { task, .. }, lesson) in some.iter().zip(source.lessons(some, on_task)?) {
+                match lesson {
+                    Ok(lesson) => lessons.push(lesson),
+                    Err(why) => left_out.push(LeftOut { id: task.id.clone(), why }),
+                }
             }
-            on_task(number + 1);
         }
         let found = lessons.len();
         let evaluated = lessons.iter().any(|lesson| lesson.split == Split::HeldOut);
@@ -159,52 +173,86 @@ fn drawn(lessons: &[Lesson], seed: Seed, tokens: usize) -> Vec<Example> {
 }
 
 impl LessonSource<'_> {
-    /// The lesson of a task, or why there is none.
-    fn lesson(&self, number: u32, task: &Task) -> Result<Result<Lesson, Unread>, SftError> {
-        let Some((reference, prompt)) = task.reference.as_deref().zip(self.prompts.of_task(number)) else {
-            return Ok(Err(Unread::Unsuited));
+    /// The lessons of some tasks, or why there is none. All their programs are judged together, so that no worker waits for
+    /// those of one task. `on_task` is called after each program, with the number of tasks that would be done if they were judged
+    /// in their order.
+    fn lessons(
+        &self,
+        asked: &[Asked<'_>],
+        on_task: &mut dyn FnMut(usize),
+    ) -> Result<Vec<Result<Lesson, Unread>>, SftError> {
+        let drafts: Vec<Option<Draft<'_>>> = asked.iter().map(|asked| self.draft(asked)).collect::<Result<_, _>>()?;
+        let programs = drafts.iter().flatten().flat_map(|draft| {
+            draft.sources.iter().map(|source| (self.arena.program(source, draft.cases[0]), draft.cases.as_slice()))
+        });
+        let mut numbers = asked.iter().zip(&drafts).flat_map(|(asked, draft)| {
+            let count = draft.as_ref().map_or(0, |draft| draft.sources.len());
+            std::iter::repeat_n(asked.number, count)
+        });
+        let mut on_evaluated = |_, _: &Evaluation| on_task(numbers.next().map_or(0, |number| number + 1));
+        let mut evaluations = self.arena.evaluate_all(programs, &mut on_evaluated)?.into_iter();
+        let mut lesson = |task: &Task, draft: Option<Draft<'_>>| match draft {
+            Some(draft) => {
+                let own: Vec<Evaluation> = evaluations.by_ref().take(draft.sources.len()).collect();
+                self.lesson(task, draft, &own)
+            }
+            None => Ok(Err(Unread::Unsuited)),
+        };
+        asked.iter().zip(drafts).map(|(asked, draft)| lesson(asked.task, draft)).collect()
+    }
+
+    /// What a task gives to judge; `None` where its reference is [`Unread::Unsuited`].
+    fn draft(&self, asked: &Asked<'_>) -> Result<Option<Draft<'_>>, SftError> {
+        let reference = asked.task.reference.as_deref();
+        let Some((reference, prompt)) = reference.zip(self.prompts.of_task(asked.number as u32)) else {
+            return Ok(None);
         };
         if !reference.starts_with(&prompt.prefill) {
-            return Ok(Err(Unread::Unsuited));
+            return Ok(None);
         }
-        let Some(first) = Example::new(prompt, reference, self.policy)? else { return Ok(Err(Unread::Unsuited)) };
+        let Some(first) = Example::new(prompt, reference, self.policy)? else { return Ok(None) };
         let mut sources = vec![reference.to_owned()];
         if self.prompts.turns().is_some() {
             let mutants = program::mutants(reference).into_iter();
             sources.extend(mutants.filter(|source| source.starts_with(&prompt.prefill)));
         }
-        let cases = Case::all(prompt.task, &[]);
-        let programs = sources.iter().map(|source| (self.arena.program(source, cases[0]), cases.as_slice()));
-        let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?;
+        Ok(Some(Draft { prompt, first, sources, cases: Case::all(prompt.task, &[]) }))
+    }
+
+    /// The lesson of a task, by what came of its programs.
+    fn lesson(
+        &self,
+        task: &Task,
+        draft: Draft<'_>,
+        evaluations: &[Evaluation],
+    ) -> Result<Result<Lesson, Unread>, SftError> {
         if !evaluations[0].plays() {
             return Ok(Err(Unread::Fails(reason(&evaluations[0]))));
         }
-        let programs = sources.iter().zip(&evaluations).map(|(source, evaluation)| Judged { source, evaluation });
-        let failed: Vec<Judged<'_>> = programs.filter(|program| !program.evaluation.plays()).collect();
         let repairs = match self.prompts.turns() {
-            Some(format) => self.repairs(reference, prompt, format, &failed)?,
+            Some(format) => self.repairs(&draft, format, evaluations)?,
             None => Vec::new(),
         };
-        Ok(Ok(Lesson { split: task.split, first, repairs }))
+        Ok(Ok(Lesson { split: task.split, first: draft.first, repairs }))
     }
 
-    /// The reference as the answer to what is told of it with one token changed, of those that have `failed`, spread over its
-    /// length.
+    /// The reference as the answer to what is told of it with one token changed, of those that fail, spread over its length.
     fn repairs(
         &self,
-        reference: &str,
-        prompt: &Prompt,
+        draft: &Draft<'_>,
         format: &TurnFormat,
-        failed: &[Judged<'_>],
+        evaluations: &[Evaluation],
     ) -> Result<Vec<Example>, SftError> {
         let (environment, tokenizer) = (self.arena.environment(), self.policy.tokenizer());
-        let cases = Case::all(prompt.task, &[]);
+        let Draft { prompt, sources, cases, .. } = draft;
+        let programs = sources.iter().zip(evaluations);
+        let failed: Vec<(&String, &Evaluation)> = programs.filter(|(_, evaluation)| !evaluation.plays()).collect();
         let every = failed.len().div_ceil(REPAIRS_MOST).max(1);
-        let repair = |Judged { source, evaluation }: &Judged<'_>| {
-            let text = feedback(environment, &cases, evaluation, self.feedback);
+        let repair = |&(source, evaluation): &(&String, &Evaluation)| {
+            let text = feedback(environment, cases, evaluation, self.feedback);
             let written = tokenizer.encode_further(&prompt.answer(source));
             let told = format.suffix(prompt, &written, &text, tokenizer);
-            Example::new(&prompt.continued(&written, &told), reference, self.policy).transpose()
+            Example::new(&prompt.continued(&written, &told), &sources[0], self.policy).transpose()
         };
         failed.iter().step_by(every).filter_map(repair).collect()
     }

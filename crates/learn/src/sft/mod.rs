@@ -33,7 +33,7 @@ pub use lessons::{LeftOut, LessonSource, Lessons, Unread};
 pub use memory::parts_at_once;
 pub use options::{Learner, SftOptions};
 use saving::{Saved, State};
-pub use saving::{SftSummary, check_dir, keep_tried};
+pub use saving::{SftSummary, check_dir, is_done, keep_tried};
 
 /// How often a run measures its loss and saves, and the format of its result.
 #[derive(Debug, Clone, Copy)]

@@ -118,6 +118,11 @@ impl Saved {
     }
 }
 
+/// Whether a run is done in `dir`, of whatever settings.
+pub fn is_done(dir: &Path) -> bool {
+    State::read(dir).is_some_and(|state| state.step > 0) && has_model(dir)
+}
+
 /// Whether the weights that a run ends with are there.
 fn has_model(dir: &Path) -> bool {
     MODELS.iter().any(|name| dir.join(name).exists())

@@ -14,9 +14,9 @@ use super::guard::Guard;
 use super::{Run, TrainError};
 
 /// Mean absolute difference of log-probabilities, in nats per token, from which a server is taken to hold another
-/// model. Different number formats and kernels cause some hundredths; other weights or another temperature cause tenths
-/// or more.
-const ANOTHER_MODEL: f32 = 0.2;
+/// model, over as many tokens as are asked for. Different number formats and kernels cause some hundredths; other weights or
+/// another temperature cause a tenth or more, and weights that are near to these hardly more than that.
+const ANOTHER_MODEL: f32 = 0.1;
 
 /// Has every server sample short completions without an adapter, and refuses a server whose log-probabilities differ by
 /// [`ANOTHER_MODEL`] or more from those of `policy` without its adapters, in the mean over all their tokens.

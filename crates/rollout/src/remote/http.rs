@@ -20,6 +20,10 @@ const UNREACHED: &str = "is it up, and is that its address?";
 const CERTIFICATE: &str = "a certificate of a public authority is taken, and none of one's own; in a network of your own say http://, or \
                            forward the server's port by `ssh -L`";
 
+/// The hints where a server tells of another address, which is asked for the same path, or for another.
+const ELSEWHERE: &str = "name the server at that address";
+const MOVED: &str = "the server, or a proxy before it, moves this path";
+
 /// The hint where a server does not know an adapter that it has loaded.
 const LOST: &str = "it has lost the adapter and was told to load it once more; was it started again, without --enable-scale-out, or \
                     with several API servers, of which one alone knows it (--api-server-count 1)? Its log says more";
@@ -82,7 +86,7 @@ impl Client {
     /// Gets the JSON at `url`, with a short time limit.
     pub fn get(&self, url: &str) -> Result<Value, AnswerFault> {
         let request = self.agent.get(url).config().timeout_global(Some(GLANCE.min(self.longest))).build();
-        json(&text(request.call())?)
+        json(&text(url, request.call())?)
     }
 
     /// Posts JSON and returns the answer as JSON.
@@ -92,7 +96,7 @@ impl Client {
 
     /// Posts JSON and returns the answer as text.
     pub fn tell(&self, url: &str, body: &Value) -> Result<String, AnswerFault> {
-        text(self.agent.post(url).header("content-type", "application/json").send(body.to_string()))
+        text(url, self.agent.post(url).header("content-type", "application/json").send(body.to_string()))
     }
 }
 
@@ -100,14 +104,14 @@ fn json(text: &str) -> Result<Value, AnswerFault> {
     serde_json::from_str(text).map_err(|error| AnswerFault::rubbish(format!("an answer that is no JSON ({error})")))
 }
 
-/// The body of an answer with status 200.
-fn text(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, AnswerFault> {
+/// The body of an answer from `url` with status 200.
+fn text(url: &str, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, AnswerFault> {
     let mut answer = answer.map_err(|error| missing(&error))?;
     let body = unpacked(answer.body_mut())?;
     let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
     match (answer.status().as_u16(), header("location")) {
         (200, _) => Ok(body),
-        (status @ 300..400, Some(place)) => Err(redirected(status, place)),
+        (status @ 300..400, Some(place)) => Err(redirected(status, place, url)),
         (status, _) => Err(AnswerFault { passing: passing(status, header("retry-after")), ..refused(status, &body) }),
     }
 }
@@ -125,10 +129,14 @@ fn unpacked(body: &mut ureq::Body) -> Result<String, AnswerFault> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// The fault of an answer that names another address, which is not asked: what is posted would not be sent on.
-fn redirected(status: u16, place: &str) -> AnswerFault {
+/// The fault of an answer from `url` that names another address, which is not asked: what is posted would not be sent on.
+fn redirected(status: u16, place: &str, url: &str) -> AnswerFault {
+    // A server is named without the path that it is asked for.
+    let path = ["/inference/v1/", "/v1/"].iter().find_map(|api| url.rfind(api)).map_or("", |start| &url[start..]);
+    let root = place.strip_suffix(path).filter(|root| !path.is_empty() && root.contains("://"));
+    let (place, hint) = root.map_or((place, MOVED), |root| (root, ELSEWHERE));
     let place: String = place.chars().take(WORDS_MAX).collect();
-    AnswerFault::new(format!("answered {status}: it redirects to {place}"), "name the server at that address")
+    AnswerFault::new(format!("answered {status}: it redirects to {place}"), hint)
 }
 
 fn missing(error: &ureq::Error) -> AnswerFault {
@@ -249,8 +257,20 @@ mod tests {
         for status in ["301", "307", "308"] {
             let head = format!("{status} Moved\r\nlocation: http://elsewhere:8000/v1/models");
             let fault = told(head.leak(), Vec::new()).unwrap_err();
-            assert_eq!(fault.found, format!("answered {status}: it redirects to http://elsewhere:8000/v1/models"));
-            assert_eq!((fault.hint, fault.passing), ("name the server at that address", None));
+            assert_eq!(fault.found, format!("answered {status}: it redirects to http://elsewhere:8000"));
+            assert_eq!((fault.hint, fault.passing), (ELSEWHERE, None));
+        }
+        for (asked, place, named) in [
+            ("http://a/inference/v1/generate", "https://a/inference/v1/generate", Some("https://a")),
+            ("http://a/v1/v1/models", "http://b/v1/v1/models", Some("http://b/v1")),
+            ("http://a/v1/models", "http://a/v1/models/", None),
+            ("http://a/v1/models", "http://a/login?next=/v1/model", None),
+            ("http://a/v1/models", "/v1/models", None),
+        ] {
+            let fault = redirected(307, place, asked);
+            let hint = if named.is_some() { ELSEWHERE } else { MOVED };
+            let found = format!("answered 307: it redirects to {}", named.unwrap_or(place));
+            assert_eq!((fault.found, fault.hint), (found, hint), "{asked}");
         }
         assert!(told("304 Not Modified", Vec::new()).unwrap_err().found.starts_with("answered 304: "));
     }

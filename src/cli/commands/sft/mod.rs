@@ -1,5 +1,6 @@
 //! `grpo-2048 sft`: how the built-in model is made, and how any other one is warmed up.
 
+mod lessons;
 mod probe;
 
 use std::ops::ControlFlow;
@@ -18,13 +19,11 @@ use crate::environment::{Environment, game2048};
 use crate::metrics::{Console, EvaluationRecord, Progress, duration};
 use crate::plural::counted;
 use crate::policy::{Device, Policy};
-use crate::prompt::PromptSet;
 use crate::seed::Seed;
-use crate::sft::{
-    self, Learner, LeftOut, LessonSource, Lessons, SftError, SftOptions, SftProgress, SftSummary, Unread,
-};
+use crate::sft::{self, Learner, SftError, SftOptions, SftProgress, SftSummary};
 use crate::shell;
 
+use lessons::lessons;
 use probe::Probe;
 
 /// Without a terminal, a line of progress is printed every so many steps of the built-in model. Other models have one
@@ -33,6 +32,8 @@ const LINE_STEPS: usize = 50;
 /// The last message where a signal comes after the last step, when programs are tried.
 const UNTRIED: &str =
     "stopped after the last step, with the model written: its programs were not tried; the same command tries them";
+/// The last message where a signal comes while the settings of a run that is done are compared.
+const AS_IT_WAS: &str = "interrupted: the model that is done stays as it was";
 
 /// Train a model on generated programs or on tasks' references, before any reward
 ///
@@ -119,8 +120,7 @@ impl SftArgs {
         runs::tell_own_dir("sft", &self.output_dir, &config, console);
         model::check_files("--model", &config)?;
         sft::check_dir(&self.output_dir).map_err(refused)?;
-        let stop = RunStop::new(console, true)?;
-        stop.will_make(&self.output_dir);
+        let stop = self.stop(&config, console)?;
         let tasks = tasks(&config, console)?;
         let device = model::device(&config.model.device, console)?;
         let allowance = machine::allowance(&device, &config, 1)?;
@@ -178,6 +178,22 @@ impl SftArgs {
             played = self.tried(&probe, &before, &policy)?;
         }
         output::tell(&self.result(&config, &summary, &played))
+    }
+
+    /// Heeds signals. A run that is done stays as it is whenever one comes, and is told of before its tasks are read.
+    fn stop(&self, config: &Config, console: &Console) -> Result<RunStop, CliError> {
+        let stop = RunStop::new(console, true)?;
+        stop.will_make(&self.output_dir);
+        if sft::is_done(&self.output_dir) {
+            stop.end_with(AS_IT_WAS);
+            if config.environment.env != game2048::NAME {
+                let dir = self.output_dir.display();
+                console.print(&format!(
+                    "{dir} is done already; references are judged to tell whether it has read the same"
+                ));
+            }
+        }
+        Ok(stop)
     }
 
     /// Tells of a run that is done, and tries its programs if it was stopped before they were.
@@ -335,50 +351,6 @@ fn from_nothing(model: &ModelConfig) -> Result<(), CliError> {
         () => return Ok(()),
     };
     Err(CliError::user_hint(message, "name another model with --model, or leave the key away"))
-}
-
-/// What is read of tasks.
-fn lessons(
-    config: &Config,
-    policy: &Policy,
-    prompts: &PromptSet,
-    arena: &Arena,
-    console: &Console,
-) -> Result<Lessons, CliError> {
-    let count = arena.environment().tasks().map_or(0, |tasks| tasks.tasks().len());
-    let bar = console.count(count, "tasks");
-    let source = LessonSource { arena, prompts, policy, feedback: config.rollout.feedback };
-    let lessons = Lessons::new(&source, &mut |done| bar.show(done, "references, and programs that fail, are judged"));
-    let lessons = lessons.map_err(|error| match error {
-        SftError::NoLessons { .. } | SftError::NoEnd => {
-            CliError::user(format!("--env {}: {error}", config.environment.env))
-        }
-        other => CliError::run(other),
-    })?;
-    drop(bar);
-    tell_left_out(&lessons, console);
-    let (references, repairs) = (counted(lessons.references(), "reference"), counted(lessons.repairs(), "repair"));
-    console.print(&format!("{references} of {}, {repairs}", counted(count, "task")));
-    Ok(lessons)
-}
-
-/// Warns of the tasks of which nothing is read, by the first one for each reason.
-fn tell_left_out(lessons: &Lessons, console: &Console) {
-    let (failing, unsuited): (Vec<&LeftOut>, Vec<&LeftOut>) =
-        lessons.left_out.iter().partition(|task| matches!(task.why, Unread::Fails(_)));
-    for tasks in [unsuited, failing] {
-        let [LeftOut { id, why }, others @ ..] = tasks.as_slice() else { continue };
-        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-        let words = match why {
-            Unread::Unsuited => {
-                "is missing, too long, or does not begin like the program in the prompt, as one with imports or types; \
-                                 \"opening\" in the task says how that begins"
-                    .to_owned()
-            }
-            Unread::Fails(reason) => format!("fails its own tests ({reason}); `grpo-2048 check --env E` tells of each"),
-        };
-        console.warn(&format!("not read: {id}{more}, whose reference {words}"));
-    }
 }
 
 fn progress_line(progress: &SftProgress) -> String {

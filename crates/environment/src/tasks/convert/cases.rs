@@ -1,6 +1,7 @@
 //! Inputs with outputs, the format of most data sets: texts for standard input, or arguments if a function is named.
 
 use super::draft::{Draft, unfenced};
+use super::opening;
 use crate::tasks::source;
 use crate::value::{Dict, Value};
 
@@ -146,7 +147,7 @@ impl Cases<'_> {
         let entry_point = if is_method { method } else { name.clone() };
         let mut fitting = solutions.filter(|code| source::signature_of(code, &entry_point).is_ok());
         draft.reference = fitting.next().map(str::to_owned);
-        let returned = starter.and_then(|code| source::returned_by(code, &entry_point));
+        let returned = starter.and_then(|code| opening::returned_by(code, &entry_point));
         draft.tests = self.calls(returned.map_or(0, |annotation| lists_in(&annotation)))?;
         draft.entry_point = Some(entry_point);
         // JSON has no tuples, so an answer that is a tuple was stored as a list.

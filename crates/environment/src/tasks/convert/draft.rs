@@ -3,7 +3,7 @@
 use serde_json::{Map, json};
 
 use super::asserts::Reduced;
-use crate::tasks::source;
+use super::opening;
 use crate::value::{Dict, Value};
 
 /// A task before it is written.
@@ -39,16 +39,24 @@ impl Draft {
         true
     }
 
-    /// Begins the program as the row's `starter` code does, as far as the body of the function. Where there is none, and the prompt
-    /// does not define a method either, nobody could know its name: the lines of the reference say it. A function begins as its
-    /// reference does without that.
+    /// Begins the program as the row's `starter` code does, as far as the body of the function; where the reference itself begins with
+    /// its method, as the reference does, because a warm-up reads what begins like that. Where there is no starter code, and the
+    /// prompt does not define a method either, nobody could know its name: the reference says it. A function begins as its reference
+    /// does without that.
     pub fn begun(mut self, starter: Option<&str>) -> Draft {
-        let (Some(entry_point), reference) = (&self.entry_point, self.reference.as_ref()) else { return self };
+        self.reference = self.reference.map(|code| code.replace("\r\n", "\n"));
+        let (Some(entry_point), reference) = (&self.entry_point, self.reference.as_deref()) else { return self };
         let method = entry_point.split_once('.').map(|(_, method)| method);
         let starter = starter.filter(|_| method.is_some() || reference.is_none());
-        let given = starter.and_then(|code| source::header_of(&format!("{code}pass"), entry_point));
         let is_told = method.is_some_and(|method| self.prompt.contains(&format!("def {method}(")));
-        self.opening = given.or_else(|| source::lines_of_method(reference.filter(|_| !is_told)?, entry_point));
+        let own = reference.and_then(|code| opening::of_solution(code, entry_point));
+        self.opening = match starter.and_then(|code| opening::of_code(code, entry_point)) {
+            Some(given) => {
+                let begins = |own: &String| reference.is_some_and(|code| code.starts_with(own.as_str()));
+                Some(own.filter(begins).unwrap_or(given))
+            }
+            None => own.filter(|_| !is_told),
+        };
         self
     }
 

@@ -3,6 +3,7 @@
 
 use super::draft::{Draft, Row};
 use super::formats::completion_of;
+use super::opening;
 use crate::tasks::source;
 use crate::value::Value;
 
@@ -71,7 +72,7 @@ pub(super) fn draft(row: &Row) -> Result<Draft, String> {
     Ok(Draft {
         prompt: completion_of(prompt),
         entry_point: Some(name.to_owned()),
-        opening: source::header_of(prompt, name),
+        opening: opening::of_code(prompt, name),
         inputs,
         reference: Some(reference),
         tolerance,

@@ -7,7 +7,7 @@ use super::draft::{Draft, Row, unfenced};
 use super::kod_code::draft as kod_code;
 use super::live_code_bench::{draft as live_code_bench, forgiving, with_names};
 use super::solution::about_functions_of;
-use super::{asserts, checker, crux_eval, evalplus, functional};
+use super::{asserts, checker, crux_eval, evalplus, functional, opening};
 use crate::tasks::source;
 use crate::value::Value;
 
@@ -95,7 +95,7 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
     let mut draft = Draft {
         prompt: completion_of(prompt),
         entry_point: Some(name.to_owned()),
-        opening: source::header_of(prompt, name),
+        opening: opening::of_code(prompt, name),
         // Its grader puts a program behind the prompt, which may have a function that the one asked for calls.
         prelude: source::before(prompt, name).map(|before| forgiving(&before)),
         reference: Some(reference.clone()),

@@ -13,6 +13,7 @@ mod formats;
 mod functional;
 mod kod_code;
 mod live_code_bench;
+mod opening;
 mod solution;
 #[cfg(test)]
 mod tests;

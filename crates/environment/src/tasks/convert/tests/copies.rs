@@ -86,7 +86,8 @@ fn lists_of_one_item_stay_lists_where_the_function_is_to_return_lists() {
     ] {
         assert_eq!(answer(&method(returned), outputs), expected, "{returned}");
     }
-    for starter in ["def f(x):\n\t", "def f(x) -> List[int]:\n    # write here\n", ""] {
+    assert_eq!(answer("def f(x) -> List[int]:\n    # write here\n", json!([[5], [6]])), "[1] -> [5]");
+    for starter in ["def f(x):\n\t", "def f(x) -> List[int]", ""] {
         assert_eq!(answer(starter, json!([[5], [6]])), "[1] -> 5", "{starter}");
     }
 }

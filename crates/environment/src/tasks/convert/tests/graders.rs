@@ -34,7 +34,7 @@ fn a_program_begins_as_the_starter_code_of_its_row_does() {
     let rows = |starter: &str| {
         let call = json!([{"input": "[1]\n2", "output": "3", "testtype": "functional"}]).to_string();
         let checked = "def check(candidate):\n    assert candidate(xs=[1], k=2) == 3\n\n\ncheck(Solution().f)";
-        let solution = "```python\nclass Solution:\n    def f(self, xs, k): pass\n```";
+        let solution = "```python\nimport math\nclass Solution:\n    def f(self, xs, k): pass\n```";
         [
             json!({"question": "q", "starter_code": starter, "input_output": cases(json!([[[1], 2]]))}),
             json!({"question_content": "q", "starter_code": starter, "public_test_cases": call, "metadata": {"func_name": "f"}}),
@@ -56,6 +56,72 @@ fn a_program_begins_as_the_starter_code_of_its_row_does() {
 }
 
 #[test]
+fn starter_code_may_end_anywhere_after_the_line_of_its_function() {
+    let row = |starter: &str| json!({"question": "q", "starter_code": starter, "input_output": {"fn_name": "f", "inputs": [[[1], 2]], "outputs": [3]}});
+    let method = "class Solution:\n    def f(self, xs, k):";
+    let function = "def f(xs, k):";
+    for (begun, end) in [
+        (method, "\n"),
+        (method, "\n    "),
+        (method, "\n        # code here"),
+        (method, "\n        #code here\n"),
+        (method, "\n        # write code here\n        "),
+        (method, "\n        # write code here\n        pass"),
+        (method, "  # code: here\n        return 0"),
+        (method, "\n        ..."),
+        (method, "\n        \"\"\"\n        :rtype: int\n        \"\"\""),
+        (method, "\n        print xs\n"),
+        (method, "\n        \n    def g(self):\n        "),
+        (method, "\n        # code here\n\nif __name__ == '__main__':\n    print(Solution().f([1], 2))\n# }"),
+        (function, "\n    return -1"),
+        (function, "\n    #your code here"),
+        (function, "\n    # your code here\n"),
+        ("class Solution(object):\n    #Function to find f.\n    def f(self, xs, k):", "\n        # code here"),
+        ("from typing import List\n\nclass Solution:\n\tdef f(self, xs: List[int], k) -> 'a: b':", "\n\t\t"),
+        (
+            "class Solution:\n    def f(\n        self,\n        xs,  # numbers: all\n        k,\n    ) -> int:",
+            "\n        ",
+        ),
+    ] {
+        for before in ["", "\n\n", "# Definition of a node.\n# class Node: pass\n"] {
+            let code = format!("{before}{begun}{end}");
+            for code in [code.replace('\n', "\r\n"), code] {
+                let found = task(row(&code));
+                assert_eq!((found.opening().as_str(), found.opening_is_begun()), (begun, true), "{code:?}");
+            }
+        }
+    }
+    for other in [
+        "class Solution:\n    def f(self, xs, k)",
+        "class Solution:\n    def __init__(self):\n        \n    def f(self, xs, k):",
+    ] {
+        assert_eq!(task(row(other)).opening(), "class Solution:", "{other:?} is no Python");
+    }
+    // The answers are lists, which the annotation says.
+    let mut listed = row("class Solution:\n    def f(self, xs, k) -> List[int]:\n        # code here");
+    listed["input_output"]["outputs"] = json!([[3]]);
+    assert_eq!(tests(&task(listed)).1, ["[[1], 2] -> [3]"]);
+}
+
+#[test]
+fn a_program_begins_as_a_reference_that_begins_with_its_method() {
+    let starter =
+        "# Definition of a node.\nclass Solution(object):\r\n    def f(self, xs: List[int], k: int) -> int:\n        ";
+    let given = "class Solution(object):\n    def f(self, xs: List[int], k: int) -> int:";
+    for (solution, expected) in [
+        ("class Solution:\n    def f(self, xs, k):\n        return 3", "class Solution:\n    def f(self, xs, k):"),
+        ("class Solution:\r\n\r\n\tdef f(self,xs,k) :return 3", "class Solution:\n\n\tdef f(self,xs,k) :"),
+        ("import math\nclass Solution:\n    def f(self, xs, k):\n        return 3", given),
+        ("class Solution:\n    def g(self): pass\n    def f(self, xs, k): return 3", given),
+    ] {
+        let found = task(json!({"question": "q", "starter_code": starter, "solutions": [solution],
+            "input_output": {"fn_name": "f", "inputs": [[[1], 2]], "outputs": [3]}}));
+        assert_eq!(found.opening(), expected, "{solution:?}");
+        assert_eq!(found.reference.unwrap().starts_with(expected), expected != given, "{solution:?}");
+    }
+}
+
+#[test]
 fn a_method_that_nothing_but_a_solution_names_begins_the_program() {
     let row = |prompt: &str, code: &str| {
         let call = json!({"type": "function_call", "fn_name": "f", "input": [[1], 2], "output": 3});
@@ -65,10 +131,26 @@ fn a_method_that_nothing_but_a_solution_names_begins_the_program() {
     let body = "  # The trick.\n        return len(xs) + k";
     for (code, expected) in [
         (
-            "class Solution(object):\n    def g(self): pass\n    @staticmethod\n    def f(xs: List[int], k=1) -> int:",
+            "class Solution(object):\n    @staticmethod\n    def f(xs: List[int], k=1) -> int:",
             "class Solution(object):\n    @staticmethod\n    def f(xs: List[int], k=1) -> int:",
         ),
-        // What stands before the class may define what its line needs.
+        // What stands before the class or the method may define what its line needs.
+        (
+            "class Solution(object):\n    def g(self): pass\n    @staticmethod\n    def f(xs: List[int], k=1) -> int:",
+            "class Solution:\n    @staticmethod\n    def f(xs, k=1):",
+        ),
+        (
+            "class Solution:\n    M = 7\n    def f(self, xs, k, m=M):",
+            "class Solution:\n    def f(self, xs, k, m=None):",
+        ),
+        (
+            "MOD = 10**9 + 7\ndef timed(fn): return fn\nclass Solution:\n\t@timed\n\t@classmethod\n\tdef f(cls, xs, k, m=MOD, *, s='a  # b', **kw: int):",
+            "class Solution:\n    @classmethod\n    def f(cls, xs, k, m=None, *, s='a  # b', **kw):",
+        ),
+        (
+            "import math\nclass Solution:\n    def f(\n        self,\n        xs,  # the (numbers\n        k):",
+            "class Solution:\n    def f(self, xs, k):",
+        ),
         (
             "Key = List[int]\nclass Base: pass\nclass Solution(Base):\n    def f(self, xs: Key, k: int) -> Key:",
             "class Solution:\n    def f(self, xs, k):",
