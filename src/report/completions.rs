@@ -18,6 +18,7 @@ use super::ReportError;
 use super::frames::{Frames, LoggedGame};
 use super::metrics::rounded;
 use crate::environment::{Ending, Floor, TestsTrace, Transcript, Verdict, points};
+use crate::files::lines;
 use crate::stats;
 use crate::train::COMPLETIONS_VERSION;
 
@@ -296,11 +297,12 @@ pub fn read_completions(path: &Path) -> Result<(Vec<LoggedCompletion>, usize), R
 
 /// Like [`read_completions`] for the bytes of the file.
 pub fn parse_completions(path: &Path, text: &[u8]) -> Result<(Vec<LoggedCompletion>, usize), ReportError> {
-    let found = text.split(|&byte| byte == b'\n').next().and_then(|line| serde_json::from_slice::<Value>(line).ok());
+    let lines = lines(text);
+    let found = lines.first().and_then(|line| serde_json::from_slice::<Value>(line).ok());
     if let Some(found) = found.and_then(|line| line["version"].as_u64()).filter(|&found| found > COMPLETIONS_VERSION) {
         return Err(ReportError::Later { path: path.to_owned(), found });
     }
-    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let lines = lines.into_iter().filter(|line| !line.is_empty());
     let parsed: Vec<Option<LoggedCompletion>> = lines.map(|line| serde_json::from_slice(line).ok()).collect();
     let unreadable = parsed.iter().filter(|line| line.is_none()).count();
     Ok((parsed.into_iter().flatten().collect(), unreadable))

@@ -10,9 +10,9 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use super::completions::{LoggedCompletion, cut, step_floor};
-use super::escape::escaped;
 use super::metrics::rounded;
 use crate::environment::{Floor, Verdict};
+use crate::metrics::in_page;
 
 /// Maximum number of bytes of the compressed completions of one run, before base64. The default run of 64 completions
 /// in 200 steps takes a fifth of it.
@@ -254,7 +254,7 @@ pub fn packed(steps: &[&[LogEntry]], limit: usize) -> io::Result<PackedLog> {
 
 /// Completions as JSON, with the escapes of the page.
 pub fn listed(entries: &[&LogEntry]) -> String {
-    escaped(&serde_json::to_string(entries).expect("string keys and finite numbers"))
+    in_page(&serde_json::to_string(entries).expect("string keys and finite numbers"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod card;
 mod completions;
 mod configuration;
 mod error;
-mod escape;
 mod follow;
 mod frames;
 mod log;

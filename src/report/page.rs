@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::RunView;
-use super::escape::escaped;
+use crate::metrics::in_page;
 use crate::metrics::visible;
 
 const DOCUMENT: &str = include_str!("page.html");
@@ -58,7 +58,7 @@ pub fn html(runs: &[RunView], refresh: Refresh) -> String {
 /// begin another.
 pub fn json(runs: &[RunView], refresh: Refresh) -> String {
     let contents = Contents { format: 1, version: env!("CARGO_PKG_VERSION"), follow: refresh == Refresh::Follow, runs };
-    escaped(&serde_json::to_string(&contents).expect("string keys and finite numbers"))
+    in_page(&serde_json::to_string(&contents).expect("string keys and finite numbers"))
 }
 
 fn markup_escaped(text: &str) -> String {

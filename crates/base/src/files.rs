@@ -229,6 +229,12 @@ pub fn directory_of(target: &Path) -> &Path {
     }
 }
 
+/// The lines of a file, without their ends. They are split here, because what is generic is compiled where it is called, for the
+/// program's commands without optimisation.
+pub fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split(|&byte| byte == b'\n').collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -90,6 +90,20 @@ pub fn visible(text: &str) -> String {
     shown.collect()
 }
 
+/// JSON as a part of a page, whose texts can neither end a script element nor look like other texts. serde_json has escaped control
+/// characters.
+pub fn in_page(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len() + json.len() / 16);
+    for letter in json.chars() {
+        match letter {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => shown.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            letter if is_hidden(letter) => shown.push_str(&format!("\\{}", letter.escape_default())),
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
 /// Whether a character is a control character, has no width, or changes the direction of text (Boucher and Anderson
 /// 2021, Trojan Source).
 pub fn is_hidden(letter: char) -> bool {

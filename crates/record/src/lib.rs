@@ -22,7 +22,7 @@ mod tensorboard;
 mod terminal;
 mod trace;
 
-pub use board::{Stream, TileSize, board_lines, is_hidden, numbered, visible};
+pub use board::{Stream, TileSize, board_lines, in_page, is_hidden, numbered, visible};
 pub use columns::{aligned, remarked};
 pub use console::{Console, Count, Narration, Progress};
 pub use event::{Activity, EvaluationRecord, Event, GamePlayed, Period, Player, RunHeader, ScoredCompletion};

@@ -148,7 +148,7 @@ pub(super) fn parameters_of(source: &str, parameters: &Parameters, is_first: boo
         }
     };
     let (mut text, mut from) = (String::new(), parameters.start().to_usize());
-    for one in parameters.iter() {
+    for one in parameters {
         let name = one.name().range().to_std_range();
         text += &between(from..name.start);
         text += &source[name.clone()];

@@ -18,6 +18,7 @@ use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
 use crate::environment::{Case, Outcome};
+use crate::files::lines;
 use crate::metrics::{Console, METRICS_FILE, shortest};
 use crate::plural::counted;
 use crate::program::Program;
@@ -321,7 +322,6 @@ fn logged(
             return Err(refused(format!("has completion {index} twice")));
         }
     }
-    let lines = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let lines = lines.collect();
+    let lines = lines(&bytes).into_iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok()).collect();
     Ok((logged, lines))
 }
