@@ -51,7 +51,7 @@ const USES: &[(&str, &str)] = &[
          rollout seed train",
     ),
     ("sft", "arena config corpus environment feedback files grpo policy program prompt seed train"),
-    ("report", "environment http metrics plural seed stats train"),
+    ("report", "environment files http metrics plural seed stats train"),
     (
         "cli",
         "arena causes config corpus environment evaluation evolve files grader hardware http json_line judge metrics \

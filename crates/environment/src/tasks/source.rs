@@ -156,9 +156,12 @@ pub(super) fn parameters_of(source: &str, parameters: &Parameters, is_first: boo
         if let Some(default) = one.default() {
             let range = default.range().to_std_range();
             let given = &source[range.clone()];
-            let is_kept = !given.contains('\n') && (is_first || Value::from_literal(given).is_ok());
             text += &between(from..range.start);
-            text += if is_kept { given } else { "None" };
+            match given.contains('\n') {
+                false if is_first || Value::from_literal(given).is_ok() => text += given,
+                true if !given.contains('#') && Value::from_literal(given).is_ok() => text += &between(range.clone()),
+                _ => text += "None",
+            }
             from = range.end;
         }
     }

@@ -224,6 +224,7 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
         (r"def f(a,  # first\n      b=N):\n    return a", "def f(a, b=N):"),
         (r"N = 7\ndef f(\n    a, b=N, *, c=[-1],  # last: c\n):\n    return a", "def f(a, b=None, *, c=[-1],):"),
         (r"N = 7\ndef f(a,b='# no  comment'): return a", "def f(a,b='# no  comment'):"),
+        (r"def f(a, b={\n    1: 2,\n}): return a", "def f(a, b={ 1: 2, }):"),
     ] {
         assert_eq!(line(&format!(r#","reference":"{reference}""#)).opening(), opening);
     }

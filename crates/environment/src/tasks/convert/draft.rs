@@ -39,22 +39,26 @@ impl Draft {
         true
     }
 
-    /// Begins the program as the row's `starter` code does, as far as the body of the function; where the reference itself begins with
-    /// its method, as the reference does, because a warm-up reads what begins like that. Where there is no starter code, and the
-    /// prompt does not define a method either, nobody could know its name: the reference says it. A function begins as its reference
-    /// does without that.
+    /// Begins the program as the row's `starter` code does, as far as the body of the function. Where both that and the reference
+    /// begin with the method it begins as the reference does, because a warm-up reads what begins like that; where the prompt
+    /// defines the method, the line of the class is enough for one that has something between. Where there is no starter code, and
+    /// the prompt does not define a method either, nobody could know its name: the reference says it. A function begins as its
+    /// reference does without that.
     pub fn begun(mut self, starter: Option<&str>) -> Draft {
-        self.reference = self.reference.map(|code| code.replace("\r\n", "\n"));
+        let unmarked = |code: String| opening::without_words_before(&code.replace("\r\n", "\n")).to_owned();
+        self.reference = self.reference.map(unmarked);
         let (Some(entry_point), reference) = (&self.entry_point, self.reference.as_deref()) else { return self };
         let method = entry_point.split_once('.').map(|(_, method)| method);
         let starter = starter.filter(|_| method.is_some() || reference.is_none());
         let is_told = method.is_some_and(|method| self.prompt.contains(&format!("def {method}(")));
         let own = reference.and_then(|code| opening::of_solution(code, entry_point));
-        self.opening = match starter.and_then(|code| opening::of_code(code, entry_point)) {
-            Some(given) => {
+        self.opening = match starter.and_then(|code| opening::of_code(unfenced(code), entry_point)) {
+            Some(given) if opening::is_method_alone(&given, entry_point) => {
                 let begins = |own: &String| reference.is_some_and(|code| code.starts_with(own.as_str()));
-                Some(own.filter(begins).unwrap_or(given))
+                let is_classed = is_told && reference.is_some_and(|code| code.starts_with("class "));
+                own.filter(begins).or_else(|| (!is_classed).then_some(given))
             }
+            Some(given) => Some(given),
             None => own.filter(|_| !is_told),
         };
         self

@@ -74,7 +74,7 @@ pub(super) fn draft(row: &Row) -> Result<Draft, String> {
         entry_point: Some(name.to_owned()),
         opening: opening::of_code(prompt, name),
         inputs,
-        reference: Some(reference),
+        reference: Some(opening::without_words_before(&reference).to_owned()),
         tolerance,
         shows_none: true,
         ..Draft::default()

@@ -98,7 +98,7 @@ fn human_eval(row: &Row) -> Result<Draft, String> {
         opening: opening::of_code(prompt, name),
         // Its grader puts a program behind the prompt, which may have a function that the one asked for calls.
         prelude: source::before(prompt, name).map(|before| forgiving(&before)),
-        reference: Some(reference.clone()),
+        reference: Some(opening::without_words_before(&reference).to_owned()),
         shows_none: true,
         ..Draft::default()
     };

@@ -10,11 +10,27 @@ pub(super) fn of_code(code: &str, entry_point: &str) -> Option<String> {
     let begun = source::with_tree(code, |parsed| {
         let body = &parsed.syntax().body;
         let end = source::end_of_header(code, source::definition(body, entry_point)?)?;
-        // Comments stand before the first statement, and no solution begins with them.
+        // What stands before the first statement are comments, or words that are no Python.
+        source::signature_of(&with_body(&code[..end]), entry_point).ok()?;
         Some(code[body[0].start().to_usize()..end].replace("\r\n", "\n"))
     });
-    let begun = begun.ok().flatten()?;
-    source::signature_of(&with_body(&begun), entry_point).is_ok().then_some(begun)
+    begun.ok().flatten()
+}
+
+/// Whether a beginning has nothing but the class and the method, so that that of another program may take its place.
+pub(super) fn is_method_alone(begun: &str, entry_point: &str) -> bool {
+    let is_alone = source::with_module(&with_body(begun), |module| {
+        let class = source::class(&module.body, entry_point.split_once('.')?.0)?;
+        let method = source::definition(&module.body, entry_point)?;
+        Some(source::is_first(&module.body, class) && source::is_first(&class.body, method))
+    });
+    is_alone.ok().flatten().unwrap_or(false)
+}
+
+/// Code from its first line that is neither empty nor a comment.
+pub(super) fn without_words_before(code: &str) -> &str {
+    let is_word = |line: &&str| line.trim().is_empty() || line.starts_with('#');
+    &code[code.split_inclusive('\n').take_while(is_word).map(str::len).sum()..]
 }
 
 /// The annotation of what the function returns whose beginning `code` gives, if it has one.
@@ -27,19 +43,22 @@ pub(super) fn returned_by(code: &str, entry_point: &str) -> Option<String> {
     annotation.ok().flatten()
 }
 
-/// The beginning that a solution gives a program with the method of `Class.method`: its own text where it begins with these two.
-/// Of another there are only names and literals, because what stands before them may define the rest.
+/// The beginning that a solution gives a program with the method of `Class.method`: its own text where it begins with these two, and
+/// says nothing beside. Of another there are only names and literals, because what stands before them may define the rest.
 pub(super) fn of_solution(solution: &str, entry_point: &str) -> Option<String> {
     let (class_name, name) = entry_point.split_once('.')?;
     let begun = source::with_module(solution, |module| {
         let class = source::class(&module.body, class_name)?;
         let method = source::definition(&module.body, entry_point)?;
-        if source::is_first(&module.body, class) && source::is_first(&class.body, method) {
-            return Some(solution[class.start().to_usize()..source::end_of_header(solution, method)?].to_owned());
+        let is_binding = |decorator: &&str| ["@staticmethod", "@classmethod"].contains(decorator);
+        let decorators = || method.decorator_list.iter().map(|decorator| &solution[decorator.range().to_std_range()]);
+        let own = &solution[class.start().to_usize()..source::end_of_header(solution, method)?];
+        // A comment may give the answer away.
+        let is_bare = !own.contains('#') && decorators().all(|decorator| is_binding(&decorator));
+        if is_bare && source::is_first(&module.body, class) && source::is_first(&class.body, method) {
+            return Some(own.to_owned());
         }
-        let bound = method.decorator_list.iter().map(|decorator| &solution[decorator.range().to_std_range()]);
-        let bound = bound.filter(|decorator| ["@staticmethod", "@classmethod"].contains(decorator));
-        let bound: String = bound.map(|decorator| format!("    {decorator}\n")).collect();
+        let bound: String = decorators().filter(is_binding).map(|decorator| format!("    {decorator}\n")).collect();
         let parameters = source::parameters_of(solution, &method.parameters, false);
         let define = if method.is_async { "async def" } else { "def" };
         Some(format!("class {class_name}:\n{bound}    {define} {name}({parameters}):"))

@@ -113,12 +113,34 @@ fn a_program_begins_as_a_reference_that_begins_with_its_method() {
         ("class Solution:\r\n\r\n\tdef f(self,xs,k) :return 3", "class Solution:\n\n\tdef f(self,xs,k) :"),
         ("import math\nclass Solution:\n    def f(self, xs, k):\n        return 3", given),
         ("class Solution:\n    def g(self): pass\n    def f(self, xs, k): return 3", given),
+        // Its comments and decorators are the solution's own.
+        ("class Solution:\n    # The answer is 3.\n    def f(self, xs, k):\n        return 3", given),
+        ("class Solution:\n    @cache\n    def f(self, xs, k):\n        return 3", given),
+        (
+            "# Definition of a node.\n\nclass Solution:\n    def f(self, xs, k): return 3",
+            "class Solution:\n    def f(self, xs, k):",
+        ),
     ] {
         let found = task(json!({"question": "q", "starter_code": starter, "solutions": [solution],
             "input_output": {"fn_name": "f", "inputs": [[[1], 2]], "outputs": [3]}}));
         assert_eq!(found.opening(), expected, "{solution:?}");
         assert_eq!(found.reference.unwrap().starts_with(expected), expected != given, "{solution:?}");
     }
+    let row = |prompt: &str, starter: &str, solution: &str| {
+        task(json!({"question": prompt, "starter_code": starter, "solutions": [solution],
+            "input_output": {"fn_name": "f", "inputs": [[[1], 2]], "outputs": [3]}}))
+    };
+    // What starter code defines before the class is there for the program.
+    let helped = "class Node: pass\nclass Solution:\n    def f(self, xs, k):";
+    let own = "class Solution:\n    def f(self, xs, k): return 3";
+    assert_eq!(row("q", helped, own).opening(), helped);
+    // Where the prompt names the method, a reference that begins with the class is read.
+    let told = "q\n\nclass Solution:\n    def f(self, xs, k):";
+    let second = "class Solution:\n    def g(self): pass\n    def f(self, xs, k): return 3";
+    assert_eq!(row(told, given, second).opening(), "class Solution:");
+    // Words before the code are none of it.
+    assert_eq!(row("q", &format!("```python\n{given}\n```"), second).opening(), given);
+    assert_eq!(row("q", &format!("//Python3\n{given}"), second).opening(), "class Solution:\n    def f(self, xs, k):");
 }
 
 #[test]
