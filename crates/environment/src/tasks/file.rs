@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::error::{RowFault, TOLD_MAX};
 use super::{Problem, Task, TasksError, convert, row};
+use crate::files;
 use crate::value::Value;
 
 /// Mebibytes of the largest file; parsed, it takes several times as much memory.
@@ -30,8 +31,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Task>, TasksError> {
 pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Task>, TasksError> {
     let mut found = Found::default();
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
-    let read: Vec<_> = lines.par_iter().map(|line| task(line)).collect();
+    let read: Vec<_> = files::lines(text).par_iter().map(|line| task(line)).collect();
     for (number, task) in (1..).zip(read) {
         match task {
             Ok(None) => {}

@@ -7,6 +7,7 @@ use crate::cli::opened::rows;
 use crate::cli::said::{CliError, output};
 use crate::environment::Environment;
 use crate::environment::tasks::{Task, Tasks};
+use crate::files;
 use crate::plural::counted;
 use crate::preflight::{Check, Level, Report};
 
@@ -40,7 +41,7 @@ pub fn write(path: &Path, tasks: &Tasks, report: &Report) -> Result<String, CliE
     }
     let text = std::fs::read(tasks.path())
         .map_err(|error| CliError::user_path(format!("{}: {error}", tasks.path().display()), tasks.path()))?;
-    let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+    let lines = files::lines(&text);
     // Lines are counted from 1.
     let whole = kept.iter().flat_map(|task| [lines[task.line - 1], b"\n"]).collect::<Vec<_>>().concat();
     output::write_file(format!("--keep {target}"), path, &whole)?;
