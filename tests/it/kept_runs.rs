@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::LazyLock;
 
 use crate::program::{done, printed, program, refused};
-use crate::runs;
+use crate::{pty, runs};
 
 /// A run as small as they come.
 const SMALL: &[&str] = &[
@@ -187,22 +188,18 @@ fn make_alone_says_what_there_is_to_make() {
     assert!(make(&["-n", "train"]).is_some_and(|said| said.contains("train --parallel-rewards 8")));
 }
 
-/// The output of a command on a terminal of `columns` characters, which the program `script` provides, and of a kind that `TERM` names.
-/// None if it is not installed.
-fn on_a_terminal(directory: &Path, columns: usize, kind: &str, command: &str) -> Option<String> {
-    let program = env!("CARGO_BIN_EXE_grpo-2048");
-    let line = format!("stty cols {columns} rows 24; {program} {command}");
-    let mut script = std::process::Command::new("script");
-    script.current_dir(directory).env("TERM", kind).env_remove("NO_COLOR").args(["-qec", &line, "/dev/null"]);
-    let output = script.stdin(std::process::Stdio::null()).output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+/// What the program shows on a terminal of 80 columns, whose kind `TERM` names.
+fn on_a_terminal(directory: &Path, kind: &str, command: &str) -> String {
+    let mut program = process::Command::new(env!("CARGO_BIN_EXE_grpo-2048"));
+    program.current_dir(directory).args(command.split_whitespace());
+    pty::shown(program, 80, kind)
 }
 
 #[test]
 fn on_80_columns_a_run_shows_the_time_that_is_left_and_lines_of_its_steps() {
     let dir = tempfile::tempdir().unwrap();
     let command = format!("train --output-dir run --steps 2 --seed 0 {} --set train.settle=true", SMALL.join(" "));
-    let Some(text) = on_a_terminal(dir.path(), 80, "xterm", &command) else { return };
+    let text = on_a_terminal(dir.path(), "xterm", &command);
     let plain = console::strip_ansi_codes(&text);
     let bar = plain.split(['\r', '\n']).find(|line| line.contains("step 1/2") && line.contains(" left"));
     let bar = bar.unwrap_or_else(|| panic!("no bar in {plain}"));
@@ -214,8 +211,8 @@ fn on_80_columns_a_run_shows_the_time_that_is_left_and_lines_of_its_steps() {
 #[test]
 fn on_a_terminal_that_cannot_draw_bars_there_are_lines_also_where_bars_are_asked_for() {
     let dir = tempfile::tempdir().unwrap();
-    let command = format!("train --output-dir run --steps 1 --progress bar {}", SMALL.join(" "));
-    let Some(text) = on_a_terminal(dir.path(), 80, "dumb", &command) else { return };
+    let command = format!("train --output-dir run --steps 1 --seed 0 --progress bar {}", SMALL.join(" "));
+    let text = on_a_terminal(dir.path(), "dumb", &command);
     assert!(text.contains("step 1/1  reward ") && !text.contains('\u{1b}'), "{text:?}");
 }
 
@@ -223,7 +220,7 @@ fn on_a_terminal_that_cannot_draw_bars_there_are_lines_also_where_bars_are_asked
 fn tables_fit_80_columns() {
     let dir = tempfile::tempdir().unwrap();
     let command = "eval --samples 4 --games 1 --report-games 1 --progress none";
-    let Some(text) = on_a_terminal(dir.path(), 80, "xterm", command) else { return };
+    let text = on_a_terminal(dir.path(), "xterm", command);
     let plain = console::strip_ansi_codes(&text);
     assert!(plain.contains("best tile"), "{plain}");
     let wide = plain.lines().map(str::trim_end).find(|line| line.chars().count() > 80);

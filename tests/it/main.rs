@@ -5,6 +5,7 @@
 mod chat_model;
 mod inside;
 mod program;
+mod pty;
 mod runs;
 mod served;
 

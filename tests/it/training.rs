@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use candle_core::Device;
 use grpo_2048::evaluation::held_out_boards;
+use rustix::fs::{OFlags, fcntl_setfl};
 use serde_json::Value;
 
 use crate::program::ignores_hangups;
+use crate::pty::Pty;
 use crate::runs::{
     self, SETTLED, assert_same, copy, essence, lines, run, run_killed_after, same_with_workers, shared, steps, told,
     train, wait_for,
@@ -244,28 +247,18 @@ fn expect_a_checkpoint_after(signals: &[(&str, &[&str])]) {
 #[cfg(unix)]
 #[test]
 fn a_run_whose_terminal_is_closed_goes_on_to_its_checkpoint() {
-    use std::io::Read;
-    use std::os::unix::fs::OpenOptionsExt;
-
-    use rustix::fs::{OFlags, fcntl_setfl};
-    use rustix::pty::{self, OpenptFlags};
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("run");
-    let terminal = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    pty::unlockpt(&terminal).unwrap();
-    fcntl_setfl(&terminal, OFlags::NONBLOCK).unwrap();
-    let name = pty::ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    // Where the tests have no terminal of their own, it is not to become that of all.
-    let not_ours = OFlags::NOCTTY.bits() as i32;
-    let opened = || fs::File::options().read(true).write(true).custom_flags(not_ours).open(&name).unwrap();
+    let mut terminal = Pty::new(80);
+    fcntl_setfl(&terminal.reader, OFlags::NONBLOCK).unwrap();
     let mut command = train(&dir, &["--steps", "1000", "--set", "train.eval_samples=0"]);
-    command.env("TERM", "xterm").stdout(Stdio::null()).stderr(opened());
+    command.env("TERM", "xterm").stdout(Stdio::null()).stderr(terminal.opened());
     let mut child = command.spawn().unwrap();
     drop(command);
-    let (mut terminal, mut shown) = (fs::File::from(terminal), vec![0; 1 << 16]);
+    let mut shown = vec![0; 1 << 16];
     while !dir.join("completions/step_00001.jsonl").exists() {
         // A terminal that nobody reads would be full soon. There may be nothing to read yet.
-        let _ = terminal.read(&mut shown);
+        let _ = terminal.reader.read(&mut shown);
         assert!(child.try_wait().unwrap().is_none(), "the run ended before its first step did");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
