@@ -13,7 +13,6 @@ use etcetera::BaseStrategy;
 use wasmtime::Engine;
 
 use crate::HostError;
-use crate::artifact::Artifact;
 
 /// Environment variable that names another directory than the default.
 const VARIABLE: &str = "GRPO_2048_CACHE";
@@ -38,19 +37,19 @@ pub(crate) fn default_dir() -> Result<PathBuf, HostError> {
     Ok(base.cache_dir().join("grpo-2048"))
 }
 
-/// The cache file of one interpreter on one engine: its path, and the key that it must have.
+/// The cache file of one interpreter, or of the compiled tier's runtime, on one engine: its path, and the key that it must have.
 pub(crate) struct CacheFile {
     path: PathBuf,
     key: [u8; blake3::OUT_LEN],
 }
 
 impl CacheFile {
-    /// The file for `artifact` on `engine` in `dir`.
-    pub(crate) fn new(dir: &Path, engine: &Engine, artifact: &Artifact) -> CacheFile {
+    /// The file for WebAssembly with this `digest` on `engine` in `dir`.
+    pub(crate) fn new(dir: &Path, engine: &Engine, digest: &str) -> CacheFile {
         let mut key = Key(blake3::Hasher::new());
         // A version with another format has another file.
         key.write(MAGIC);
-        key.write(artifact.sha256().as_bytes());
+        key.write(digest.as_bytes());
         // This hash covers the version of wasmtime, its settings and the processor's features.
         engine.precompile_compatibility_hash().hash(&mut key);
         let key = key.0.finalize();
@@ -223,7 +222,7 @@ mod tests {
     fn two_files(dir: &Path) -> [CacheFile; 2] {
         [true, false].map(|fuel| {
             let engine = Engine::new(Config::new().consume_fuel(fuel)).unwrap();
-            CacheFile::new(dir, &engine, &PROGRAM)
+            CacheFile::new(dir, &engine, PROGRAM.sha256())
         })
     }
 

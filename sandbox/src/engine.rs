@@ -8,9 +8,8 @@ use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 use crate::artifact::{Artifact, NUMPY, PROGRAM};
-use crate::cache::{CacheFile, CachedCode};
 use crate::host::Host;
-use crate::{HostError, MEMORY_MAX, SESSIONS_MAX};
+use crate::{HostError, MEMORY_MAX, SESSIONS_MAX, machine_code};
 
 /// Tables of the one core module that `guest/merge.py` leaves: that of all functions, and that of the stubs of WASI. Linking
 /// several modules at each start would take more than a third of it, so the pool takes one.
@@ -30,9 +29,6 @@ const RESIDENT: usize = 14 << 20;
 
 /// The same of a table, which is filled as its functions are called: all of that with numpy, 108 KiB.
 const TABLE_RESIDENT: usize = 128 << 10;
-
-/// Advice where the cache cannot be written.
-const SET_CACHE: &str = "set GRPO_2048_CACHE to a directory that can be written";
 
 /// The compiled interpreter, ready to be instantiated.
 pub(crate) struct Interpreter {
@@ -56,20 +52,10 @@ impl Interpreter {
         dir: &Path,
         on_compile: impl FnOnce(),
     ) -> Result<Interpreter, HostError> {
-        let file = CacheFile::new(dir, &engine, artifact);
-        let cached = file.open().and_then(|code| load_cached(&engine, &code).ok());
-        let component = match cached {
-            Some(component) => component,
-            None => {
-                on_compile();
-                let code = engine.precompile_component(&artifact.component()?).map_err(HostError::engine)?;
-                // The compiled code is used all the same; until it can be written, every start compiles it again.
-                if let Err(error) = file.write(&code) {
-                    tracing::warn!("{error}; the compiled sandbox is not kept, {SET_CACHE}");
-                }
-                load(&engine, &code)?
-            }
-        };
+        let component: Component = machine_code::kept(dir, &engine, artifact.sha256(), || {
+            on_compile();
+            engine.precompile_component(&artifact.component()?).map_err(HostError::engine)
+        })?;
         // The linker is empty, so a component that imports anything is refused here.
         let component = Linker::new(&engine).instantiate_pre(&component).map_err(HostError::engine)?;
         Ok(Interpreter { engine, component, taken_bytes: artifact.taken_bytes })
@@ -145,29 +131,6 @@ pub(crate) fn config() -> Config {
         .concurrency_support(false)
         .wasm_backtrace_max_frames(None);
     config
-}
-
-/// Loads machine code from its cache file, by mapping it where that is possible.
-#[cfg_attr(unix, allow(unsafe_code, reason = "wasmtime loads machine code unchecked; its origin is checked before"))]
-fn load_cached(engine: &Engine, code: &CachedCode) -> Result<Component, HostError> {
-    #[cfg(unix)]
-    {
-        // SAFETY: the file is intact, belongs to this user, and was compiled by this version for this engine. Nobody else may
-        // write to it, and this program only ever puts another in its place or removes it.
-        let mapped = unsafe { Component::deserialize_file(engine, code.path()) };
-        if let Ok(component) = mapped {
-            return Ok(component);
-        }
-    }
-    load(engine, &code.read().map_err(|error| HostError::engine(error.into()))?)
-}
-
-/// Loads machine code that this program compiled.
-#[allow(unsafe_code, reason = "wasmtime loads machine code unchecked; its origin is checked before")]
-fn load(engine: &Engine, code: &[u8]) -> Result<Component, HostError> {
-    // SAFETY: `code` comes from `precompile_component`, either directly or through the cache, which returns only files
-    // that are intact, belong to this user, and were compiled by this version for this engine.
-    unsafe { Component::deserialize(engine, code) }.map_err(HostError::engine)
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -274,6 +274,16 @@ impl HostError {
         words.contains("sigaltstack").then(|| HostError::Memory(words.to_owned()))
     }
 
+    /// The same error in the words of the compiled tier, which [`tier`](Self::tier) reads.
+    pub(crate) fn into_tier(self) -> TierError {
+        match self {
+            HostError::Engine(words) | HostError::Memory(words) | HostError::AddressSpace(words) => {
+                TierError::Engine(words)
+            }
+            other => TierError::Engine(other.to_string()),
+        }
+    }
+
     pub(crate) fn tier(error: TierError) -> HostError {
         match error {
             TierError::Memory(words) => HostError::Memory(words),

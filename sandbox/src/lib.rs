@@ -19,6 +19,7 @@ mod engine;
 mod fault;
 mod host;
 mod interpreted;
+mod machine_code;
 #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
 mod processors;
 mod session;
@@ -109,7 +110,7 @@ impl Sandbox {
         let plain = Interpreter::with(&engine::config(), cache, on_compile)?;
         Ok(Sandbox {
             interpreters: std::sync::Arc::new(Interpreters::new(plain, cache)),
-            tiers: Tiers::new(TierChoice::Auto, CHECK_ONE_IN),
+            tiers: Tiers::new(TierChoice::Auto, CHECK_ONE_IN, cache),
             numpy: false,
         })
     }

@@ -1,10 +1,11 @@
 //! Which tier runs a program, and how budgets convert between the tiers.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use grpo_sandbox_compiled::{self as compiled, CompiledProgram, CompiledTier, NotCompiled, Outside, TierError};
 
-use crate::{HostError, Limits};
+use crate::{HostError, Limits, machine_code};
 
 /// What runs the functions of a program. Whole programs ([`Sandbox::run`](crate::Sandbox::run)) are always
 /// interpreted.
@@ -36,17 +37,28 @@ pub(crate) struct Tiers {
     choice: TierChoice,
     /// One in so many sessions is played by both tiers; 0 means none.
     check_one_in: u32,
+    /// The directory in which its runtime is kept compiled.
+    cache: Arc<Path>,
     /// What the compiled tier reads in place of a source; only in tests.
     misread: Option<fn(&str) -> String>,
 }
 
 impl Tiers {
-    pub fn new(choice: TierChoice, check_one_in: u32) -> Tiers {
-        Tiers { tier: Arc::default(), choice, check_one_in, misread: None }
+    pub fn new(choice: TierChoice, check_one_in: u32, cache: &Path) -> Tiers {
+        Tiers { tier: Arc::default(), choice, check_one_in, cache: cache.into(), misread: None }
     }
 
     fn tier(&self) -> Result<&CompiledTier, HostError> {
-        self.tier.get_or_init(CompiledTier::open).as_ref().map_err(|error| HostError::tier(error.clone()))
+        let open = || {
+            CompiledTier::open_with(|engine, wasm| {
+                let digest = blake3::hash(wasm).to_hex();
+                machine_code::kept(&self.cache, engine, &digest, || {
+                    engine.precompile_module(wasm).map_err(HostError::engine)
+                })
+                .map_err(HostError::into_tier)
+            })
+        };
+        self.tier.get_or_init(open).as_ref().map_err(|error| HostError::tier(error.clone()))
     }
 
     /// The same compiled programs, with other settings.

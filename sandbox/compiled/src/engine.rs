@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, Module, OptLevel, PoolingAllocationConfig};
 
 use crate::cache::{Bounded, Functions};
 use crate::program::{self, CompiledProgram};
@@ -37,8 +37,15 @@ type Programs = Bounded<[u8; 32], Result<CompiledProgram, NotCompiled>>;
 impl CompiledTier {
     /// Compiles the runtime; 55 ms, once.
     pub fn open() -> Result<CompiledTier, TierError> {
+        CompiledTier::open_with(|engine, wasm| Module::new(engine, wasm).map_err(TierError::engine))
+    }
+
+    /// The same with a runtime that `compile` makes of its WebAssembly, or has kept since it was last compiled.
+    pub fn open_with(
+        compile: impl FnOnce(&Engine, &[u8]) -> Result<Module, TierError>,
+    ) -> Result<CompiledTier, TierError> {
         let engine = Engine::new(&config().map_err(TierError::engine)?).map_err(TierError::engine)?;
-        let shared = Shared::compile(engine)?;
+        let shared = Shared::link(engine, compile)?;
         tick(&shared.engine)?;
         let programs = Mutex::new(Bounded::new(PROGRAM_BYTES));
         Ok(CompiledTier { shared: Arc::new(shared), programs: Arc::new(programs) })

@@ -43,9 +43,12 @@ pub(crate) struct Interface {
 }
 
 impl Shared {
-    /// Compiles the runtime; 55 ms.
-    pub(crate) fn compile(engine: Engine) -> Result<Shared, TierError> {
-        let module = Module::new(&engine, RUNTIME).map_err(TierError::engine)?;
+    /// Links the runtime, of which `compile` makes machine code.
+    pub(crate) fn link(
+        engine: Engine,
+        compile: impl FnOnce(&Engine, &[u8]) -> Result<Module, TierError>,
+    ) -> Result<Shared, TierError> {
+        let module = compile(&engine, RUNTIME)?;
         // An empty linker: a runtime that imported anything would be refused here.
         let runtime = Linker::new(&engine).instantiate_pre(&module).map_err(TierError::engine)?;
         let interface = Interface::read(&engine, &module, &runtime)?;

@@ -6,7 +6,7 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use grpo_sandbox::Sandbox;
+use grpo_sandbox::{FUEL_PER_SECOND, Limits, Sandbox, TierChoice};
 use sha2::Digest;
 
 /// Whether opening had to compile.
@@ -68,6 +68,23 @@ fn a_damaged_file_is_rebuilt_as_it_was() {
     assert!(compiles(dir.path()), "one flipped bit");
     assert_eq!(fs::read(&path).unwrap(), good, "compiled alike");
     assert!(!begins_to_compile(dir.path()), "and used");
+}
+
+#[test]
+fn the_runtime_of_compiled_programs_is_kept_beside_the_interpreter() {
+    let (dir, interpreter) = filled();
+    let plays = || {
+        let sandbox = Sandbox::open(dir.path(), || ()).unwrap().with_tiers(TierChoice::Compiled, 0);
+        let limits = Limits { game_fuel: FUEL_PER_SECOND, call_fuel: FUEL_PER_SECOND, memory_bytes: 128 << 20 };
+        let mut session = sandbox.load("def double(x):\n    return 2 * x\n", 0, &limits).unwrap();
+        assert_eq!(session.call("double", "[21]").unwrap(), "42");
+    };
+    plays();
+    let mut files = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let runtime = files.find(|path| *path != interpreter).expect("a second file");
+    let good = damage(&runtime);
+    plays();
+    assert!(fs::read(&runtime).unwrap() == good, "compiled alike, and kept");
 }
 
 /// Holds the checksums that a list has of files in a folder of this package; returns how many there are.

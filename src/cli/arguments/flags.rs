@@ -164,19 +164,30 @@ impl Flags {
     }
 }
 
+/// The defaults of keys under the two presets that models have unless another is named.
+pub struct Defaults {
+    builtin: toml::Table,
+    llm: toml::Table,
+}
+
+impl Defaults {
+    pub fn read() -> Defaults {
+        let table = |preset: &str| {
+            let config = Config::preset(preset).expect("presets are tested");
+            toml::Table::try_from(config).expect("a configuration is TOML")
+        };
+        Defaults { builtin: table("builtin"), llm: table("llm") }
+    }
+}
+
 /// Ends the help of every argument in its default and its possible values, on the same line. The default of an argument
-/// that stands for a key is read from the presets.
-pub fn with_defaults(command: Command) -> Command {
-    let table = |preset: &str| {
-        let config = Config::preset(preset).expect("presets are tested");
-        toml::Table::try_from(config).expect("a configuration is TOML")
-    };
-    let (builtin, llm) = (table("builtin"), table("llm"));
+/// that stands for a key is one of `defaults`.
+pub fn with_defaults(command: Command, defaults: &Defaults) -> Command {
     command.mut_args(|arg| {
         let mut help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         // Some commands have a default of their own, and say so.
         let is_said = help.contains("[default: ");
-        if let Some(default) = default_note(&arg, &builtin, &llm).filter(|_| !is_said) {
+        if let Some(default) = default_note(&arg, defaults).filter(|_| !is_said) {
             help.push_str(&format!(" [default: {default}]"));
         }
         let values: Vec<String> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
@@ -188,13 +199,13 @@ pub fn with_defaults(command: Command) -> Command {
     })
 }
 
-fn default_note(arg: &Arg, builtin: &toml::Table, llm: &toml::Table) -> Option<String> {
+fn default_note(arg: &Arg, defaults: &Defaults) -> Option<String> {
     let own: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     if !own.is_empty() {
         return arg.get_action().takes_values().then(|| own.join(","));
     }
     let (_, key) = with_key(arg.get_id().as_str()).filter(|_| arg.get_action().takes_values())?;
-    let (ours, theirs) = (plain(value_of(builtin, key)), plain(value_of(llm, key)));
+    let (ours, theirs) = (plain(value_of(&defaults.builtin, key)), plain(value_of(&defaults.llm, key)));
     match (ours.as_str(), ours == theirs) {
         ("" | "[]", _) => None,
         (_, true) => Some(ours),

@@ -8,7 +8,7 @@ mod terminal;
 mod unknown_flag;
 
 pub use boards::Boards;
-pub use flags::{Flags, WorkerArgs, text_path, with_defaults};
+pub use flags::{Defaults, Flags, WorkerArgs, text_path, with_defaults};
 pub use source::{Base, SourceArgs, settled};
 pub use terminal::{TerminalArgs, color};
 pub use unknown_flag::{help, meant};

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, Parser, Subcommand};
 
-use crate::cli::arguments::{TerminalArgs, with_defaults};
+use crate::cli::arguments::{Defaults, TerminalArgs, with_defaults};
 use crate::cli::said::CliError;
 use crate::metrics::Console;
 use names::{EXIT_CODES, NAME};
@@ -95,7 +95,9 @@ enum Commands {
 
 /// All commands, as help, completions and manual pages describe them.
 pub fn command() -> Command {
-    Cli::command().mut_subcommands(with_defaults)
+    // They are read once, because every command does this at every start.
+    let defaults = Defaults::read();
+    Cli::command().mut_subcommands(|command| with_defaults(command, &defaults))
 }
 
 impl Cli {
