@@ -76,6 +76,16 @@ fn the_best_program_of_a_run_is_played_and_scored_by_the_name_of_the_run() {
     assert_eq!(scored("-", &best), ("-".into(), digest));
     let played = printed(dir.path(), &["play", "run"]);
     assert!(played.contains("run/best.py"), "{played}");
+    // The best player of another game is none of 2048.
+    let config = dir.path().join("run/config.toml");
+    let of_2048 = fs::read_to_string(&config).unwrap();
+    fs::write(&config, of_2048.replace("env = \"2048\"", "env = \"snake.py\"")).unwrap();
+    for command in ["score", "play"] {
+        let words = refused(dir.path(), &[command, "run"]);
+        assert!(words.contains("a run that learnt from snake.py, and not from 2048"), "{words}");
+        assert!(words.contains("hint: grpo-2048 score --env snake.py "), "{words}");
+    }
+    assert_eq!(printed(dir.path(), &["score", "run", "--env", "2048", "--games", "1", "--json"]).lines().count(), 1);
     fs::remove_file(dir.path().join("run/best.py")).unwrap();
     let words = refused(dir.path(), &["score", "run"]);
     assert!(words.contains("run: the run has no best.py") && words.contains("hint: "), "{words}");

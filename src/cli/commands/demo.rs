@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::{Args, FromArgMatches};
 
 use super::{Cli, command};
+use crate::cli::opened::peers::refuse_several;
 use crate::cli::said::{CliError, output};
 use crate::metrics::Console;
 use crate::train::run_dir::{self, RunDirError};
@@ -27,6 +28,8 @@ pub struct DemoArgs {
 
 impl DemoArgs {
     pub fn run(self, console: &Console, commit: Option<&'static str>) -> Result<(), CliError> {
+        // Each process would take a directory of its own.
+        refuse_several("demo")?;
         let dir = run_dir::next_free(Path::new(run_dir::RUNS), "demo").map_err(refused)?;
         let run = dir.display().to_string();
         let steps = self.steps.map(|steps| steps.to_string());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::runs;
 use crate::cli::said::CliError;
+use crate::shell;
 use crate::train::run_dir::BEST;
 
 /// Stands for standard input.
@@ -14,6 +15,8 @@ pub struct ProgramFile {
     /// The file it was read from; where the user named a run, that of its best program.
     pub path: PathBuf,
     pub text: String,
+    /// What the run learnt from that it is the best program of.
+    env: Option<String>,
 }
 
 /// Reads the files or runs that the user named, in their order.
@@ -26,21 +29,32 @@ pub fn read_all(asked: &[PathBuf]) -> Result<Vec<ProgramFile>, CliError> {
     }
     // All names are checked before standard input is read, so that a wrong one is refused at once.
     let paths = asked.iter().map(|asked| file(asked)).collect::<Result<Vec<_>, _>>()?;
-    let read = paths.into_iter().map(|path| Ok(ProgramFile { text: read(&path)?, path }));
+    let read = paths.into_iter().map(|(path, env)| Ok(ProgramFile { text: read(&path)?, path, env }));
     let files = read.collect::<Result<Vec<ProgramFile>, CliError>>()?;
     files.iter().try_for_each(require_program)?;
     Ok(files)
 }
 
-/// The best program of a run, where `asked` is a run; otherwise `asked` itself.
-fn file(asked: &Path) -> Result<PathBuf, CliError> {
+/// Refuses the best program of a run that learnt from something else than `env`, where the user has not chosen that.
+pub fn require_of(env: &str, files: &[ProgramFile]) -> Result<(), CliError> {
+    let other = files.iter().find_map(|file| Some((file, file.env.as_deref().filter(|learnt| *learnt != env)?)));
+    other.map_or(Ok(()), |(file, learnt)| {
+        Err(CliError::user_hint(
+            format!("{}: a program of a run that learnt from {learnt}, and not from {env}", file.path.display()),
+            format!("grpo-2048 score --env {} says how it does there", shell::quoted(learnt)),
+        ))
+    })
+}
+
+/// The best program of a run, where `asked` is a run, and what that learnt from; otherwise `asked` itself.
+fn file(asked: &Path) -> Result<(PathBuf, Option<String>), CliError> {
     let dir = match runs::is_latest(asked) && !asked.exists() {
         true => runs::named("FILE.py", asked)?,
         false => asked.to_owned(),
     };
     match (runs::is_named_run("FILE.py", &dir)?, dir.join(BEST)) {
-        (false, _) => Ok(dir),
-        (true, best) if best.is_file() => Ok(best),
+        (false, _) => Ok((dir, None)),
+        (true, best) if best.is_file() => Ok((best, Some(runs::recorded(&dir)?.environment.env))),
         (true, _) => Err(CliError::user_hint(
             format!("{}: the run has no {BEST}", dir.display()),
             "it is written when a run of games ends in which a program played; `grpo-2048 report` shows all programs",
@@ -72,7 +86,7 @@ fn read(path: &Path) -> Result<String, CliError> {
 }
 
 /// Refuses what is no program at all.
-fn require_program(ProgramFile { path, text }: &ProgramFile) -> Result<(), CliError> {
+fn require_program(ProgramFile { path, text, .. }: &ProgramFile) -> Result<(), CliError> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let found = match text.trim().is_empty() {
         true => Some("is empty"),

@@ -70,7 +70,7 @@ pub fn recorded_text(dir: &Path) -> Result<String, CliError> {
 }
 
 /// The same, resolved.
-fn recorded(dir: &Path) -> Result<Config, CliError> {
+pub fn recorded(dir: &Path) -> Result<Config, CliError> {
     let mut layers = Layers::default();
     layers.text(&dir.join(CONFIG).display().to_string(), &recorded_text(dir)?)?;
     Ok(layers.resolve()?)

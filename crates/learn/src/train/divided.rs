@@ -7,10 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::arena::Evaluation;
+use serde::{Deserialize, Serialize};
+
+use crate::arena::{Evaluation, Start, Usage};
 use crate::config::{Config, Reduce};
 use crate::grpo::Division;
 use crate::parallel::{ParallelError, Peers};
+use crate::program::Rejection;
 use crate::prompt::Prompt;
 use crate::rollout::{CompletionId, GroupRequest};
 use crate::seed::Seed;
@@ -99,13 +102,41 @@ pub(super) fn gather_evaluations(
     if peers.size() == 1 {
         return Ok(own);
     }
-    // What an evaluation cost is no part of what is written of it.
-    let own_with_costs = own.iter().map(|(index, one)| (*index, one.clone(), one.usage.clone()));
-    let gathered = peers.gather_lists(own_with_costs.collect())?.into_iter();
-    let mut all: BTreeMap<_, _> =
-        gathered.map(|(index, evaluation, usage)| (index, Evaluation { usage, ..evaluation })).collect();
+    let gathered =
+        peers.gather_lists(own.iter().map(|(&index, one)| SentEvaluation::of(index, one)).collect())?.into_iter();
+    let mut all: BTreeMap<_, _> = gathered.map(SentEvaluation::received).collect();
     all.extend(own);
     Ok(all)
+}
+
+/// An evaluation as processes send it: with what it cost and with the entry that was wanted, neither of which is written of it. The
+/// policy is told of the entry before it writes again, so that without it each process would sample another turn.
+#[derive(Serialize, Deserialize)]
+struct SentEvaluation {
+    index: usize,
+    evaluation: Evaluation,
+    usage: Usage,
+    wanted: String,
+}
+
+impl SentEvaluation {
+    fn of(index: usize, evaluation: &Evaluation) -> SentEvaluation {
+        let wanted = match &evaluation.start {
+            Start::Rejected(Rejection::NoFunction { wanted }) => wanted.clone(),
+            _ => String::new(),
+        };
+        SentEvaluation { index, evaluation: evaluation.clone(), usage: evaluation.usage.clone(), wanted }
+    }
+
+    fn received(self) -> (usize, Evaluation) {
+        let start = match self.evaluation.start {
+            Start::Rejected(Rejection::NoFunction { .. }) => {
+                Start::Rejected(Rejection::NoFunction { wanted: self.wanted })
+            }
+            start => start,
+        };
+        (self.index, Evaluation { start, usage: self.usage, ..self.evaluation })
+    }
 }
 
 /// Says in lines of comments which work is divided among the processes and how many bytes they exchange; empty for one
@@ -189,5 +220,14 @@ mod tests {
         let of_each = distribute((0..64).map(|index| (index, index)), 4);
         let seconds = of_each.iter().map(|own| own.iter().map(|index| slow(*index)).sum::<usize>());
         assert_eq!(seconds.collect::<Vec<_>>(), [4; 4]);
+    }
+
+    #[test]
+    fn what_is_told_of_an_evaluation_is_the_same_in_the_process_that_receives_it() {
+        let rejection = Rejection::NoFunction { wanted: "Python program".into() };
+        let evaluation = Evaluation::rejected(rejection);
+        let sent = serde_json::to_string(&SentEvaluation::of(7, &evaluation)).unwrap();
+        let (index, received) = serde_json::from_str::<SentEvaluation>(&sent).unwrap().received();
+        assert_eq!((index, received.start.reason()), (7, Some("no Python program found".into())));
     }
 }

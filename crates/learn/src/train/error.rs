@@ -51,6 +51,11 @@ impl TrainError {
         )
     }
 
+    /// Whether a game of the user's own failed. A run goes on only with the environment that it began with.
+    pub fn is_of_environment(&self) -> bool {
+        matches!(self, TrainError::Arena(ArenaError::Environment { .. }))
+    }
+
     /// Whether the user's input is at fault, and not the machine.
     pub fn is_user(&self) -> bool {
         match self {

@@ -56,7 +56,7 @@ fn loaded(config: &Config, policy: &Policy, seconds: f64) -> Finding {
         ),
         Ok(_) => Finding::ok("model", line),
         Err(CliError::User { message, hint }) => {
-            Finding::warning("model", format!("{line}; {message}"), hint.unwrap_or_default())
+            Finding::problem("model", format!("{line}; {message}"), hint.unwrap_or_default())
         }
         Err(error) => Finding::problem("model", error, "its prompts cannot be made"),
     }

@@ -51,6 +51,7 @@ impl PlayArgs {
         let mut flags = Flags::default();
         flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
         let config = self.source.resolve(&flags, console)?;
+        programs::require_of(&config.environment.env, &files)?;
         let arena = arena::open(&config, console)?;
         if !arena.environment().labels().has_tiles() {
             let name = &config.environment.env;

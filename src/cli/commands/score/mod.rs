@@ -86,6 +86,9 @@ impl ScoreArgs {
         let files = programs::read_all(&self.files)?;
         let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
         self.source.tell_idle("score", console);
+        if self.env.is_none() {
+            programs::require_of(&config.environment.env, &files)?;
+        }
         let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
         let of_games = [("--games", self.games.is_some()), ("--seed", self.seed.is_some())];
         arena::refuse_on_tasks(&arena, &config, &[&of_games[..], &[("--boards", self.boards.is_some())]].concat())?;

@@ -51,7 +51,7 @@ pub(super) fn attempts<'a>(
 ) -> Result<Vec<Attempt<'a>>, CliError> {
     let asked = asked.map(|id| named(tasks, id)).transpose()?;
     let mut attempts = Vec::new();
-    for ProgramFile { path, text } in files {
+    for ProgramFile { path, text, .. } in files {
         let found = attempts_of(tasks, path, text, asked);
         if found.is_empty() {
             let (path, name) = (path.display(), tasks.name());

@@ -113,17 +113,20 @@ impl Launched<'_> {
 /// the run.
 fn kept(dir: &Path, error: &TrainError, learning_rate: f64) -> Option<String> {
     let checkpoint = run_dir::latest_checkpoint(dir)?;
-    let way_on = match error.has_diverged() {
-        // Settings are those of a run for good, and with the same ones the same numbers come again.
-        true => {
-            let start = summary::starting_from(&checkpoint, checkpoint.join(ADAPTER_CONFIG).exists(), dir);
-            let lower = learning_rate / 2.0;
-            format!(
-                "`train --resume` would end alike; with a lower learning rate, such as half of it, start from there with\n  \
-                 {start} --learning-rate {lower:?}"
-            )
-        }
-        false => format!("once what failed is mended, `train --resume {}` goes on", shell::path(dir.display())),
+    let start = || summary::starting_from(&checkpoint, checkpoint.join(ADAPTER_CONFIG).exists(), dir);
+    // Settings and environment are those of a run for good: with the same settings the same numbers come again, and a game that is
+    // mended is another one.
+    let way_on = if error.has_diverged() {
+        let lower = learning_rate / 2.0;
+        format!(
+            "`train --resume` would end alike; with a lower learning rate, such as half of it, start from there with\n  \
+             {} --learning-rate {lower:?}",
+            start()
+        )
+    } else if error.is_of_environment() {
+        format!("once the game is mended, start from there with\n  {}", start())
+    } else {
+        format!("once what failed is mended, `train --resume {}` goes on", shell::path(dir.display()))
     };
     Some(format!("{} is kept; {way_on}", checkpoint.display()))
 }
@@ -168,6 +171,7 @@ fn about(device: &Device) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arena::ArenaError;
     use crate::policy::PolicyError;
 
     #[test]
@@ -182,6 +186,12 @@ mod tests {
         assert!(told(diverged()).unwrap().ends_with(&again), "{:?}", told(diverged()));
         std::fs::write(checkpoint.join(ADAPTER_CONFIG), "{}").unwrap();
         assert!(told(diverged()).unwrap().contains("--set model.adapter="), "{:?}", told(diverged()));
+        let game = ArenaError::Environment { completion: 0, game: "bad.py".into(), message: "step(7): raised".into() };
+        let mended = kept(dir.path(), &game.into(), 3e-5).unwrap();
+        assert!(
+            mended.contains("once the game is mended, start from there with\n  grpo-2048 train --config "),
+            "{mended}"
+        );
         let other = told(PolicyError::UnknownModel { found: "m".into() }).unwrap();
         assert!(other.contains("once what failed is mended, `train --resume "), "{other}");
     }
