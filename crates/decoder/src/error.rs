@@ -25,6 +25,8 @@ pub enum PolicyError {
     WrongShape { name: String, found: Vec<usize>, expected: Vec<usize> },
     #[error("{place}: `{name}` holds numbers that are not finite, as after a training that has diverged")]
     NotFinite { place: String, name: String },
+    #[error("weights: `{name}` holds numbers that {format} does not reach; expected --dtype bf16 or f32")]
+    Unfit { name: String, format: &'static str },
     #[error("tokenizer has {found} tokens, the model embeds {expected}; they do not belong together")]
     VocabularyMismatch { found: usize, expected: usize },
     /// A tokenizer or chat template that cannot be used.

@@ -256,7 +256,7 @@ pub(super) const KEYS: &[(&str, Handling)] = &[
     ),
     (
         "push_to_hub",
-        Only(&["false"], "nothing is uploaded; `grpo-2048 export` writes what `hf upload` takes; leave it away"),
+        Only(&["false"], "training uploads nothing; `grpo-2048 export --push OWNER/NAME` does; leave it away"),
     ),
     (
         "hub_token hub_private_repo hub_model_id hub_strategy hub_always_push hub_revision push_to_hub_model_id \

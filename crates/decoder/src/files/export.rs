@@ -41,7 +41,7 @@ pub struct Exported {
 const EXACT: LoadTarget<'_> = LoadTarget { device: &Device::Cpu, precision: Precision::F32 };
 
 /// Writes the model that `config` names, with its adapter merged into the weights, into an existing directory. Without
-/// a `format` the weights keep the format that the model's own `config.json` names, or f32 if it names none.
+/// a `format` the weights keep that of the model's own files, whatever its `config.json` names, or f32 if it has none.
 pub fn export_merged(config: &ModelConfig, format: Option<Precision>, dir: &Path) -> Result<Exported, PolicyError> {
     let Loaded { config: shape, described: own, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
     // Checks that every tensor is present and has the right shape.
@@ -55,7 +55,11 @@ pub fn export_merged(config: &ModelConfig, format: Option<Precision>, dir: &Path
             (set.merge(&weights)?, set.tensors.len() / 2)
         }
     };
-    let format = format.or_else(|| own.as_ref().and_then(named_format)).unwrap_or(Precision::F32);
+    let format = match (format, &source) {
+        (Some(format), _) => format,
+        (None, Some(source)) => weights::format_of(source)?,
+        (None, None) => Precision::F32,
+    };
     let own = own.unwrap_or_else(|| {
         let mut described = shape.to_json();
         described["eos_token_id"] = json!(tokenizer.stop_ids());
@@ -76,20 +80,17 @@ pub fn export_merged(config: &ModelConfig, format: Option<Precision>, dir: &Path
         // Tensors are taken out one by one, so that each is held in two formats only while it is converted.
         let Some(tensor) = weights.remove(&name) else { continue };
         parameters += tensor.elem_count();
-        let tensor = tensor.to_dtype(format.format())?;
-        if !weights::is_finite(&tensor)? {
-            return Err(PolicyError::NotFinite { place: format!("weights in {}", format.torch_name()), name });
+        let written = tensor.to_dtype(format.format())?;
+        if !weights::is_finite(&written)? {
+            return Err(match weights::is_finite(&tensor)? {
+                true => PolicyError::Unfit { name, format: format.torch_name() },
+                false => PolicyError::NotFinite { place: "weights".into(), name },
+            });
         }
-        tensors.insert(name, tensor);
+        tensors.insert(name, written);
     }
     weights::write_file(&tensors, &dir.join(weights::FILE))?;
     Ok(Exported { parameters, format, adapted, chat_template: tokenizer.chat_template().is_some() })
-}
-
-/// The format of weights that a `config.json` names.
-fn named_format(config: &Value) -> Option<Precision> {
-    let name = config.get("dtype").or_else(|| config.get("torch_dtype"))?.as_str()?;
-    [Precision::F32, Precision::F16, Precision::Bf16].into_iter().find(|format| format.torch_name() == name)
 }
 
 /// A model's own `config.json` for weights in this format.

@@ -1,5 +1,7 @@
 //! What is exported is the model that was trained. `tests/goldens/export.py` has transformers and PEFT say so too.
 
+use std::collections::HashMap;
+
 use super::peft::{CASES, copied, expected, golden_adapter, tiny, tiny_with};
 use super::*;
 use crate::files::export::with_tokenizer;
@@ -33,6 +35,10 @@ fn the_number_format_is_that_of_the_model_unless_one_is_chosen() {
         config["dtype"] = "bfloat16".into();
         config["made_by"] = "its makers".into();
     });
+    let file = dir.path().join("model.safetensors");
+    let tensors = candle_core::safetensors::load(&file, &Device::Cpu).unwrap().into_iter();
+    let tensors: HashMap<_, _> = tensors.map(|(name, tensor)| (name, tensor.to_dtype(DType::BF16).unwrap())).collect();
+    candle_core::safetensors::save(&tensors, &file).unwrap();
     for (asked, name, dtype) in [
         (None, "bfloat16", DType::BF16),
         (Some(Precision::F16), "float16", DType::F16),

@@ -150,3 +150,30 @@ fn code_of_the_makers_that_is_not_written_is_not_named() {
     loaded(dir.path(), 0).save(saved.path()).unwrap();
     assert_eq!(read(saved.path(), "config.json").get("auto_map"), None);
 }
+
+#[test]
+fn weights_are_exported_in_the_format_of_their_files_whatever_the_configuration_says() {
+    let dir = tempfile::tempdir().unwrap();
+    rich(dir.path());
+    let file = dir.path().join(weights::FILE);
+    let exported = |format| {
+        let merged = tempfile::tempdir().unwrap();
+        export_merged(&settings_of(dir.path()), format, merged.path()).map(|exported| exported.format)
+    };
+    assert_eq!(read(dir.path(), "config.json")["torch_dtype"], "bfloat16");
+    assert_eq!(exported(None).unwrap(), Precision::F32, "what the files say");
+    let target = LoadTarget { device: &Device::Cpu, precision: Precision::F32 };
+    let mut tensors = weights::read_file(&file, target).unwrap();
+    let name = "model.embed_tokens.weight".to_owned();
+    let large = (tensors[&name].ones_like().unwrap() * 1e5).unwrap();
+    tensors.insert(name, large);
+    weights::write_file(&tensors, &file).unwrap();
+    let refused = exported(Some(Precision::F16)).unwrap_err().to_string();
+    assert!(refused.contains("holds numbers that float16 does not reach; expected --dtype bf16 or f32"), "{refused}");
+    // Norms stay as they are beside matrices of 16 bits.
+    for (name, tensor) in &mut tensors {
+        *tensor = weights::in_format(name, tensor, Precision::Bf16).unwrap();
+    }
+    weights::write_file(&tensors, &file).unwrap();
+    assert_eq!(exported(None).unwrap(), Precision::Bf16);
+}

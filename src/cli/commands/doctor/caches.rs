@@ -32,6 +32,10 @@ pub fn disk(output_dir: &Path) -> Finding {
         Ok(status) => {
             let free = status.f_bavail * status.f_frsize;
             let line = format!("{:.1} GB free for {}", free as f64 / 1e9, wanted.display());
+            // What holds no files of anybody's, as /proc does, has no room at all.
+            if free == 0 {
+                return Finding::problem("disk", line, advice);
+            }
             Finding::warning_if(free < DISK_LOW_BYTES, "disk", line, advice)
         }
         Err(error) => Finding::warning("disk", format!("{}: {error}", existing.display()), advice),
