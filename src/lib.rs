@@ -110,8 +110,8 @@
 //! The modules lie in crates, and keep their names here: `environment` and `program` are `crates/environment`; `arena`, `reward`,
 //! `feedback`, `judge` and `evaluation` are in `crates/verify`, which knows no model and no training; `preflight` is in
 //! `crates/check`; `policy` is `crates/decoder`; `rollout`, `prompt` and `groups` are `crates/rollout`, `parallel` is
-//! `crates/parallel`; `grpo`, `train`, `sft` and `evolve` are in `crates/learn`; `metrics` is `crates/record`. `crates/README.md`
-//! lists them all. A table in `tests/rules/architecture.rs` says which module may use which.
+//! `crates/parallel`; `grpo`, `train`, `sft` and `evolve` are in `crates/learn`; `metrics` is `crates/record`, and `report`
+//! `crates/report`. `crates/README.md` lists them all. A table in `tests/rules/architecture.rs` says which module may use which.
 
 #![forbid(unsafe_code)]
 // These macros panic where standard error cannot be written, as behind `2>&1 | head`.
@@ -119,10 +119,10 @@
 
 pub mod cli;
 pub mod hardware;
-pub mod report;
 
 pub use grpo_check::preflight;
 pub use grpo_learn::{
-    arena, causes, config, corpus, environment, evaluation, evolve, files, groups, grpo, http, json_line, judge,
-    metrics, parallel, plural, policy, program, prompt, reward, rollout, seed, sft, shell, stats, train,
+    arena, causes, config, corpus, environment, evaluation, evolve, feedback, files, groups, grpo, http, json_line,
+    judge, metrics, parallel, plural, policy, program, prompt, reward, rollout, seed, sft, shell, stats, train,
 };
+pub use grpo_report as report;

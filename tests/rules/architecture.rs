@@ -119,7 +119,7 @@ const TEST_CLOCKS: &[(&str, &str)] = &[
     ("crates/environment/src/tasks/tests.rs", "reading a large file is given up after many times what it takes"),
     ("crates/verify/src/judge/server/tests/slow_clients.rs", "limits that are times"),
     ("crates/record/src/trace.rs", "times as an input"),
-    ("src/report/follow.rs", "a limit that is a time"),
+    ("crates/report/src/follow.rs", "a limit that is a time"),
     ("crates/rollout/src/tests.rs", "a measurement"),
     ("tensor/src/tests/tiles.rs", "a ratio of processor times, with a bound that only scalar code exceeds"),
     ("tests/it/judge_served.rs", "limits that are times"),
@@ -170,6 +170,7 @@ const ONE_ROW: &[(&str, &str, &[&str])] = &[
     ("crates/environment", "environment", &["program"]),
     ("crates/parallel", "parallel", &[]),
     ("crates/record", "metrics", &[]),
+    ("crates/report", "report", &[]),
     ("crates/rollout", "rollout", &["groups", "prompt"]),
 ];
 

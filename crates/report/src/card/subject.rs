@@ -4,9 +4,9 @@ use std::path::Path;
 
 use toml::Table;
 
+use crate::configuration::evaluated_at;
 use crate::metrics::{EvaluationRecord, METRICS_FILE};
-use crate::report::configuration::evaluated_at;
-use crate::report::{ReportError, completion_files, read_completions};
+use crate::{ReportError, completion_files, read_completions};
 
 /// The model that a card describes.
 #[derive(Debug, Clone, Default)]

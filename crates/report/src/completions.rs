@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ReportError;
+use super::columns::rounded;
 use super::frames::{Frames, LoggedGame};
-use super::metrics::rounded;
 use crate::environment::{Ending, Floor, TestsTrace, Transcript, Verdict, points};
 use crate::files::lines;
 use crate::stats;

@@ -146,9 +146,9 @@ fn a_forged_game_is_shown_as_such() {
 #[test]
 fn a_run_of_which_little_plays_says_what_to_change() {
     let (_dir, run) = plain_run();
-    let mut config = crate::config::Config::preset("llm").unwrap();
+    let mut config = grpo_learn::config::Config::preset("llm").unwrap();
     (config.model.model, config.rollout.max_completion_length) = ("m.gguf".into(), 128);
-    let recorded = |config: &crate::config::Config| {
+    let recorded = |config: &grpo_learn::config::Config| {
         let settings = format!("[run]\nversion = \"0.1.0\"\n\n{}", toml::to_string(config).unwrap());
         fs::write(run.join("config.toml"), settings).unwrap();
     };

@@ -9,8 +9,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
+use super::columns::rounded;
 use super::completions::{LoggedCompletion, cut, step_floor};
-use super::metrics::rounded;
 use crate::environment::{Floor, Verdict};
 use crate::metrics::in_page;
 

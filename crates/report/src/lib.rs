@@ -5,14 +5,16 @@
 //! knows neither models nor the sandbox. Text of programs is part of the page as JSON that cannot end its script
 //! element, and the page shows it as text, never as markup.
 
+#![forbid(unsafe_code)]
+
 mod card;
+mod columns;
 mod completions;
 mod configuration;
 mod error;
 mod follow;
 mod frames;
 mod log;
-mod metrics;
 mod page;
 mod run;
 mod tasks;
@@ -27,6 +29,8 @@ pub use page::{Refresh, html, json};
 pub use run::{RunReader, RunView};
 
 pub use error::ReportError;
+
+use grpo_learn::{environment, files, http, metrics, plural, seed, stats, train};
 
 #[cfg(test)]
 mod tests;

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::columns::{self, Columns};
 use super::completions::{self, ShownSample, StepSummary};
 use super::frames::Frames;
 use super::log::{self, Failures, LogEntry, PackedLog};
-use super::metrics::{self, Columns};
 use super::tasks::AskedTasks;
 use super::{ReportError, configuration};
 use crate::metrics::{LAUNCHES_FILE, LaunchRecord, METRICS_FILE};
@@ -175,7 +175,7 @@ impl RunReader {
     pub fn read(&mut self) -> Result<RunView, ReportError> {
         let mut notes = Vec::new();
         let text = self.text(METRICS_FILE)?.unwrap_or_default();
-        let records = metrics::read(&text);
+        let records = columns::read(&text);
         if records.steps.is_empty() {
             notes.push("No step has been recorded yet: a run writes its first line after its first step.".to_owned());
         }

@@ -27,14 +27,14 @@ impl ReportError {
     }
 
     /// What was found at `path`; nothing where nothing is there. What may not be looked at may be there.
-    pub(crate) fn if_there<T: Default>(path: &std::path::Path, found: std::io::Result<T>) -> Result<T, ReportError> {
+    pub fn if_there<T: Default>(path: &std::path::Path, found: std::io::Result<T>) -> Result<T, ReportError> {
         match found {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
             found => found.map_err(ReportError::io(path)),
         }
     }
 
-    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> ReportError + '_ {
+    pub fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> ReportError + '_ {
         move |source| ReportError::Io { path: path.to_owned(), source }
     }
 }
