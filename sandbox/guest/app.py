@@ -147,6 +147,7 @@ def _run_script(stdin):
             code = error.code
             if code is not None and not (isinstance(code, int) and code % 256 == 0 and -(2**63) <= code < 2**63):
                 raise
+        streams.hand_on()
         atexit._run_exitfuncs()
         if len(logging._handlerList) > _HANDLERS:
             logging.shutdown()

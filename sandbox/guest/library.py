@@ -19,6 +19,10 @@ def keep():
     """What is imported by now is found again after it was dropped from `sys.modules`, and reloads to what it is."""
     _kept.clear()
     _kept.update(sys.modules)
+    for module in _kept.values():
+        # Of what is found in `sys.modules`, the finders are not asked.
+        if getattr(module, "__spec__", None) is not None:
+            module.__spec__.loader = Kept
     # Before the finders of the interpreter, which would begin modules of C anew, without what was replaced in them.
     if Kept not in sys.meta_path:
         sys.meta_path.insert(0, Kept)

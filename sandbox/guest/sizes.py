@@ -42,7 +42,7 @@ functools._lru_cache_wrapper = _Cache
 csv.field_size_limit = staticmethod(_field_size_limit)
 
 # Found by its text, because every other call of these functions would cost twice as much.
-_searches_long = re.compile(r"bisect\w*\(\s*range\(|bisect\w* as |=\s*range\(|__getitem__").search
+_searches_long = re.compile(r"(?<!list)[\[(=,]\s*range\(|bisect\w* as |__getitem__").search
 
 
 def suit(source):
@@ -57,9 +57,10 @@ def _searching(search, is_before):
     def bisect(a, x, lo=0, hi=None, *, key=None):
         try:
             return search(a, x, lo, hi, key=key)
-        except OverflowError:
-            # Longer than C can count.
-            pass
+        except OverflowError as error:
+            # Of C, for which this is too long, or of the program's own code.
+            if error.__traceback__.tb_next is not None:
+                raise
         if hi is None:
             hi = type(a).__len__(a) if type(a) is not range else a.index(a[-1]) + 1 if a else 0
         while lo < hi:

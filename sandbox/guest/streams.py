@@ -8,17 +8,24 @@ import builtins
 import errno
 import gc
 import io
+import operator
 import os
 import posix
-import operator
 import sys
 import weakref
 
 # Most that a program may print, in bytes: as much as may cross to the host.
 OUTPUT_MAX = 1 << 20
-# What the standard streams are by other names.
-_PATHS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+# The null device is a stream beside the three, and its own descriptor until it is opened.
+_NULL = os.devnull
+# Descriptors by other names.
+_PATHS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2, _NULL: _NULL}
 _PATHS |= {f"{folder}/{number}": number for folder in ("/dev/fd", "/proc/self/fd") for number in range(3)}
+# What a program says that prints past `print`, or ends without what is kept.
+_BESIDE = (
+    "_exit", "os.write", "os.close", "os.dup", "from os import", "os as ", "posix", "fileno", "FileIO", "open(1", "/dev/", "out.buffer",
+    "def flush",
+)  # fmt: skip
 
 
 class Output:
@@ -53,18 +60,18 @@ class _System:
     """
 
     def __init__(self):
-        self.errors = _Nowhere()
-        # By descriptor, which of the three streams it is.
-        self.streams = {0: 0, 1: 1, 2: 2}
+        self.nowhere = _Nowhere()
+        # By descriptor, which stream it is.
+        self.streams = {0: 0, 1: 1, 2: 2, _NULL: _NULL}
         # Files for writing beside the standard ones.
         self.files = weakref.WeakSet()
-        self.connect(b"", _Nowhere())
+        self.connect(b"", self.nowhere)
         self.suit("")
 
     def suit(self, source):
         """What costs much is done for a program that may see a difference, found by its text."""
         self.makes_streams = "TextIOWrapper" in source or "BufferedWriter" in source
-        self.hands_on = "_exit" in source or "os.write" in source
+        self.hands_on = "input" in source and any([word in source for word in _BESIDE])
 
     def connect(self, stdin, output):
         """Gives the program these bytes to read, and prints to `output`."""
@@ -79,7 +86,10 @@ class _System:
         return False
 
     def read(self, descriptor, count, /):
-        if self.streams.get(descriptor) != 0:
+        stream = self.stream(descriptor)
+        if stream == _NULL:
+            return b""
+        if stream != 0:
             raise _bad_descriptor()
         if count < 0:
             raise OSError(errno.EINVAL, "Invalid argument")
@@ -93,15 +103,19 @@ class _System:
         return len(data)
 
     def write(self, descriptor, data, /):
+        # Not by `stream`, which every call of `os.write` would pay for.
         stream = self.streams.get(descriptor)
         if stream == 1:
             return self.output.write(data)
-        if stream == 2:
-            return self.errors.write(data)
-        raise _bad_descriptor()
+        if not stream:
+            raise _bad_descriptor()
+        return self.nowhere.write(data)
 
     def dup(self, descriptor, /):
-        number = max(self.streams, default=2) + 1
+        # The lowest that is free.
+        number = 0
+        while number in self.streams:
+            number += 1
         self.streams[number] = self.stream(descriptor)
         return number
 
@@ -114,21 +128,40 @@ class _System:
         del self.streams[descriptor]
 
     def status(self, path, *_, **__):
-        stream = self.streams.get(path) if isinstance(path, int) else _PATHS.get(path)
+        stream = self.stream(path) if isinstance(path, int) else _PATHS.get(path)
         if stream is None:
             raise _no_file(path)
-        return os.stat_result((0o010600, 0, 0, 1, 0, 0, len(self.stdin) if stream == 0 else 0, 0, 0, 0))
+        # A pipe, or a device.
+        mode = 0o020666 if stream == _NULL else 0o010600
+        return os.stat_result((mode, 0, 0, 1, 0, 0, len(self.stdin) if stream == 0 else 0, 0, 0, 0))
 
     def _exit(self, status=0):
         self.output.left = operator.index(status)
         raise SystemExit(status)
 
-    def input(self, prompt="", /):
-        if prompt != "":
-            sys.stdout.write(str(prompt))
-        if self.hands_on:
+    def hand_on(self):
+        """Flushes standard output as the interpreter does by itself: past every error. Only `os._exit` ends the program here."""
+        try:
             sys.stdout.flush()
-        line = sys.stdin.readline()
+        except BaseException:
+            if self.output.left is not None:
+                raise
+
+    def input(self, prompt="", /):
+        try:
+            if sys.stdout is None:
+                # As where it was deleted.
+                raise AttributeError
+            if prompt != "":
+                sys.stdout.write(str(prompt))
+            if self.hands_on:
+                self.hand_on()
+            line = sys.stdin.readline()
+        except AttributeError:
+            for name in ("stdin", "stdout"):
+                if getattr(sys, name, None) is None:
+                    raise RuntimeError(f"input(): lost sys.{name}") from None
+            raise
         if not line:
             raise EOFError("EOF when reading a line")
         # Of bytes as well, where those are read.
@@ -137,9 +170,6 @@ class _System:
     def open(self, file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, closefd=True, opener=None):
         if isinstance(file, os.PathLike):
             file = os.fspath(file)
-        if file == os.devnull:
-            # A text stream that is dropped closes its buffer, so bytes have one of their own.
-            return _Null() if "b" in mode else _text(_Null(), mode, encoding, errors, newline)
         try:
             raw = FileIO(file, mode.replace("b", "").replace("t", "") or "r", closefd)
         except FileNotFoundError:
@@ -153,12 +183,13 @@ class _System:
 
 
 class FileIO(io.RawIOBase):
-    """A standard stream by its descriptor, or by a name that it has. The file closes the descriptor, unless told not to."""
+    """A stream by its descriptor, or by a name that it has. The file closes the descriptor, unless told not to."""
 
     # Of one that was not opened. Each layer above asks whether it is closed, at every call: a plain attribute costs them least.
     closefd, closed, _reads, _writes = False, False, False, False
 
     def __init__(self, file, mode="r", closefd=True, opener=None):
+        self.name = file
         if isinstance(file, int):
             _system.stream(file)
         elif file in _PATHS:
@@ -166,8 +197,10 @@ class FileIO(io.RawIOBase):
             file, closefd = _system.dup(_PATHS[file]), True
         else:
             raise _no_file(file)
-        self.name, self.mode, self.closefd, self._descriptor = file, f"{mode[0]}b{mode[1:]}", closefd, file
+        self.mode, self.closefd, self._descriptor = f"{mode[0]}b{mode[1:]}", closefd, file
         self._reads, self._writes = bool(set(mode) & set("r+")), bool(set(mode) & set("wax+"))
+        if self._writes:
+            _system.files.add(self)
 
     def fileno(self):
         self._checkClosed()
@@ -200,31 +233,11 @@ class FileIO(io.RawIOBase):
                 _system.streams.pop(self._descriptor, None)
 
 
-class _Null(io.BufferedIOBase):
-    """The null device: takes every byte, and is empty."""
-
-    def readable(self):
-        return True
-
-    writable = readable
-
-    def fileno(self):
-        return 3
-
-    def write(self, data):
-        return len(data)
-
-    def read(self, size=-1, /):
-        return b""
-
-    read1 = read
-
-
 def _buffered(raw):
-    if raw.writable():
-        _system.files.add(raw)
-        return io.BufferedWriter(raw)
-    return io.BufferedReader(raw)
+    if not raw.writable():
+        return io.BufferedReader(raw)
+    # Both ways goes the null device alone.
+    return io.BufferedRWPair(raw, raw) if raw.readable() else io.BufferedWriter(raw)
 
 
 def _text(buffer, mode, encoding=None, errors=None, newline=None, is_by_line=False):
@@ -283,7 +296,7 @@ def _over(kind, *streams):
 
 
 _system = _System()
-connect, suit = _system.connect, _system.suit
+connect, suit, hand_on = _system.connect, _system.suit, _system.hand_on
 builtins.input = _system.input
 builtins.open = io.open = _system.open
 builtins.exit = builtins.quit = sys.exit

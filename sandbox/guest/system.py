@@ -21,6 +21,12 @@ def _always(value):
     return staticmethod(lambda *_, **__: value)
 
 
+def _chdir(path, /):
+    """Programs enter the folder that they lie in, the only one that there is."""
+    if os.path.abspath(path) != "/":
+        raise PermissionError("a program cannot use os.chdir")
+
+
 # What CPython leaves out on this system, and programs that were written for another one call. What they look for before they call it,
 # as `os.fork`, stays away.
 _PROCESSES = ("execv", "execve", "kill", "killpg", "system", "wait", "waitpid")
@@ -35,6 +41,7 @@ for _module in (os, posix):
     # What is set in `os.environ` stays there: no process inherits it.
     _module.putenv = staticmethod(lambda _name, _value, /: None)
     _module.unsetenv = staticmethod(lambda _name, /: None)
+    _module.chdir = staticmethod(_chdir)
     # What it would close is not open, and that is no error.
     _module.closerange = _always(None)
     for _name in _PROCESSES:

@@ -62,3 +62,4 @@ threading.Thread.join = _join_in_vain
 threading.stack_size = _thread.stack_size = staticmethod(_sized_stack)
 _thread.start_new_thread = _thread.start_new = staticmethod(_start_new)
 threading.get_native_id = _thread.get_native_id = threading.get_ident
+threading.Thread.native_id = threading.Thread.ident

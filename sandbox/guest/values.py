@@ -8,6 +8,7 @@ cross, but for what equals one of these in Python: a bytearray, a view of a dict
 Fraction that an int or a float has exactly. What a program could do here is to lie about its own value.
 """
 
+import collections
 import decimal
 import fractions
 import json.encoder
@@ -147,6 +148,7 @@ _WRITE = {
     bytes: _bytes, complex: _complex, bool: lambda value, _: _WORDS[value], type(None): lambda *_: "null",
     bytearray: _bytes, type({}.keys()): _set, type({}.items()): _set, decimal.Decimal: _decimal,
     fractions.Fraction: _fraction, types.MappingProxyType: lambda value, depth: _dict(dict(value), depth),
+    type(collections.OrderedDict().keys()): _set, type(collections.OrderedDict().items()): _set,
 }  # fmt: skip
 
 # How a value of a subclass becomes one of its base, by methods that a subclass cannot replace.
@@ -155,6 +157,7 @@ _BASES = (
     (bytes, lambda value: bytes.__getitem__(value, slice(None))), (list, list.copy),
     (tuple, lambda value: tuple.__getitem__(value, slice(None))), (dict, lambda value: dict(dict.items(value))),
     (set, lambda value: list(set.__iter__(value))), (frozenset, lambda value: list(frozenset.__iter__(value))),
+    (bytearray, bytearray.copy), (decimal.Decimal, decimal.Decimal), (fractions.Fraction, fractions.Fraction.__pos__),
 )  # fmt: skip
 
 

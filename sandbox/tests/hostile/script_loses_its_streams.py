@@ -1,4 +1,4 @@
-# expect: raised AttributeError
+# expect: raised RuntimeError
 import sys
 
 sys.stdin = sys.stdout = sys.stderr = None

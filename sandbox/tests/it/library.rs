@@ -218,6 +218,9 @@ fn a_module_that_was_imported_before_the_program_reloads_to_what_it_is() {
     assert_eq!(printed(source), "True True True\n[1] json\n");
     let of_c = "import importlib, os, sys, time\nimportlib.reload(os)\ndel sys.modules['time']\nimport time\nprint(time.time() > 1e9, os.getcwd())\n";
     assert_eq!(printed(of_c), "True /\n");
+    let by_hand = "from importlib.util import find_spec, module_from_spec\nfor name in 'random', 'time', 'collections':\n    \
+                   spec = find_spec(name)\n    module = module_from_spec(spec)\n    spec.loader.exec_module(module)\n    print(module.__name__)\n";
+    assert_eq!(printed(by_hand), "random\ntime\ncollections\n");
 }
 
 #[test]

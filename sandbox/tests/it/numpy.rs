@@ -105,6 +105,24 @@ fn time_is_the_logical_clock() {
     );
 }
 
+/// As of a pipe elsewhere, of which nothing was lost before.
+#[test]
+fn a_standard_stream_is_no_file_that_numpy_reads_or_writes() {
+    for call in [
+        "np.fromfile(sys.stdin, dtype=np.int64, sep=' ')",
+        "np.fromfile(sys.stdin.buffer, dtype=np.uint8)",
+        "np.fromfile('/dev/stdin', sep=' ')",
+        "np.array([1, 2]).tofile(sys.stdout, sep=' ')",
+    ] {
+        let source = format!(
+            "import numpy as np, sys\nprint('before')\ntry:\n    {call}\nexcept OSError as error:\n    \
+             print(error, sum(map(int, input().split())))\n"
+        );
+        let run = sandbox().run(&source, "1 2 3\n", 0, &LIMITS).unwrap();
+        assert_eq!(run.printed.unwrap(), "before\nobtaining file position failed 6\n", "{call}");
+    }
+}
+
 #[test]
 fn what_is_absent_says_so() {
     for module in ["numpy.f2py", "numpy.distutils", "numpy.ctypeslib"] {

@@ -185,6 +185,9 @@ fn the_null_device_takes_everything_and_is_empty() {
                   print([open('/dev/null').read(), open('/dev/null', 'rb').read(), list(open('/dev/null', 'r+'))])\n\
                   print(open(Path('/dev/stdin')).read())\n";
     assert_eq!(printed(silent, "in"), "3 2\n['', b'', []]\nin\n");
+    let named = "import os\nf = open(os.devnull, 'w')\nprint(f.name, f.fileno(), f.readable(), os.path.exists(f.name), flush=True)\n\
+                 os.dup2(f.fileno(), 1)\nprint('lost')\n";
+    assert_eq!(printed(named, ""), "/dev/null 3 False True\n");
 }
 
 #[test]
@@ -237,6 +240,11 @@ fn streams_are_layers_over_descriptors_as_in_cpython() {
         ("import os, sys\nprint('a')\nos.write(1, b'b\\n')\nsys.stdout.buffer.write(b'c\\n')", "b\nc\na\n"),
         ("import os, sys\nprint('a', flush=True)\nos.write(1, b'b\\n')", "a\nb\n"),
         (
+            "import os\na, b = os.dup(1), os.dup(1)\nos.close(a)\nprint(a, b, os.dup(0), open('/dev/stdout', 'w').name)",
+            "3 4 3 /dev/stdout\n",
+        ),
+        ("import os\nos.fstat(7)", "OSError: [Errno 9] Bad file descriptor (line 2)"),
+        (
             "import sys\nsys.stdout.buffer.write([72, 105])",
             "TypeError: a bytes-like object is required, not 'list' (line 2)",
         ),
@@ -264,9 +272,78 @@ fn what_streams_keep_at_the_end_is_printed() {
         "import io, weakref\nclass A:\n    @property\n    def __class__(self): raise KeyError\na = A()\n\
          out = open(1, 'w', closefd=False)\nout.write('last\\n')\nproxy = weakref.proxy(A())",
         "import sys\nout = sys.stdout\ndel sys.stdout\nout.write('last\\n')",
+        "import io\nout = io.BufferedWriter(io.FileIO(1, 'w'))\nout.write(b'last\\n')",
+        "import io\nout = io.BufferedWriter(open(1, 'wb', 0))\nout.write(b'last\\n')",
+        "import io, os\nout = io.TextIOWrapper(io.BufferedWriter(os.fdopen(1, 'wb', 0)))\nout.write('last\\n')",
     ] {
         assert_eq!(printed(source, ""), "last\n", "{source}");
     }
+}
+
+#[test]
+fn standard_output_is_handed_on_before_what_is_called_at_exit() {
+    for ends in ["", "sys.exit()", "raise SystemExit(0)"] {
+        let source = format!("import atexit, os, sys\nprint('a')\natexit.register(os.write, 1, b'b\\n')\n{ends}\n");
+        assert_eq!(printed(&source, ""), "a\nb\n", "{ends}");
+    }
+    assert_eq!(printed("import atexit, os\nprint('a')\natexit.register(os._exit, 0)", ""), "a\n");
+}
+
+/// Where a program prints past `print` as well, their order tells.
+#[test]
+fn input_hands_on_what_is_kept() {
+    for (begin, print) in [
+        ("import os", "os.write(1, b'b\\n')"),
+        ("from os import write", "write(1, b'b\\n')"),
+        ("import sys, os as o", "o.write(1, b'b\\n')"),
+        ("import posix", "posix.write(1, b'b\\n')"),
+        ("import sys", "sys.stdout.buffer.write(b'b\\n')"),
+        ("import sys\nout = sys.stdout", "out.buffer.raw.write(b'b\\n')"),
+        ("import io", "io.FileIO(1, 'w', closefd=False).write(b'b\\n')"),
+        ("import os", "os.fdopen(os.dup(1), 'w').write('b\\n')"),
+        ("import sys", "open(sys.stdout.fileno(), 'w', closefd=False).write('b\\n')"),
+        ("f = open(1, 'w', closefd=False)", "print('b', file=f, flush=True)"),
+        ("f = open('/dev/stdout', 'w')", "print('b', file=f, flush=True)"),
+        ("f = open('/dev/fd/1', 'w')", "print('b', file=f, flush=True)"),
+        (
+            "import sys\nout = sys.stdout\nclass Upper:\n    kept = ''\n    def write(self, text): self.kept += text\n    \
+             def flush(self): self.kept = out.write(self.kept) * ''\nsys.stdout = Upper()",
+            "out.write('b\\n')",
+        ),
+    ] {
+        let source = format!("{begin}\nprint('a')\ninput()\n{print}\nprint('c')\n");
+        assert_eq!(printed(&source, "\n"), "a\nb\nc\n", "{source}");
+    }
+}
+
+#[test]
+fn input_passes_over_errors_of_flushing_and_misses_its_streams() {
+    for flush in ["", "    def flush(self): raise OSError\n", "    flush = None\n"] {
+        let source = format!(
+            "import os, sys\nclass Writer:\n    def write(self, text): os.write(1, text.encode())\n{flush}sys.stdout = Writer()\n\
+             print(input('? '))\nsys.stdout = sys.__stdout__\n"
+        );
+        assert_eq!(printed(&source, "1\n"), "? 1\n", "{flush}");
+    }
+    assert_eq!(printed("import os, sys\nsys.stdout.close()\nos.write(1, input().encode())", "1\n"), "1");
+    for name in ["stdin", "stdout"] {
+        for way in [format!("sys.{name} = None"), format!("del sys.{name}")] {
+            let source = format!("import sys\n{way}\ninput()");
+            let expected = format!("RuntimeError: input(): lost sys.{name} (line 3)");
+            assert_eq!(printed(&source, "1\n"), expected, "{way}");
+        }
+    }
+    let own = "import sys\nclass Reader:\n    def readline(self): return self.line\nsys.stdin = Reader()\ninput()";
+    assert_eq!(printed(own, ""), "AttributeError: 'Reader' object has no attribute 'line' (line 3)");
+}
+
+#[test]
+fn a_program_may_enter_the_folder_that_it_lies_in() {
+    let enters = "import os\nfrom pathlib import Path\nos.chdir(os.path.dirname(os.path.abspath(__file__)))\n\
+                  os.chdir(Path(__file__).parent)\nprint(os.getcwd())\n";
+    assert_eq!(printed(enters, ""), "/\n");
+    let leaves = "import os\nos.chdir('/tmp')";
+    assert_eq!(printed(leaves, ""), "PermissionError: a program cannot use os.chdir (line 2)");
 }
 
 #[test]

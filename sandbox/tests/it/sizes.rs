@@ -75,10 +75,16 @@ fn a_range_longer_than_c_can_count_is_searched() {
     let expected = "10000 1\n4 0 7000000000\n1 2 1\n";
     assert_eq!(printed(source.rsplit_once('\n').unwrap().0), expected);
     assert_eq!(printed(source), "ValueError: lo must be non-negative (line 6)");
+    let handed = "import bisect\ndef search(r, x): return bisect.bisect_left(r, x)\nprint(search(range(10**12), 5))\n\
+                  for r in [range(10**12)]: print(search(r, 7 * 10**9))\n";
+    assert_eq!(printed(handed), "5\n7000000000\n");
     let own = "from bisect import bisect, bisect_left as left\nclass Squares:\n    def __getitem__(self, x): return x * x >= 10**20\n\
                class Long:\n    def __len__(self): return 10**12\n    def __getitem__(self, x): return x\n\
                print(left(Squares(), True, 0, 10**12), bisect(Long(), 77))\nlong = range(1, 10**12)\nprint(left(long, 9), left([1, 2], 2))\n";
     assert_eq!(printed(own), "10000000000 78\n8 1\n");
+    let once = "import bisect\nclass Short:\n    def __len__(self): return 10\n    def __getitem__(self, x):\n        \
+                print(x)\n        raise OverflowError('mine')\ntry: bisect.bisect(Short(), 3)\nexcept OverflowError as error: print(error)\n";
+    assert_eq!(printed(once), "5\nmine\n");
     let wrong = format!("{own}left(5, 1)");
     assert_eq!(printed(&wrong), "TypeError: object of type 'int' has no len() (line 10)");
 }

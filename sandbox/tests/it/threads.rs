@@ -33,6 +33,9 @@ fn a_thread_is_the_current_one_while_it_runs() {
                   class Own(Thread):\n    def run(self):\n        print(self is current_thread(), current_thread() is main_thread())\n\
                   Thread(target=outer, name='outer').start()\nOwn().start()\nprint(current_thread().name)\n";
     assert_eq!(printed(source), "inner\nouter True 1\nTrue False\nMainThread\n");
+    let numbers =
+        "import threading\nprint(current_thread().native_id == threading.get_native_id(), Thread().native_id)";
+    assert_eq!(printed(numbers), "True None\n");
     let low = "import _thread\n_thread.start_new_thread(print, ('low',), {'end': '.'})\nprint(stack_size(1 << 26), stack_size(), _thread.get_native_id() > 0)";
     assert_eq!(printed(low), "low.0 67108864 True\n");
 }

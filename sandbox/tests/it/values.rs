@@ -123,6 +123,7 @@ fn what_equals_a_value_that_crosses_crosses_as_that() {
     for (expression, expected) in [
         ("{'a': 1}.keys()", r#"{"set":["a"]}"#),
         ("{1: 0}.items()", r#"{"set":[{"()":[1,0]}]}"#),
+        ("[OrderedDict(a=1).keys(), OrderedDict(a=1).items()]", r#"[{"set":["a"]},{"set":[{"()":["a",1]}]}]"#),
         ("bytearray(2)", r#"{"bytes":"0000"}"#),
         ("types.MappingProxyType({'a': [1]})", r#"{"a":[1]}"#),
         (
@@ -131,6 +132,10 @@ fn what_equals_a_value_that_crosses_crosses_as_that() {
         ),
         ("Decimal('0e9999999')", "0"),
         ("[Fraction(6, 2), Fraction(1, 4), -Fraction(1, 2)]", "[3,0.25,-0.5]"),
+        (
+            "[type('Own', (base,), {})(value) for base, value in ((Decimal, 3), (Decimal, '1e20'), (Fraction, 0.5), (bytearray, b'a'))]",
+            r#"[3,{"int":"100000000000000000000"},0.5,{"bytes":"61"}]"#,
+        ),
     ] {
         assert_eq!(of(expression), expected, "{expression}");
     }
