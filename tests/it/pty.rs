@@ -1,7 +1,7 @@
 //! A terminal of a test's own, of which nothing that a program writes is lost.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 

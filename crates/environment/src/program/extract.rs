@@ -16,7 +16,7 @@ use ruff_python_parser::Parsed;
 use ruff_text_size::Ranged;
 
 use super::entry::may_define;
-use super::quotes::quotes;
+use super::quotes::{quotes, without_mended};
 use super::syntax::{first_error, parse};
 use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count, prose, ways};
 
@@ -103,7 +103,9 @@ fn last_of(
     let with_uses = |found: Found, place: usize| {
         let Some(left) = joins.get().checked_sub(1) else { return found };
         joins.set(left);
-        let uses = helpers::of(&found.module, &fences::blocks(&pieces[..place]));
+        let blocks = fences::blocks(&pieces[..place]);
+        let blocks = if entry.definition().is_none() { without_mended(&found.source, blocks) } else { blocks };
+        let uses = helpers::of(&found.module, &blocks);
         found.after(&uses)
     };
     for (place, piece) in pieces.iter().enumerate().rev().filter(|(place, _)| eligible(*place)) {
@@ -130,7 +132,7 @@ fn last_of(
                     let body = &found.module.body;
                     let acts = if *entry == Entry::Module { ways::act } else { ways::may_print };
                     // Once for a text: what is a quote is used from then on.
-                    let is_quote = || !reads_alone && quotes(&own, &found.source, body, &pieces[..place]);
+                    let is_quote = || !reads_alone && quotes(&own, body, &pieces[..place]);
                     let is_whole = || match used {
                         _ if *entry != Entry::Script => true,
                         Some(_) => helpers::reads_input(&found.module) || ways::reads(body),

@@ -409,6 +409,40 @@ fn a_piece_that_prints_what_an_earlier_one_has_read_counts_unless_it_only_repeat
 }
 
 #[test]
+fn a_piece_repeats_lines_only_as_they_stand_one_after_the_other() {
+    let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
+    let answer = |pieces: &[&str]| pieces.iter().map(|code| format!("```python\n{code}```\n")).collect::<String>();
+    let (read, start) = ("n = int(input())\n", "s = 0\n");
+    let (inside, outside) =
+        ("for i in range(n):\n    s += i\n    print(s)\n", "for i in range(n):\n    s += i\nprint(s)\n");
+    // Mended by indentation, by order, by a line left out, and in a function within a statement.
+    let wrong = format!("{read}{start}{inside}");
+    assert_eq!(script(&answer(&[&wrong, outside])), format!("{read}{start}{outside}"));
+    assert_eq!(
+        script(&answer(&[&format!("{read}print(n)\nn += 1\n"), "n += 1\nprint(n)\n"])),
+        format!("{read}n += 1\nprint(n)\n")
+    );
+    let (sum, more) = ("s = 0\nfor i in range(n):\n    s += i\n", "s += 1\n");
+    let mended = format!("{sum}print(s)\n");
+    assert_eq!(script(&answer(&[&format!("{read}{sum}{more}print(s)\n"), &mended])), format!("{read}{mended}"));
+    let within =
+        |last: &str| format!("if True:\n    def first(n):\n        for i in range(n):\n            n += i\n{last}");
+    let (early, late) = (within("            return n\n"), within("        return n\n"));
+    let rest = "print(first(n))\n";
+    let pieces = answer(&[&format!("{early}{read}{rest}"), &late, rest]);
+    assert_eq!(script(&pieces), format!("{early}{read}{late}{rest}"));
+    // So is a loop of which the last line is left out.
+    let longer = format!("{read}{sum}    s += 1\nprint(s)\n");
+    assert_eq!(script(&answer(&[&longer, sum, "print(s)\n"])), format!("{read}{mended}"));
+    // A part of a function is quoted without its indentation, and with and without comments and empty lines.
+    let body = "    n = int(input())\n    print(n)  # once\n\n    # And again:\n    if n > 1:\n        print(n)\n";
+    let main = format!("def main():\n{body}    else:\n        print('#')\nmain()\n");
+    for quoted in ["print(n)\nif n > 1:\n    print(n)  # again\n", "if n > 1:\n\n    print(n)\n"] {
+        assert_eq!(script(&answer(&[&main, "n = int(input())\n", quoted])), main, "{quoted}");
+    }
+}
+
+#[test]
 fn words_before_a_whole_program_are_none_of_it() {
     let script = |text: &str| Program::from_text(text, &Entry::Script).map(|program| program.source().to_owned());
     let code = "n = int(input())\nprint(n)\n";
