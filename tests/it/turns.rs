@@ -137,8 +137,9 @@ fn the_progress_of_a_later_turn_goes_on_from_that_of_the_one_before() {
     assert_eq!(scored, counts.map(|done| (done, all)).collect::<Vec<_>>());
 }
 
-/// Tasks without a reference that can be read: one begins before its function, one is not there, and one is wrong.
-const UNREAD: &str = r#"{"id": "late", "prompt": "Late.", "entry_point": "late", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "import math\n\ndef late(x):\n    return x + 2\n"}
+/// Tasks without a reference that can be read: one cannot begin with its function, whose name it binds before, one is not
+/// there, and one is wrong.
+const UNREAD: &str = r#"{"id": "late", "prompt": "Late.", "entry_point": "late", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "from math import floor as late\n\ndef late(x):\n    return x + 2\n"}
 {"id": "none", "prompt": "None.", "entry_point": "none", "tests": [{"args": "(2,)", "expected": "4"}]}
 {"id": "wrong", "prompt": "Wrong.", "entry_point": "wrong", "tests": [{"args": "(2,)", "expected": "4"}], "reference": "def wrong(x):\n    return x + 3\n"}
 "#;

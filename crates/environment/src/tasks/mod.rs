@@ -12,6 +12,7 @@ mod exceptions;
 mod file;
 mod honeypot;
 mod output;
+mod reordered;
 mod replay;
 mod row;
 mod source;

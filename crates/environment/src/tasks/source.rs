@@ -118,7 +118,32 @@ pub(super) fn selves(method: &StmtFunctionDef) -> usize {
 
 /// Where the header of a function ends, behind its colon.
 pub(super) fn end_of_header(source: &str, function: &StmtFunctionDef) -> Option<usize> {
-    let end = function.returns.as_ref().map_or(function.parameters.end(), |returned| returned.end()).to_usize();
+    let end = match &function.returns {
+        Some(returned) => behind_brackets(source, returned.end().to_usize()..source.len()),
+        None => function.parameters.end().to_usize(),
+    };
+    Some(end + source[end..].find(':')? + 1)
+}
+
+/// Where the brackets end that may stand around an expression, in what follows it: they are no part of its tree.
+fn behind_brackets(source: &str, following: Range<usize>) -> usize {
+    let (mut end, mut rest) = (following.start, &source[following.clone()]);
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '\\');
+        if let Some(behind) = rest.strip_prefix(')') {
+            rest = behind;
+            end = following.end - rest.len();
+        } else if rest.starts_with('#') {
+            rest = rest.find('\n').map_or("", |at| &rest[at..]);
+        } else {
+            return end;
+        }
+    }
+}
+
+/// Where the header of a class ends, behind its colon.
+pub(super) fn end_of_class_header(source: &str, class: &StmtClassDef) -> Option<usize> {
+    let end = class.arguments.as_ref().map_or(class.name.end(), |arguments| arguments.end()).to_usize();
     Some(end + source[end..].find(':')? + 1)
 }
 
@@ -148,11 +173,15 @@ pub(super) fn parameters_of(source: &str, parameters: &Parameters, is_first: boo
         }
     };
     let (mut text, mut from) = (String::new(), parameters.start().to_usize());
+    // Their own bracket closes none of an annotation.
+    let inner_end = parameters.end().to_usize() - 1;
     for one in parameters {
         let name = one.name().range().to_std_range();
         text += &between(from..name.start);
         text += &source[name.clone()];
-        from = one.annotation().map_or(name.end, |annotation| annotation.end().to_usize());
+        from = one
+            .annotation()
+            .map_or(name.end, |annotation| behind_brackets(source, annotation.end().to_usize()..inner_end));
         if let Some(default) = one.default() {
             let range = default.range().to_std_range();
             let given = &source[range.clone()];

@@ -225,6 +225,9 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
         (r"N = 7\ndef f(\n    a, b=N, *, c=[-1],  # last: c\n):\n    return a", "def f(a, b=None, *, c=[-1],):"),
         (r"N = 7\ndef f(a,b='# no  comment'): return a", "def f(a,b='# no  comment'):"),
         (r"def f(a, b={\n    1: 2,\n}): return a", "def f(a, b={ 1: 2, }):"),
+        (r"def f(a: (List[int]), k: (int) = (1)) -> int: return a", "def f(a, k = (1)):"),
+        (r"N = 7\ndef f(a: ((int  # a: ), b\n)), *, k: (int) = (N)): return a", "def f(a, *, k = (None)):"),
+        (r"def f(a: (int)): return a", "def f(a):"),
     ] {
         assert_eq!(line(&format!(r#","reference":"{reference}""#)).opening(), opening);
     }
@@ -234,6 +237,66 @@ fn a_prompt_shows_the_first_tests_and_how_the_program_begins() {
     );
     assert_eq!(task(&class).words(), "Add.\n\nExamples:\nassert Solution().add(1, 2) == 3");
     assert_eq!(task(&class).opening(), "class Solution:");
+}
+
+#[test]
+fn a_reference_that_begins_otherwise_than_its_program_has_its_function_first_and_the_rest_behind() {
+    let method = "class S:\n    def f(self, a: int, b: int) -> int:";
+    let body = "\n        return a + b\n";
+    let own = format!("class S:\n    def f(self, a, b):{body}");
+    for (name, opening, reference, expected) in [
+        ("S.f", method, format!("{method}{body}# End."), format!("{method}{body}# End.")),
+        ("S.f", method, own.clone(), format!("{method}{body}")),
+        ("S.f", method, own.replace("    def", "    # Adds.\n    @cache\n    def"), format!("{method}{body}")),
+        (
+            "S.f",
+            method,
+            format!("import math\nN = 1\n\n\n# Helps.\ndef g(): pass\n\n\n{own}\n\nS.g = g"),
+            format!("{method}{body}\n\nimport math\nN = 1\n\n\n# Helps.\ndef g(): pass\n\n\nS.g = g\n"),
+        ),
+        (
+            "S.f",
+            method,
+            "class S(object):\n  \"\"\"Adds.\"\"\"\n  n = 1\n\n  def f(\n    self,a, b):\n    if a:\n      return b\n    return 0  # No.\n\n  def g(self):\n    pass".into(),
+            format!("{method}\n        if a:\n            return b\n        return 0\n\n    n = 1  # No.\n\n    def g(self):\n        pass\n"),
+        ),
+        (
+            "S.f",
+            "import math\n\nclass Node: pass\n\nclass S:\n\tdef f(self, a, b):",
+            format!("import math\nimport re\n{own}"),
+            "import math\n\nclass Node: pass\n\nclass S:\n\tdef f(self, a, b):\n\t\treturn a + b\n\n\nimport re\n".into(),
+        ),
+        ("S.f", "class S:", format!("import re\n{}", own.replace("S:", "S(object):")), format!("{own}\n\nimport re\n")),
+        (
+            "f",
+            "def f(a, b=None):",
+            "import re\ndef f(a, b=re.A):\n    return a\n".into(),
+            "def f(a, b=None):\n    return a\n\n\nimport re\n".into(),
+        ),
+    ] {
+        let found = Task { reference: Some(reference.clone()), ..of_function(name) };
+        assert_eq!(found.reference_from(opening).as_deref(), Some(expected.as_str()), "{reference}");
+    }
+    for (name, opening) in [
+        ("S.f", "class S:\n    def f(self, b, a):"),
+        ("S.f", "class S:\n    def f(self, a):"),
+        ("S.f", "class S:\n    def g(self, a, b):"),
+        ("S.f", "class S:\n    def f(self, a, b): # Adds."),
+        ("S.f", "class S:\n    def f(self, a, b):\n        c = a"),
+        ("S.f", "class S:\n    def f("),
+        ("S.f", "class T:"),
+        ("f", "def f(a, b):"),
+        ("f", "def f():\n    return"),
+    ] {
+        let found = Task { reference: Some(format!("N = 1\n{own}")), ..of_function(name) };
+        assert_eq!(found.reference_from(opening), None, "{opening}");
+    }
+    assert_eq!(of_function("f").reference_from(""), None);
+}
+
+/// A task without a reference that asks for this function.
+fn of_function(name: &str) -> Task {
+    task(&ADD.replace(r#""entry_point":"add""#, &format!(r#""entry_point":"{name}""#)))
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::policy::PolicyError;
 use crate::prompt::PromptError;
 use crate::train::run_dir::RunDirError;
 
+use super::left_out::LeftOut;
+
 #[derive(Debug, thiserror::Error)]
 pub enum SftError {
     #[error(transparent)]
@@ -42,10 +44,15 @@ pub enum SftError {
     },
     #[error(
         "{found} of {tasks} tasks can be read, expected one to train on and one to measure the loss on: a task's reference is read if \
-         it begins like the program in the prompt, fits into the model's context and passes its own tests; before one that begins with imports or has \
-         types, the task says in \"opening\" how its program begins"
+         it fits into the model's context and passes its own tests when it begins like the program in the prompt; the task says in \"opening\" \
+         how its program begins"
     )]
-    NoLessons { found: usize, tasks: usize },
+    NoLessons {
+        found: usize,
+        tasks: usize,
+        /// Those of which nothing is read.
+        left_out: Vec<LeftOut>,
+    },
     #[error(transparent)]
     Arena(#[from] ArenaError),
     #[error("the tokenizer names no end: expected eos_token in tokenizer_config.json or eos_token_id in config.json")]

@@ -18,6 +18,7 @@ use crate::seed::{Purpose, Seed};
 
 use super::SftError;
 use super::batches::Example;
+use super::left_out::{LeftOut, Unread};
 
 /// Wrong programs of a task whose repairs are read, at most.
 const REPAIRS_MOST: usize = 16;
@@ -33,21 +34,6 @@ pub struct Lessons {
     held_out: Vec<Lesson>,
     /// The tasks that none is of.
     pub left_out: Vec<LeftOut>,
-}
-
-/// A task of which nothing is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    pub id: String,
-    pub why: Unread,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unread {
-    /// There is no reference, or one that does not begin like the prompt's program or is too long for the model.
-    Unsuited,
-    /// The reference fails its own tests, for this reason.
-    Fails(String),
 }
 
 /// A task, by its number among all.
@@ -109,7 +95,7 @@ impl Lessons {
             if kept { held_out.push(lesson) } else { trained.push(lesson) }
         }
         if trained.is_empty() || held_out.is_empty() {
-            return Err(SftError::NoLessons { found, tasks: tasks.len() });
+            return Err(SftError::NoLessons { found, tasks: tasks.len(), left_out });
         }
         Ok(Lessons { trained, held_out, left_out })
     }
@@ -203,17 +189,12 @@ impl LessonSource<'_> {
 
     /// What a task gives to judge; `None` where its reference is [`Unread::Unsuited`].
     fn draft(&self, asked: &Asked<'_>) -> Result<Option<Draft<'_>>, SftError> {
-        let reference = asked.task.reference.as_deref();
-        let Some((reference, prompt)) = reference.zip(self.prompts.of_task(asked.number as u32)) else {
-            return Ok(None);
-        };
-        if !reference.starts_with(&prompt.prefill) {
-            return Ok(None);
-        }
-        let Some(first) = Example::new(prompt, reference, self.policy)? else { return Ok(None) };
-        let mut sources = vec![reference.to_owned()];
+        let Some(prompt) = self.prompts.of_task(asked.number as u32) else { return Ok(None) };
+        let Some(reference) = asked.task.reference_from(&prompt.prefill) else { return Ok(None) };
+        let Some(first) = Example::new(prompt, &reference, self.policy)? else { return Ok(None) };
+        let mut sources = vec![reference.to_string()];
         if self.prompts.turns().is_some() {
-            let mutants = program::mutants(reference).into_iter();
+            let mutants = program::mutants(&reference).into_iter();
             sources.extend(mutants.filter(|source| source.starts_with(&prompt.prefill)));
         }
         Ok(Some(Draft { prompt, first, sources, cases: Case::all(prompt.task, &[]) }))
@@ -227,6 +208,10 @@ impl LessonSource<'_> {
         evaluations: &[Evaluation],
     ) -> Result<Result<Lesson, Unread>, SftError> {
         if !evaluations[0].plays() {
+            // Nothing is known of a reference that was judged in another order.
+            if task.reference.as_ref() != draft.sources.first() {
+                return Ok(Err(Unread::Unsuited));
+            }
             return Ok(Err(Unread::Fails(reason(&evaluations[0]))));
         }
         let repairs = match self.prompts.turns() {

@@ -8,6 +8,7 @@
 mod batches;
 mod builtin;
 mod error;
+mod left_out;
 mod lessons;
 mod memory;
 mod options;
@@ -29,7 +30,8 @@ use crate::train::run_dir::{self, Fingerprint};
 use batches::{Example, Writer, micro_batches};
 pub use builtin::builtin_shape;
 pub use error::SftError;
-pub use lessons::{LeftOut, LessonSource, Lessons, Unread};
+pub use left_out::{LeftOut, Unread};
+pub use lessons::{LessonSource, Lessons};
 pub use memory::parts_at_once;
 pub use options::{Learner, SftOptions};
 use saving::{Saved, State};

@@ -23,29 +23,34 @@ pub fn lessons(
     let arena = &arena.under(Rules::training(config));
     let source = LessonSource { arena, prompts, policy, feedback: config.rollout.feedback };
     let lessons = Lessons::new(&source, &mut |done| bar.show(done, "references, and programs that fail, are judged"));
+    drop(bar);
+    let left_out = match &lessons {
+        Ok(lessons) => lessons.left_out.as_slice(),
+        Err(SftError::NoLessons { left_out, .. }) => left_out,
+        Err(_) => &[],
+    };
+    tell_left_out(left_out, console);
     let lessons = lessons.map_err(|error| match error {
         SftError::NoLessons { .. } | SftError::NoEnd => {
             CliError::user(format!("--env {}: {error}", config.environment.env))
         }
         other => CliError::run(other),
     })?;
-    drop(bar);
-    tell_left_out(&lessons, console);
     let (references, repairs) = (counted(lessons.references(), "reference"), counted(lessons.repairs(), "repair"));
     console.print(&format!("{references} of {}, {repairs}", counted(count, "task")));
     Ok(lessons)
 }
 
 /// Warns of the tasks of which nothing is read, by the first one for each reason.
-fn tell_left_out(lessons: &Lessons, console: &Console) {
+fn tell_left_out(left_out: &[LeftOut], console: &Console) {
     let (failing, unsuited): (Vec<&LeftOut>, Vec<&LeftOut>) =
-        lessons.left_out.iter().partition(|task| matches!(task.why, Unread::Fails(_)));
+        left_out.iter().partition(|task| matches!(task.why, Unread::Fails(_)));
     for tasks in [unsuited, failing] {
         let [LeftOut { id, why }, others @ ..] = tasks.as_slice() else { continue };
         let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
         let words = match why {
             Unread::Unsuited => {
-                "is missing, too long, or does not begin like the program in the prompt, as one with imports or types; \
+                "is missing, too long, or does not pass its tests when it begins like the program in the prompt; \
                                  \"opening\" in the task says how that begins"
                     .to_owned()
             }

@@ -82,6 +82,7 @@ fn starter_code_may_end_anywhere_after_the_line_of_its_function() {
             "class Solution:\n    def f(\n        self,\n        xs,  # numbers: all\n        k,\n    ) -> int:",
             "\n        ",
         ),
+        ("def f(xs: (List[int]), k: (int) = (1)) -> (  # a: b\n    (int)  # c: d\n):", "\n    "),
     ] {
         for before in ["", "\n\n", "# Definition of a node.\n# class Node: pass\n"] {
             let code = format!("{before}{begun}{end}");
@@ -140,7 +141,13 @@ fn a_program_begins_as_a_reference_that_begins_with_its_method() {
     assert_eq!(row(told, given, second).opening(), "class Solution:");
     // Words before the code are none of it.
     assert_eq!(row("q", &format!("```python\n{given}\n```"), second).opening(), given);
-    assert_eq!(row("q", &format!("//Python3\n{given}"), second).opening(), "class Solution:\n    def f(self, xs, k):");
+    for word in ["//Python3", "// Python 3", "python3", "Python 3", "# Python3", "~~~python", "..."] {
+        assert_eq!(row("q", &format!("{word}\n{given}"), second).opening(), given, "{word}");
+    }
+    for line in ["'''Definitions.'''", "sys.setrecursionlimit(10**6)", "MOD = 7"] {
+        let code = format!("{line}\n{given}");
+        assert_eq!(row("q", &code, second).opening(), code);
+    }
 }
 
 #[test]
