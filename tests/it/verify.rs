@@ -287,6 +287,29 @@ fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
             fs::write(&log, &honest).unwrap();
         }
 
+        // A conversation without its turns, or without one of them, and what was told and what came of a turn.
+        let count = |line: &Value| line["turns"].as_array().unwrap().len();
+        let forgeries: [fn(&mut Value); 8] = [
+            |line| drop(line.as_object_mut().unwrap().remove("turns")),
+            |line| line["turns"] = Value::Array(Vec::new()),
+            |line| drop(line["turns"].as_array_mut().unwrap().pop()),
+            |line| line["turns"][0]["told"] = "Write it.".into(),
+            |line| line["turns"][1]["told"] = "It is right.".into(),
+            |line| line["turns"][0]["reason"] = "It is wrong.".into(),
+            |line| line["turns"][0]["score"] = 1e6.into(),
+            |line| line["completion"] = "def strategy(board):\n    return 'W'\n".into(),
+        ];
+        for (number, forgery) in forgeries.into_iter().enumerate() {
+            let mut place_of = 0;
+            forge(&log, |lines| {
+                place_of = lines.iter().position(|line| count(line) == 2).expect("a conversation of two turns");
+                forgery(&mut lines[place_of]);
+            });
+            let forged = certificate(&verify(place.path(), &["--json"]));
+            assert_eq!(differing(&forged), [place_of as u64], "{combined}, {number}: {forged}");
+            fs::write(&log, &honest).unwrap();
+        }
+
         // A better reward than the turns earned together; a better reward of one turn; another program in one turn.
         let mut several = 0;
         forge(&log, |lines| {

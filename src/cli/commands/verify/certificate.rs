@@ -49,7 +49,7 @@ pub(super) struct Difference {
     pub index: usize,
     pub logged: f64,
     pub found: f64,
-    /// Whether the evaluations differ, or the line says something else of them: verdict, games, parts of the reward.
+    /// Whether the evaluations differ, or the line says something else of them: verdict, games, turns, parts of the reward.
     pub evaluation: bool,
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::certificate::{Certificate, Difference, Missing};
 use crate::arena::{Arena, Evaluation, Rules};
@@ -17,7 +17,8 @@ use crate::cli::opened::arena;
 use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
-use crate::environment::{Case, Outcome};
+use crate::environment::{Case, Outcome, Points};
+use crate::feedback::feedback;
 use crate::files::lines;
 use crate::metrics::{Console, METRICS_FILE, shortest};
 use crate::plural::counted;
@@ -208,8 +209,11 @@ impl Verification<'_> {
         }
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         let mut evaluations = evaluations.iter();
-        let judged = logged.iter().zip(&turns).zip(lines);
-        Ok(judged.filter_map(|((one, turns), line)| self.difference(one, line, turns, evaluations.by_ref())).collect())
+        let mut differences = Vec::new();
+        for (((one, line), turns), cases) in logged.iter().zip(lines).zip(&turns).zip(&cases) {
+            differences.extend(self.difference(Logged { one, line, turns, cases }, evaluations.by_ref()));
+        }
+        Ok(differences)
     }
 
     /// What the program of a completion was tried on.
@@ -236,15 +240,14 @@ impl Verification<'_> {
         [logged.begun(), ""].into_iter().find(is_it).unwrap_or(logged.begun())
     }
 
-    /// None if the log tells what the programs of a completion earn: in each turn, all together, and of the answer in its `line`.
-    /// The evaluations of its `turns` are the next ones.
+    /// None if the log tells what the programs of a completion earn: in each turn, all together, and of the answer in its line.
+    /// The evaluations of its turns are the next ones.
     fn difference<'a>(
         &self,
-        one: &LoggedCompletion,
-        line: &Value,
-        turns: &[LoggedTurn],
+        logged: Logged<'_>,
         evaluations: impl Iterator<Item = &'a Evaluation>,
     ) -> Option<Difference> {
+        let Logged { one, line, turns, .. } = logged;
         let (mut tokens, mut found, mut judged) = (0, Vec::new(), Vec::new());
         for (turn, evaluation) in turns.iter().zip(evaluations) {
             tokens += turn.tokens;
@@ -258,12 +261,56 @@ impl Verification<'_> {
         let answer = judged[combined.answer];
         let evaluation = answer.digest() != one.digest
             || !tells(one, line, answer, &combined.reward)
-            || !are_told(one, line, &judged);
+            || !self.are_told(logged, &judged, combined.answer);
         // The reward of all turns may be right where that of one is not, and the other way round.
         let (logged, found) = std::iter::once(whole).chain(rewards).find(|(a, b)| a != b).unwrap_or(whole);
         let difference = Difference { step: one.step, index: one.index, logged, found, evaluation };
         (evaluation || logged != found).then_some(difference)
     }
+
+    /// Whether a line has all turns where there may be several, says of each what it was `judged` to be and what the policy was
+    /// told before, and repeats the turn that is its `answer`.
+    fn are_told(&self, Logged { one, line, turns, cases }: Logged<'_>, judged: &[&Evaluation], answer: usize) -> bool {
+        let rollout = &self.config.rollout;
+        if !is_of_today(one) {
+            return true;
+        }
+        if one.turns.is_empty() {
+            return rollout.turns == 1;
+        }
+        let reply = |evaluation: &&Evaluation| feedback(self.arena.environment(), cases, evaluation, rollout.feedback);
+        let told = std::iter::once(String::new()).chain(judged.iter().map(reply));
+        let is_told = |((turn, evaluation), told): ((&Value, &&Evaluation), String)| {
+            let tests = evaluation.games.first().and_then(Outcome::tests);
+            let found = json!({
+                "told": told,
+                "verdict": evaluation.verdict(turn["finish"] == "length").name(),
+                "reason": evaluation.reason(),
+                "failed": tests.and_then(|tests| tests.failed.as_ref()),
+                "score": Points(evaluation.mean_score()),
+            });
+            says(turn, &found) && turn.get("became").is_none()
+        };
+        let written = line["turns"].as_array().map_or(&[][..], Vec::as_slice);
+        let repeated = ["completion", "finish", "reason"].iter().all(|key| line[key] == written[answer][key]);
+        let tokens: usize = turns.iter().map(|turn| turn.tokens).sum();
+        let has_all = turns.len() <= rollout.turns && tokens == one.tokens;
+        has_all && repeated && written.iter().zip(judged).zip(told).all(is_told)
+    }
+}
+
+/// A completion in the log: as it is read, as it stands there, its turns, and what their programs were tried on.
+#[derive(Clone, Copy)]
+struct Logged<'a> {
+    one: &'a LoggedCompletion,
+    line: &'a Value,
+    turns: &'a [LoggedTurn],
+    cases: &'a [Case],
+}
+
+/// Whether an object has all of `found`.
+fn says(object: &Value, found: &Value) -> bool {
+    found.as_object().is_some_and(|found| found.iter().all(|(key, value)| object[key] == *value))
 }
 
 /// Lines of earlier versions have other words for some of what a line says.
@@ -283,16 +330,6 @@ fn tells(one: &LoggedCompletion, line: &Value, answer: &Evaluation, reward: &Rew
     let is_verdict = line["verdict"] == answer.verdict(one.finish == "length").name();
     let is_of_one_version = ["evaluation", "became"].iter().all(|key| line.get(key).is_none());
     !is_of_today(one) || are_games && are_parts && is_verdict && is_of_one_version
-}
-
-/// Whether the turns of a `line` have the verdicts that they were `judged` to have, and say them where this version reads them. Most lines
-/// tell of none.
-fn are_told(one: &LoggedCompletion, line: &Value, judged: &[&Evaluation]) -> bool {
-    let turns = line["turns"].as_array().into_iter().flatten();
-    let is_told = |(turn, evaluation): (&Value, &&Evaluation)| {
-        turn["verdict"] == evaluation.verdict(turn["finish"] == "length").name() && turn.get("became").is_none()
-    };
-    !is_of_today(one) || turns.zip(judged).all(is_told)
 }
 
 /// The completions in the file `path`, whose bytes `logs` takes in, and their lines.
