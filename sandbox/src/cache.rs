@@ -1,4 +1,5 @@
-//! The cache of machine code: one file for each combination of interpreter, wasmtime, configuration and processor.
+//! The cache of machine code: one file for each combination of what is compiled (an interpreter, or the runtime of compiled
+//! programs), wasmtime, configuration and processor.
 //!
 //! Machine code runs unchecked, so a file is used only if its checksum is right, it belongs to this user, and the key
 //! at its end covers everything it was compiled from. Otherwise the interpreter is compiled again.

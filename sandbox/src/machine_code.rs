@@ -14,6 +14,9 @@ const SET_CACHE: &str = "set GRPO_2048_CACHE to a directory that can be written"
 /// What wasmtime compiles and loads again.
 #[allow(unsafe_code, reason = "wasmtime loads machine code unchecked")]
 pub(crate) trait MachineCode: Sized {
+    /// Whether to compile it at every start takes so long that users are told why it is.
+    const SLOW: bool;
+
     /// Loads machine code.
     ///
     /// # Safety
@@ -29,6 +32,8 @@ pub(crate) trait MachineCode: Sized {
 
 #[allow(unsafe_code, reason = "wasmtime loads machine code unchecked")]
 impl MachineCode for Component {
+    const SLOW: bool = true;
+
     unsafe fn load(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
         // SAFETY: the caller's.
         unsafe { Component::deserialize(engine, code) }
@@ -42,6 +47,9 @@ impl MachineCode for Component {
 
 #[allow(unsafe_code, reason = "wasmtime loads machine code unchecked")]
 impl MachineCode for Module {
+    // The runtime of compiled programs takes a twentieth of a second, and its file goes where the interpreter's does.
+    const SLOW: bool = false;
+
     unsafe fn load(engine: &Engine, code: &[u8]) -> wasmtime::Result<Module> {
         // SAFETY: the caller's.
         unsafe { Module::deserialize(engine, code) }
@@ -66,7 +74,9 @@ pub(crate) fn kept<T: MachineCode>(
     }
     let code = compile()?;
     // The compiled code is used all the same; until it can be written, every start compiles it again.
-    if let Err(error) = file.write(&code) {
+    if let Err(error) = file.write(&code)
+        && T::SLOW
+    {
         tracing::warn!("{error}; the compiled sandbox is not kept, {SET_CACHE}");
     }
     load(engine, &code)

@@ -34,6 +34,7 @@ impl ReportError {
         }
     }
 
+    /// What became of reading or writing at `path`.
     pub fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> ReportError + '_ {
         move |source| ReportError::Io { path: path.to_owned(), source }
     }
