@@ -15,6 +15,10 @@ pub fn program(directory: &Path) -> Command {
     command
 }
 
+/// The variables of the environment by which the program chooses whether it colours. `CI` is one: where it is set, every terminal is
+/// taken for one that shows colours.
+pub const COLOURS: [&str; 4] = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"];
+
 /// Whether these tests were started with hangups ignored, as by `nohup`, which their children inherit.
 pub fn ignores_hangups() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -9,6 +9,8 @@ use rustix::fs::OFlags;
 use rustix::pty::{self, OpenptFlags};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use crate::program::COLOURS;
+
 /// A terminal that nobody sees.
 pub struct Pty {
     /// What programs write comes out here.
@@ -36,7 +38,10 @@ impl Pty {
 /// All that a command writes to a terminal of `columns` characters, whose kind `TERM` names. The command must succeed.
 pub fn shown(mut command: Command, columns: u16, kind: &str) -> String {
     let mut pty = Pty::new(columns);
-    command.env("TERM", kind).env_remove("NO_COLOR");
+    for name in COLOURS {
+        command.env_remove(name);
+    }
+    command.env("TERM", kind).env_remove("RUST_LOG");
     let mut child = command.stdin(Stdio::null()).stdout(pty.opened()).stderr(pty.opened()).spawn().unwrap();
     // Reading ends once nobody has the other side open.
     drop(command);

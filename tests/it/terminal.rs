@@ -12,7 +12,9 @@ use crate::program;
 /// The program, which chooses itself whether it colours.
 fn program(directory: &Path) -> Command {
     let mut command = program::program(directory);
-    command.env_remove("NO_COLOR").env_remove("CLICOLOR").env_remove("CLICOLOR_FORCE");
+    for name in program::COLOURS {
+        command.env_remove(name);
+    }
     command
 }
 
