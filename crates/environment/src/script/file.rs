@@ -6,7 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use grpo_base::plural::cut;
-use ruff_python_ast::{Expr, ModModule, Stmt, StmtFunctionDef};
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Alias, Expr, ExprContext, ModModule, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextSize};
 
 use crate::config::nearest;
@@ -108,13 +109,12 @@ impl<'a> Module<'a> {
 
     /// The literal that a name is assigned last.
     pub fn constant(&self, name: &'static str) -> Result<Option<Constant<'a>>, ScriptError> {
-        let is_it = |target: &Expr| target.as_name_expr().is_some_and(|target| target.id == name);
-        let changes = self.tree.body.iter().filter_map(Stmt::as_aug_assign_stmt);
-        if let Some(change) = changes.into_iter().find(|change| is_it(&change.target)) {
+        if let Some(at) = changed(&self.tree.body, name) {
             let message = format!(
-                "{name}: changed by an operator; the file is read before anything of it runs: write its value here"
+                "{name}: set, changed or deleted by something else than `{name} = ..` at top level, while the file is read before \
+                 anything of it runs; write its value there"
             );
-            return Err(self.error(change.start(), &message));
+            return Err(self.error(at, &message));
         }
         let Some(expression) = self.assigned().remove(name) else { return Ok(None) };
         let error = |message| self.error(expression.start(), &format!("{name}: {message}"));
@@ -227,6 +227,79 @@ impl Constant<'_> {
     pub fn error(&self, message: &str) -> ScriptError {
         let message = format!("{}: {message}", self.name);
         ScriptError::Line { path: self.path.to_owned(), line: self.line, message }
+    }
+}
+
+/// Where statements bind or delete a name of the module otherwise than by a plain assignment at top level.
+fn changed(body: &[Stmt], name: &str) -> Option<TextSize> {
+    let mut changes = Changes { name, first: None };
+    for statement in body {
+        match statement {
+            Stmt::Assign(assignment) => {
+                changes.visit_expr(&assignment.value);
+                assignment.targets.iter().for_each(|target| changes.visit_target(target, &assignment.value));
+            }
+            Stmt::AnnAssign(assignment) => {
+                assignment.value.iter().for_each(|value| changes.visit_expr(value));
+            }
+            // What a file does only where it is run itself does not happen in a game.
+            Stmt::If(condition) if is_main(&condition.test) => {}
+            _ => changes.visit_stmt(statement),
+        }
+    }
+    changes.first
+}
+
+/// Whether a condition is `__name__ == "__main__"`.
+fn is_main(test: &Expr) -> bool {
+    let Expr::Compare(compare) = test else { return false };
+    compare.left.as_name_expr().is_some_and(|name| name.id == "__name__")
+}
+
+struct Changes<'n> {
+    name: &'n str,
+    first: Option<TextSize>,
+}
+
+impl Changes<'_> {
+    fn note(&mut self, name: &str, at: TextSize) {
+        if name == self.name {
+            self.first.get_or_insert(at);
+        }
+    }
+
+    /// Visits the parts of a target at top level of which [`assign`] finds no value.
+    fn visit_target(&mut self, target: &Expr, value: &Expr) {
+        match (target, value) {
+            (Expr::Name(_), _) => {}
+            (Expr::Tuple(targets), Expr::Tuple(values)) if targets.len() == values.len() => {
+                targets.iter().zip(values).for_each(|(target, value)| self.visit_target(target, value));
+            }
+            _ => self.visit_expr(target),
+        }
+    }
+}
+
+impl Visitor<'_> for Changes<'_> {
+    fn visit_stmt(&mut self, statement: &Stmt) {
+        match statement {
+            // Their names are none of the module.
+            Stmt::FunctionDef(function) => self.note(&function.name, function.name.start()),
+            Stmt::ClassDef(class) => self.note(&class.name, class.name.start()),
+            _ => visitor::walk_stmt(self, statement),
+        }
+    }
+
+    fn visit_expr(&mut self, expression: &Expr) {
+        match expression {
+            Expr::Name(name) if name.ctx != ExprContext::Load => self.note(&name.id, name.start()),
+            Expr::Lambda(_) | Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_) => {}
+            _ => visitor::walk_expr(self, expression),
+        }
+    }
+
+    fn visit_alias(&mut self, alias: &Alias) {
+        self.note(alias.asname.as_ref().unwrap_or(&alias.name), alias.start());
     }
 }
 

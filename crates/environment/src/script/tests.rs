@@ -86,6 +86,13 @@ fn a_name_that_nothing_reads_and_that_is_nearly_one_of_a_game_is_misspelt() {
 #[test]
 fn the_last_assignment_counts_as_it_does_in_python() {
     assert_eq!(open(&format!("{GAME}SCALE = 20\n")).unwrap().scale(), 20.0);
+    let elsewhere = "def f():\n    MOVES = 3\nclass C:\n    MOVES = 4\nlengths = [MOVES for MOVES in (1, 2)]\n\
+                     if __name__ == '__main__':\n    MOVES = 5\n";
+    assert_eq!(
+        open(&format!("{GAME}{elsewhere}")).unwrap().moves_max(),
+        super::MOVES,
+        "none of these is the module's in a game"
+    );
 }
 
 #[test]
@@ -108,7 +115,17 @@ fn a_mistake_is_named_with_its_line_and_what_is_expected() {
         (replaced("def reset()", "def reset(seed)"), "line 9: found `def reset(seed)`"),
         (replaced("def reset", "async def reset"), "line 9: `reset` is async"),
         (replaced("    return 0", "    return 0 0"), "line 10:"),
-        (refusal_with("SCALE *= 2"), "line 8: SCALE: changed by an operator"),
+        (
+            refusal_with("SCALE *= 2"),
+            "line 8: SCALE: set, changed or deleted by something else than `SCALE = ..` at top level",
+        ),
+        (refusal_with("if len(ENTRY) > 3:\n    MOVES = 3"), "line 9: MOVES: set, changed or deleted"),
+        (refusal_with("for MOVES in [1, 2]: pass"), "line 8: MOVES: set, changed"),
+        (refusal_with("MOVES = 3\ndel MOVES"), "line 9: MOVES: set, changed"),
+        (refusal_with("LIMIT = (MOVES := 3)"), "line 8: MOVES: set, changed"),
+        (refusal_with("LIMIT, MOVES = divmod(7, 2)"), "line 8: MOVES: set, changed"),
+        (refusal_with("from math import pi as ANCHOR"), "line 8: ANCHOR: set, changed"),
+        (refusal_with("def NAME(): pass"), "line 8: NAME: set, changed"),
         (refusal_with("SCALE = 0"), "line 8: SCALE: found 0; expected a number above 0"),
         (refusal_with("SCALE = -1.5"), "SCALE: found -1.5; expected a number above 0"),
         (refusal_with("SCALE = float('nan')"), "SCALE: found nan; expected a number above 0"),

@@ -39,7 +39,7 @@ def __verdict(value):
     if type(value).__name__ in ("bool", "bool_"):
         return ["done", bool(value)]
     found = "None" if value is None else f"{type(value).__name__} {repr(value)[:60]}"
-    # Single values of numpy have a shape without dimensions.
+    # Single values of array libraries have a shape without dimensions.
     is_number = isinstance(value, numbers.Number) or getattr(value, "shape", None) == ()
     # A share of the answers, and nan, would be true too.
     if is_number and value in (0, 1):
