@@ -16,7 +16,7 @@ use ruff_python_parser::Parsed;
 use ruff_text_size::Ranged;
 
 use super::entry::may_define;
-use super::quotes::{quotes, without_mended};
+use super::quotes::quotes;
 use super::syntax::{first_error, parse};
 use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count, prose, ways};
 
@@ -104,8 +104,8 @@ fn last_of(
         let Some(left) = joins.get().checked_sub(1) else { return found };
         joins.set(left);
         let blocks = fences::blocks(&pieces[..place]);
-        let blocks = if entry.definition().is_none() { without_mended(&found.source, blocks) } else { blocks };
-        let uses = helpers::of(&found.module, &blocks);
+        let mending = entry.definition().is_none().then_some(found.source.as_str());
+        let uses = helpers::of(&found.module, &blocks, mending);
         found.after(&uses)
     };
     for (place, piece) in pieces.iter().enumerate().rev().filter(|(place, _)| eligible(*place)) {
@@ -131,11 +131,10 @@ fn last_of(
                     let names_orders = helpers::is_of_orders(&found.module, statements);
                     let body = &found.module.body;
                     let acts = if *entry == Entry::Module { ways::act } else { ways::may_print };
-                    // Once for a text: what is a quote is used from then on.
                     let is_quote = || !reads_alone && quotes(&own, body, &pieces[..place]);
                     let is_whole = || match used {
                         _ if *entry != Entry::Script => true,
-                        Some(_) => helpers::reads_input(&found.module) || ways::reads(body),
+                        Some(_) => (helpers::reads_input(&found.module) || ways::reads(body)) && !is_quote(),
                         None => ways::may_read(body) && !is_quote(),
                     };
                     if names_orders || !acts(body) {
@@ -164,6 +163,12 @@ fn whole(text: &str, entry: &Entry) -> Option<Found> {
         return None;
     }
     without_prose(entry, text, parsed)
+}
+
+/// Refuses a text that does not parse from its first line to its last.
+pub(super) fn require_python(text: &str) -> Result<(), Rejection> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    first_error(&parse(text)).map_or(Ok(()), |(at, message)| Err(not_compiled(text, at, message)))
 }
 
 fn nothing(entry: &Entry) -> Rejection {
@@ -316,6 +321,11 @@ enum Line {
     Works,
     /// Names and literals; or nothing but a type, as `Complexity: O(n)` looks like one.
     Words,
+}
+
+/// Whether a statement says something that is no text, and does nothing by it.
+pub(crate) fn is_words(statement: &Stmt) -> bool {
+    statement.is_expr_stmt() && line(statement) != Line::Code
 }
 
 fn line(statement: &Stmt) -> Line {

@@ -8,24 +8,24 @@ mod names;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use ruff_python_ast::{Expr, ModModule, Stmt};
-use ruff_text_size::Ranged;
+use ruff_python_parser::Parsed;
+use ruff_text_size::{Ranged, TextRange};
 
 use self::names::Names;
-use super::SOURCE_BYTES_MAX;
 use super::digest::is_builtin;
 use super::syntax::{first_error, parse};
+use super::{SOURCE_BYTES_MAX, lines};
 
 /// Stands for the names that an import of everything may bind.
 const STAR: &str = "*";
 /// Stands for the input, of which each that reads it leaves the rest to the next.
 const INPUT: &str = "<";
 
-/// The statements that bind and change what `module` uses and does not make itself, out of `blocks` in their order. Nothing else
-/// of a block is taken: its calls and prints were examples.
-pub(super) fn of(module: &ModModule, blocks: &[String]) -> String {
+/// The statements that bind and change what `module` uses and does not make itself, out of `blocks` in their order, but for those
+/// that it writes anew where it is the whole program `mending`. Nothing else of a block is taken: its calls and prints were examples.
+pub(super) fn of(module: &ModModule, blocks: &[String], mending: Option<&str>) -> String {
     if blocks.is_empty() {
         return String::new();
     }
@@ -33,10 +33,13 @@ pub(super) fn of(module: &ModModule, blocks: &[String]) -> String {
     if missing.is_empty() {
         return String::new();
     }
-    let blocks: Vec<(&String, ModModule)> = blocks.iter().filter_map(|block| Some((block, parsed(block)?))).collect();
+    let blocks: Vec<Block<'_>> = blocks.iter().filter_map(|block| Block::of(block)).collect();
     let notebook = Notebook::of(&blocks);
-    let needed = notebook.needed_by(missing).into_iter();
-    needed.map(|place| format!("{}\n", notebook.statements[place].text)).collect()
+    let mut needed = notebook.needed_by(missing);
+    if let Some(own) = mending.filter(|_| !needed.is_empty()) {
+        needed = notebook.without_mended(needed, own);
+    }
+    needed.into_iter().map(|place| format!("{}\n", notebook.text(place))).collect()
 }
 
 /// Whether a whole program reads its input, by itself.
@@ -95,10 +98,30 @@ pub(super) fn is_of_orders(module: &ModModule, own: usize) -> bool {
     own.iter().all(is_order) && !ORDERS.iter().any(|name| names.bound().contains(name))
 }
 
-/// The statements of a block that is Python as a whole.
-pub(super) fn parsed(block: &str) -> Option<ModModule> {
-    let parsed = (block.len() <= SOURCE_BYTES_MAX).then(|| parse(block))?;
-    first_error(&parsed).is_none().then(|| parsed.into_syntax())
+/// A block that is Python as a whole.
+struct Block<'a> {
+    text: &'a str,
+    parsed: Parsed<ModModule>,
+}
+
+impl<'a> Block<'a> {
+    fn of(text: &'a str) -> Option<Block<'a>> {
+        let parsed = (text.len() <= SOURCE_BYTES_MAX).then(|| parse(text))?;
+        first_error(&parsed).is_none().then_some(Block { text, parsed })
+    }
+
+    fn lines(&self, of: TextRange) -> String {
+        lines::of(self.text, self.parsed.tokens().in_range(of))
+    }
+
+    fn has_all(&self, lines_of: &BTreeMap<&str, usize>) -> bool {
+        let lines = lines::of(self.text, self.parsed.tokens());
+        let mut missing: BTreeSet<&str> = lines_of.keys().copied().collect();
+        for line in lines::each(&lines) {
+            missing.remove(line);
+        }
+        missing.is_empty()
+    }
 }
 
 /// The module whose imports must come first.
@@ -122,8 +145,8 @@ pub(super) fn first_place(source: &str) -> usize {
 }
 
 /// All statements of earlier blocks, and which of them make a name what it is.
-#[derive(Default)]
 struct Notebook<'a> {
+    blocks: &'a [Block<'a>],
     statements: Vec<Statement<'a>>,
     /// By name, the places of statements that bind or change it.
     touching: BTreeMap<&'a str, Vec<usize>>,
@@ -132,27 +155,39 @@ struct Notebook<'a> {
 }
 
 struct Statement<'a> {
-    text: &'a str,
+    /// The place of its block, and its own there.
+    block: usize,
+    range: TextRange,
     names: Names<'a>,
-    /// The places of its block.
-    block: Range<usize>,
+    /// What it binds or changes, [`STAR`] and [`INPUT`] among it.
+    touched: BTreeSet<&'a str>,
+    /// Whether it imports something, or defines a function or a class.
+    is_made: bool,
 }
 
 impl<'a> Notebook<'a> {
-    fn of(blocks: &'a [(&'a String, ModModule)]) -> Notebook<'a> {
-        let mut notebook = Notebook::default();
-        for (text, module) in blocks {
-            let begin = notebook.statements.len();
-            for one in module.body.iter().filter(|one| !is_future(one)) {
-                notebook.add(&text[one.range()], one);
+    fn of(blocks: &'a [Block<'a>]) -> Notebook<'a> {
+        let (statements, touching, values) = Default::default();
+        let mut notebook = Notebook { blocks, statements, touching, values };
+        for (place, block) in blocks.iter().enumerate() {
+            for one in block.parsed.syntax().body.iter().filter(|one| !is_future(one)) {
+                notebook.add(place, one);
             }
-            let end = notebook.statements.len();
-            notebook.statements[begin..].iter_mut().for_each(|one| one.block = begin..end);
         }
         notebook
     }
 
-    fn add(&mut self, text: &'a str, one: &'a Stmt) {
+    fn text(&self, place: usize) -> &'a str {
+        let one = &self.statements[place];
+        &self.blocks[one.block].text[one.range]
+    }
+
+    /// The place behind the block of a statement.
+    fn end_of_block(&self, of: &Statement<'_>) -> usize {
+        self.statements.partition_point(|one| one.block <= of.block)
+    }
+
+    fn add(&mut self, block: usize, one: &'a Stmt) {
         let names = Names::of(std::slice::from_ref(one));
         let is_made = matches!(one, Stmt::FunctionDef(_) | Stmt::ClassDef(_) | Stmt::Import(_) | Stmt::ImportFrom(_));
         let mut touched = names.touched();
@@ -171,10 +206,10 @@ impl<'a> Notebook<'a> {
         touched.extend(names.has_star.then_some(STAR));
         touched.extend(names.reads_input().then_some(INPUT));
         let place = self.statements.len();
-        for name in touched {
+        for &name in &touched {
             self.touching.entry(name).or_default().push(place);
         }
-        self.statements.push(Statement { text, names, block: 0..0 });
+        self.statements.push(Statement { block, range: one.range(), names, touched, is_made });
     }
 
     /// The last statement before a place that binds or changes a name.
@@ -211,12 +246,51 @@ impl<'a> Notebook<'a> {
             if taken.insert(place) {
                 queue.extend(one.names.now().map(|name| (name, place)));
                 // A function is called by its own block, and by the program.
-                let later = one.names.later().flat_map(|name| [(name, one.block.end), (name, end)]);
+                let behind = self.end_of_block(one);
+                let later = one.names.later().flat_map(|name| [(name, behind), (name, end)]);
                 queue.extend(later);
                 queue.extend(one.names.reads_input().then_some((INPUT, place)));
             }
         }
         taken
+    }
+
+    /// The `taken` places but for statements that are made of lines of `own` which itself stands in their block, in another order or with
+    /// some left out, and is there to take their place. What another one that is taken needs as it runs stays, as do imports, functions
+    /// and classes, which do no harm; and of equal ones as many as `own` does not have.
+    fn without_mended(&self, taken: BTreeSet<usize>, own: &str) -> BTreeSet<usize> {
+        let own = lines::of(own, parse(own).tokens());
+        let mut mending: BTreeMap<&str, usize> = BTreeMap::new();
+        lines::each(&own).for_each(|line| *mending.entry(line).or_default() += 1);
+        let is_of_own = |lines: &str| lines::each(lines).all(|line| mending.contains_key(line));
+        let mut are_mended: BTreeMap<usize, bool> = BTreeMap::new();
+        let mut cut: BTreeMap<(usize, String), usize> = BTreeMap::new();
+        let (mut kept, mut needed, mut one_runs) = (BTreeSet::new(), BTreeSet::new(), false);
+        for place in taken.into_iter().rev() {
+            let one = &self.statements[place];
+            let block = &self.blocks[one.block];
+            if !one.is_made && one.touched.iter().all(|name| !needed.contains(name)) {
+                let lines = block.lines(one.range);
+                let mut is_mended = || *are_mended.entry(one.block).or_insert_with(|| block.has_all(&mending));
+                if is_of_own(&lines) && is_mended() {
+                    let may_cut = lines::each(&lines).filter_map(|line| mending.get(line)).min().copied().unwrap_or(0);
+                    let count = cut.entry((one.block, lines)).or_default();
+                    *count += 1;
+                    if *count <= may_cut {
+                        continue;
+                    }
+                }
+            }
+            one_runs |= !one.is_made;
+            for name in one.names.certain() {
+                needed.remove(name);
+            }
+            needed.extend(one.names.now());
+            // What is called here is defined before it.
+            needed.extend(one.names.later().filter(|_| one_runs));
+            kept.insert(place);
+        }
+        kept
     }
 }
 

@@ -10,6 +10,7 @@ mod entry;
 mod extract;
 mod fences;
 mod helpers;
+mod lines;
 mod mutants;
 mod prose;
 mod quotes;
@@ -25,6 +26,7 @@ pub use classes::bases;
 pub use entry::Entry;
 pub(crate) use entry::bound_by;
 use extract::Found;
+pub(crate) use extract::is_words;
 pub use mutants::mutants;
 
 use rejection::line_count;
@@ -36,6 +38,12 @@ pub(crate) use syntax::{first_error, parse, takes};
 const LEVEL_BYTES: usize = 2048;
 /// Stack for a flat tree.
 const BASE_BYTES: usize = 128 << 10;
+
+/// Does what walks or drops syntax trees of a text, those of prose too. The parser itself grows the stack that it needs.
+fn with_stack_for<T>(text: &str, walk: impl FnOnce() -> T) -> T {
+    let stack = BASE_BYTES + text.len().min(SOURCE_BYTES_MAX) * LEVEL_BYTES;
+    stacker::maybe_grow(stack, stack, walk)
+}
 
 /// Python source that parses and defines its entry. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,13 +57,17 @@ impl Program {
     /// prompt has opened.
     pub fn from_text(text: &str, entry: &Entry) -> Result<Program, Rejection> {
         let text = text.replace("\r\n", "\n");
-        // The parser grows the stack that it needs. Whoever walks or drops its trees, those of prose too, does it here.
-        let stack = BASE_BYTES + text.len().min(SOURCE_BYTES_MAX) * LEVEL_BYTES;
-        stacker::maybe_grow(stack, stack, || {
+        with_stack_for(&text, || {
             let Found { source, module } = extract::find(&text, entry)?;
             let digest = digest::of_syntax(&source, module, entry.definition().map(|(_, name)| name));
             Ok(Program { source: source.into(), digest })
         })
+    }
+
+    /// The program in a file of Python, which is one as a whole or none: of an answer, what does not parse may be words.
+    pub fn from_file(text: &str, entry: &Entry) -> Result<Program, Rejection> {
+        let program = Program::from_text(text, entry)?;
+        with_stack_for(text, || extract::require_python(text)).map(|()| program)
     }
 
     /// The source that the sandbox runs.
@@ -75,8 +87,7 @@ impl Program {
         if !self.source.contains(helpers::FUTURE) {
             return 0;
         }
-        let stack = BASE_BYTES + self.source.len() * LEVEL_BYTES;
-        stacker::maybe_grow(stack, stack, || helpers::first_place(&self.source))
+        with_stack_for(&self.source, || helpers::first_place(&self.source))
     }
 
     pub fn lines(&self) -> u32 {

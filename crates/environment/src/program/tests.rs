@@ -254,13 +254,13 @@ fn many_fences_in_texts_over_lines_are_answered() {
 
 #[test]
 fn many_examples_of_a_program_are_answered() {
-    let imports = "```python\nfrom solution import strategy\n```\n".repeat(20_000);
+    let imports = "```python\nfrom solution import strategy\n```\n".repeat(5000);
     assert_eq!(source(&imports), "from solution import strategy\n");
     for example in ["n = 3\n", "n = int(input())\n", "print(q)\n"] {
-        let many = format!("```\n{example}```\n").repeat(20_000);
+        let many = format!("```\n{example}```\n").repeat(5000);
         assert_eq!(Program::from_text(&many, &Entry::Script).unwrap().source(), example);
     }
-    let closed = "```\nprint(q)```\nso\n".repeat(20_000);
+    let closed = "```\nprint(q)```\nso\n".repeat(5000);
     assert_eq!(Program::from_text(&closed, &Entry::Script).unwrap().source(), "print(q)\n");
 }
 
@@ -440,6 +440,52 @@ fn a_piece_repeats_lines_only_as_they_stand_one_after_the_other() {
     for quoted in ["print(n)\nif n > 1:\n    print(n)  # again\n", "if n > 1:\n\n    print(n)\n"] {
         assert_eq!(script(&answer(&[&main, "n = int(input())\n", quoted])), main, "{quoted}");
     }
+}
+
+#[test]
+fn a_quote_may_be_indented_otherwise_and_leave_out_what_it_marks_or_needs() {
+    let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
+    let answer = |pieces: &[&str]| pieces.iter().map(|code| format!("```python\n{code}```\n")).collect::<String>();
+    let read = "n = int(input())\na = list(map(int, input().split()))\n";
+    let whole = format!("{read}s = 0\nfor x in a:\n    s += x\nprint(s)\nprint(n)\n");
+    for quoted in [
+        "for x in a:\n  s += x\nprint(s)\n",
+        "for x in a:\n\ts+=x\nprint(s)\n",
+        "s = 0\n# ...\nprint(s)\n",
+        "s = 0\n...\nprint(s)\n",
+        // The last two are not printed by one of them alone.
+        "print(s)\n```\nThen:\n```python\nprint(n)\n",
+    ] {
+        assert_eq!(script(&answer(&[&whole, quoted])), whole, "{quoted}");
+    }
+    let whole = format!("{read}a.sort()\nbest = a[-1]\nworst = a[0]\nprint(worst)\nprint(best)\n");
+    assert_eq!(script(&answer(&[&whole, "a.sort()\nprint(best)\n"])), whole);
+    // A function that is defined twice is meant as it was at last.
+    let twice = "def f(x):\n    return x\ndef f(x):\n    return x + 1\nn = int(input())\nprint(f(n))\nprint(n)\n";
+    assert_eq!(script(&answer(&[twice, "print(f(n))\n"])), twice);
+}
+
+#[test]
+fn what_a_piece_writes_anew_is_left_out_unless_something_else_needs_it() {
+    let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
+    let answer = |pieces: [&str; 2]| script(&pieces.map(|code| format!("```python\n{code}```\n")).concat());
+    for (kept, rest, mended) in [
+        ("import sys\nn = int(sys.stdin.read())\n", "print(0)\nprint(n)\n", "import sys\nprint(n)\nprint(0)\n"),
+        ("MOD = 7\nn = int(input()) % MOD\n", "print(MOD)\nprint(n)\n", "MOD = 7\nprint(n)\nprint(MOD)\n"),
+        (
+            "MOD = 7\ndef f(x):\n    return x % MOD\nn = f(int(input()))\n",
+            "print(MOD)\nprint(n)\n",
+            "MOD = 7\nprint(n)\nprint(MOD)\n",
+        ),
+        ("n = int(input())\nn += 1\nm = n * 2\n", "n += 1\nprint(n)\nprint(m)\n", "n += 1\nprint(m)\nprint(n)\n"),
+        ("n = int(input())\nn += 1\n", "n += 1\nprint(n)\n", "print(n)\nn += 1\n"),
+    ] {
+        assert_eq!(answer([&format!("{kept}{rest}"), mended]), format!("{kept}{mended}"));
+    }
+    // A line may have two statements.
+    let (two, mended) =
+        ("x = int(input())\nprint(x); y = 2 * x\ny += 1\nprint(y)\nprint(x)\n", "print(y)\nprint(x)\ny += 1\n");
+    assert_eq!(answer([two, mended]), format!("x = int(input())\ny = 2 * x\n{mended}"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn reordered(code: &str, opening: &str, entry_point: &str) -> Option<String> {
     let class_name = entry_point.split_once('.').map(|(class, _)| class);
     let program = source::with_module(code, |module| {
         let class = class_name.and_then(|name| source::class(&module.body, name));
-        let rest = |statement: &dyn Ranged, from: usize| &code[from..statement.end().to_usize()];
+        let rest = |statement: &dyn Ranged, from: usize| &code[from..behind_comment(code, statement.end().to_usize())];
         let (first, text): (&dyn Ranged, String) = match &ending {
             Ending::Class => (class?, rest(class?, source::end_of_class_header(code, class?)?).to_owned()),
             Ending::Function { indentation, names } => {
@@ -44,7 +44,7 @@ fn reordered(code: &str, opening: &str, entry_point: &str) -> Option<String> {
                 match class {
                     None => (function, text.to_owned()),
                     Some(class) => {
-                        let from = source::end_of_class_header(code, class)?;
+                        let from = behind_comment(code, source::end_of_class_header(code, class)?);
                         let others = others(code, &class.body, from, function, opening);
                         let own = indentation_of(code, function.start().to_usize());
                         (class, indented(&format!("{text}\n{others}"), own, indentation))
@@ -87,14 +87,21 @@ fn others(code: &str, body: &[Stmt], mut from: usize, first: &dyn Ranged, openin
     let mut text = String::new();
     for statement in body {
         let range = statement.range().to_std_range();
+        let end = behind_comment(code, range.end);
         let is_text = matches!(statement, Stmt::Expr(one) if matches!(*one.value, Expr::StringLiteral(_)));
         let is_given = || opening.lines().any(|line| line.trim() == &code[range.clone()]);
         if statement.range() != first.range() && !is_text && !is_given() {
-            text += &code[from..range.end];
+            text += &code[from..end];
         }
-        from = range.end;
+        from = end;
     }
     text
+}
+
+/// Where a comment ends that stands behind `at` in its line; `at` where none does.
+fn behind_comment(code: &str, at: usize) -> usize {
+    let rest = code[at..].lines().next().unwrap_or_default();
+    at + if rest.trim_start().starts_with('#') { rest.len() } else { 0 }
 }
 
 /// The blanks before what begins at `at`.

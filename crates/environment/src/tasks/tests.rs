@@ -258,7 +258,7 @@ fn a_reference_that_begins_otherwise_than_its_program_has_its_function_first_and
             "S.f",
             method,
             "class S(object):\n  \"\"\"Adds.\"\"\"\n  n = 1\n\n  def f(\n    self,a, b):\n    if a:\n      return b\n    return 0  # No.\n\n  def g(self):\n    pass".into(),
-            format!("{method}\n        if a:\n            return b\n        return 0\n\n    n = 1  # No.\n\n    def g(self):\n        pass\n"),
+            format!("{method}\n        if a:\n            return b\n        return 0  # No.\n\n    n = 1\n\n    def g(self):\n        pass\n"),
         ),
         (
             "S.f",

@@ -84,6 +84,11 @@ impl<'a> Names<'a> {
         &self.module.bound
     }
 
+    /// Those that are bound whatever was there.
+    pub fn certain(&self) -> impl Iterator<Item = &'a str> {
+        self.certain.iter().copied()
+    }
+
     /// Whether a name is bound, whatever was there.
     pub fn binds(&self, name: &str) -> bool {
         self.certain.contains(name)

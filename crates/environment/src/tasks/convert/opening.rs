@@ -1,8 +1,8 @@
 //! How a program begins, as far as the body of its function: by the code that a row gives, or by a solution.
 
-use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::Ranged;
 
+use crate::program::is_words;
 use crate::tasks::source;
 
 /// The beginning that `code` gives the program, with the imports and the functions before it. The code may end anywhere after
@@ -12,17 +12,11 @@ pub(super) fn of_code(code: &str, entry_point: &str) -> Option<String> {
         let body = &parsed.syntax().body;
         let end = source::end_of_header(code, source::definition(body, entry_point)?)?;
         // What stands before the first statement are comments, or words such as `//Python3`, which do nothing where they are Python.
-        let start = body.iter().find(|statement| !is_word(statement))?.start().to_usize();
+        let start = body.iter().find(|statement| !is_words(statement))?.start().to_usize();
         source::signature_of(&with_body(&code[start..end]), entry_point).ok()?;
         Some(code[start..end].replace("\r\n", "\n"))
     });
     begun.ok().flatten()
-}
-
-/// Whether a statement only says a value that is neither a text nor what a call returns.
-fn is_word(statement: &Stmt) -> bool {
-    let does = |value: &Expr| matches!(value, Expr::StringLiteral(_) | Expr::Call(_));
-    matches!(statement, Stmt::Expr(one) if !does(&one.value))
 }
 
 /// Whether a beginning has nothing but the class and the method, so that that of another program may take its place.

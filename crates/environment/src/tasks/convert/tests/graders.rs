@@ -144,7 +144,14 @@ fn a_program_begins_as_a_reference_that_begins_with_its_method() {
     for word in ["//Python3", "// Python 3", "python3", "Python 3", "# Python3", "~~~python", "..."] {
         assert_eq!(row("q", &format!("{word}\n{given}"), second).opening(), given, "{word}");
     }
-    for line in ["'''Definitions.'''", "sys.setrecursionlimit(10**6)", "MOD = 7"] {
+    for line in [
+        "'''Definitions.'''",
+        "sys.setrecursionlimit(10**6)",
+        "[sys.setrecursionlimit(10**6)]",
+        "(MOD := 7)",
+        "f() if c else 0",
+        "MOD = 7",
+    ] {
         let code = format!("{line}\n{given}");
         assert_eq!(row("q", &code, second).opening(), code);
     }

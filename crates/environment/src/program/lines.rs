@@ -1,0 +1,67 @@
+//! The lines of Python code as texts that are equal wherever the same is written, with whatever blanks, indentation, empty lines
+//! and comments.
+
+use ruff_python_ast::token::{Token, TokenKind};
+use ruff_text_size::Ranged;
+
+/// Begins a line.
+const START: char = '\0';
+/// Ends one.
+const END: char = '\u{1}';
+/// Stand between lines of which the second is indented further, or less.
+const INDENTED: char = '\u{2}';
+const DEDENTED: char = '\u{3}';
+/// The line `...`, and a comment that says so: here something is left out.
+pub(super) const GAP: &str = "\0... \u{1}";
+
+/// The lines of `tokens`, which are some of those of `text`.
+pub(super) fn of(text: &str, tokens: &[Token]) -> String {
+    let (mut lines, mut is_within) = (String::new(), false);
+    for token in tokens {
+        let words = &text[token.range()];
+        match token.kind() {
+            TokenKind::Indent => lines.push(INDENTED),
+            TokenKind::Dedent => lines.push(DEDENTED),
+            TokenKind::Newline => {
+                lines.push(END);
+                is_within = false;
+            }
+            TokenKind::Comment if !is_within && leaves_out(words) => lines += GAP,
+            TokenKind::Comment | TokenKind::NonLogicalNewline | TokenKind::EndOfFile => {}
+            _ => {
+                lines.extend((!is_within).then_some(START));
+                lines.extend([words, " "]);
+                is_within = true;
+            }
+        }
+    }
+    lines.extend(is_within.then_some(END));
+    lines
+}
+
+/// Whether a comment stands for code: `# ...`, `# ... (as before)`, `# rest of it ...`.
+fn leaves_out(comment: &str) -> bool {
+    let words = comment.trim_matches(|one: char| one == '#' || one.is_whitespace());
+    ["...", "…"].iter().any(|dots| words.starts_with(dots) || words.ends_with(dots))
+}
+
+/// Whether lines have those of a quote, one after the other, but for its gaps.
+pub(super) fn have(lines: &str, quote: &str) -> bool {
+    let lines = lines.replace(GAP, "");
+    let mut rest = lines.as_str();
+    stretches(quote).all(|stretch| {
+        let behind = rest.find(stretch).map(|at| &rest[at + stretch.len()..]);
+        rest = behind.unwrap_or_default();
+        behind.is_some()
+    })
+}
+
+/// Each of the lines, without its indentation, but for gaps.
+pub(super) fn each(lines: &str) -> impl Iterator<Item = &str> {
+    stretches(lines).flat_map(|stretch| stretch.split(END)).filter_map(|line| Some(line.split_once(START)?.1))
+}
+
+/// The lines between gaps, without the indentation around them.
+fn stretches(lines: &str) -> impl Iterator<Item = &str> {
+    lines.split(GAP).map(|stretch| stretch.trim_matches([INDENTED, DEDENTED])).filter(|stretch| !stretch.is_empty())
+}
