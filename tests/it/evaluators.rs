@@ -326,6 +326,14 @@ fn the_check_finds_what_is_wrong_with_an_evaluator_or_its_first_program() {
             0,
             "-> SCALE = 5000 in the evaluator, or whatever score is to earn 1",
         ),
+        (
+            &with_body(
+                "\n    return {'combined_score': 10 / len(open(program_path).read()) * ('answer' in open(program_path).read())}\n",
+            ),
+            Some(answers),
+            0,
+            "warning   repeats     initial_program.py scores [0.37037037037037035, 0.37037037037037035], and [",
+        ),
     ] {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("evaluator.py"), evaluator).unwrap();

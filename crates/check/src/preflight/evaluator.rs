@@ -2,15 +2,17 @@
 
 use super::finding::{Check, CheckFinding};
 use super::report::{Report, Standing, fine_percent};
-use super::trial::{AGAIN, BUDGET_EXPECTED, JudgedTrial, REWARD_EXPECTED, Told, Trial, TrialJudge, judged, seeds};
+use super::trial::{BUDGET_EXPECTED, JudgedTrial, REWARD_EXPECTED, Told, Trial, TrialJudge, judged, seeds};
 use crate::arena::{ArenaError, FUEL_PER_SECOND, Rules};
 use crate::config::Config;
-use crate::environment::{Evaluator, Labels};
+use crate::environment::{Evaluator, Labels, Outcome};
 
 /// Evaluations of the program to begin with.
 const GAMES: usize = 2;
 /// A program without anything that an evaluator could call.
 const NOTHING: &str = "pass";
+/// Comment before a program that does the same as without it, and lies elsewhere in memory.
+const COMMENT: &str = "# The same with a comment.\n";
 
 /// Judges the program to begin with, and one that does nothing.
 pub(super) fn examine(
@@ -21,15 +23,17 @@ pub(super) fn examine(
 ) -> Result<Report, ArenaError> {
     let report = |players, findings| Ok(Report { players, tasks: None, findings, labels: Labels::Game });
     let initial = evaluator.initial();
-    let programs = [NOTHING.to_owned()].into_iter().chain(initial.into_iter().flat_map(|source| {
-        let again = format!("{AGAIN}{source}");
-        [source.to_owned(), again]
+    let mut trials = vec![Trial::new(NOTHING, seeds(GAMES))];
+    trials.extend(initial.into_iter().flat_map(|source| {
+        // An identical program of its own would be told what this one came to; the same cases are tried again.
+        [(source.to_owned(), 2), (format!("{COMMENT}{source}"), 1)]
+            .map(|(source, times)| Trial::new(&source, seeds(GAMES).repeat(times)))
     }));
-    let trials: Vec<Trial> = programs.map(|source| Trial::new(&source, seeds(GAMES))).collect();
     told("evaluations", 0, trials.len());
-    let judged = judged(judge, &trials)?;
+    let mut judged = judged(judge, &trials)?;
+    let again = judged.get_mut(1).map(|first| second_half(&mut first.evaluation.games)).unwrap_or_default();
     let [nothing, begins @ ..] = &judged[..] else { unreachable!("a program that does nothing is judged") };
-    let [first, again] = begins else {
+    let [first, commented] = begins else {
         let text = "no initial_program.py beside it: nobody has shown that a program earns anything";
         let finding = CheckFinding::warning(Check::References, text);
         return report(
@@ -38,7 +42,7 @@ pub(super) fn examine(
         );
     };
     let players = vec![Standing::new("no program", 0, nothing), Standing::new("initial program", 1, first)];
-    let findings = [works(first), order(nothing, first), repeats(first, again), budget(config, first)];
+    let findings = [works(first), order(nothing, first), repeats(first, &again, commented), budget(config, first)];
     report(players, findings.into_iter().chain(scale(first)).collect())
 }
 
@@ -80,14 +84,27 @@ fn scale(first: &JudgedTrial) -> Option<CheckFinding> {
     (reward > REWARD_EXPECTED).then(|| CheckFinding::warning(Check::Order, text).mend(remedy))
 }
 
-fn repeats(first: &JudgedTrial, again: &JudgedTrial) -> CheckFinding {
-    let scores = |trial: &JudgedTrial| trial.evaluation.games.iter().map(|game| game.score).collect::<Vec<_>>();
-    match scores(first) == scores(again) {
+/// What the same cases came to when they were tried again, which is taken out.
+fn second_half(games: &mut Vec<Outcome>) -> Vec<Outcome> {
+    games.split_off(games.len() / 2)
+}
+
+/// Whether the first program scores the same again, and the same with a comment before it, which some evaluators are right to
+/// see: those that read the program's text.
+fn repeats(first: &JudgedTrial, again: &[Outcome], commented: &JudgedTrial) -> CheckFinding {
+    let [once, again, commented] = [&first.evaluation.games, again, &commented.evaluation.games]
+        .map(|games| games.iter().map(|game| game.score).collect::<Vec<_>>());
+    if once != again {
+        let text = format!("the same program scores {once:?} and then {again:?}");
+        return CheckFinding::problem(Check::Repeats, text)
+            .mend("draw chance from `random` and numpy's default, which are seeded");
+    }
+    match once == commented {
         true => CheckFinding::ok(Check::Repeats, "the same program scores the same again"),
         false => {
-            let text = format!("the same program scores {:?} and then {:?}", scores(first), scores(again));
-            CheckFinding::problem(Check::Repeats, text)
-                .mend("draw chance from `random` and numpy's default, which are seeded")
+            let text = format!("initial_program.py scores {once:?}, and {commented:?} with a comment before it");
+            CheckFinding::warning(Check::Repeats, text)
+                .mend("no `id()` and no order of a set of objects, unless the program's text is what counts")
         }
     }
 }
@@ -107,4 +124,46 @@ fn budget(config: &Config, first: &JudgedTrial) -> CheckFinding {
 
 fn written(trial: &JudgedTrial) -> String {
     Labels::Game.written(trial.evaluation.mean_score())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::{Evaluation, Start};
+    use crate::environment::{Ending, Trace, Transcript};
+    use crate::preflight::Level;
+    use crate::reward::Reward;
+
+    fn scored(scores: &[f64]) -> JudgedTrial {
+        let games = seeds(scores.len()).into_iter().zip(scores).map(|(case, &score)| {
+            let trace = Trace::Transcript(Transcript::default());
+            Outcome { case, score, ending: Ending::GameOver, fuel: 0, trace, reason: None }
+        });
+        let evaluation = Evaluation { start: Start::Played, games: games.collect(), usage: Default::default() };
+        JudgedTrial { evaluation, reward: Reward { value: 1.0, parts: Vec::new() } }
+    }
+
+    #[test]
+    fn a_program_is_compared_with_itself_and_apart_from_that_with_a_comment_before_it() {
+        for (both, commented, level, text) in [
+            (&[1.0, 2.0, 1.0, 2.0], &[1.0, 2.0], Level::Ok, "the same program scores the same again"),
+            (
+                &[1.0, 2.0, 1.0, 3.0],
+                &[1.0, 2.0],
+                Level::Problem,
+                "the same program scores [1.0, 2.0] and then [1.0, 3.0]",
+            ),
+            (
+                &[1.0, 2.0, 1.0, 2.0],
+                &[1.0, 3.0],
+                Level::Warning,
+                "initial_program.py scores [1.0, 2.0], and [1.0, 3.0] with a comment before it",
+            ),
+        ] {
+            let mut first = scored(both);
+            let again = second_half(&mut first.evaluation.games);
+            let found = repeats(&first, &again, &scored(commented));
+            assert_eq!((found.level, &*found.text), (level, text));
+        }
+    }
 }

@@ -10,8 +10,6 @@ use crate::seed::{Purpose, Seed};
 pub(super) const REWARD_EXPECTED: f32 = 10.0;
 /// Share of the budget that a reference may use, because a model's first programs are slower.
 pub(super) const BUDGET_EXPECTED: f64 = 0.5;
-/// Comment before a program that is judged again, so that the cache of verdicts takes it for another.
-pub(super) const AGAIN: &str = "# The same once more.\n";
 
 /// A completion and the cases it is to be judged on.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -50,14 +50,6 @@ pub struct SuiteRows {
 /// Numbers of MBPP's test split, which its paper evaluates on; 1 to 10 are for prompts, the others for training.
 const MBPP_TEST: std::ops::RangeInclusive<i64> = 11..=510;
 
-/// Tasks of MBPP+ that EvalPlus compares by rules of their own (evalplus/eval/_special_oracle.py, 0.3.1): as sets, whether
-/// there is a match at all, or with a second right answer.
-const OWN_RULES: &[&str] = &[
-    "similar_elements", "find_char_long", "common_in_nested_lists", "extract_singly", "larg_nnum",
-    "intersection_array", "find_dissimilar", "Diff", "check_str", "text_match_three", "text_starta_endb",
-    "are_equivalent", "sum_div", "surface_Area", "digit_distance_nums",
-];
-
 impl Suite {
     /// All suites, in the order of the help.
     pub const ALL: [Suite; 7] = {
@@ -163,7 +155,7 @@ impl Suite {
             let converted = converter.convert_as(self.format(), &self.judged(row));
             let fit = converted.and_then(|line| match self.unfit(row) {
                 None => Ok(line.text),
-                Some(why) => Err(Dropped { id: line.id, why: why.to_owned() }),
+                Some(why) => Err(Dropped { id: line.id, why }),
             });
             match fit {
                 Ok(line) => {
@@ -195,13 +187,16 @@ impl Suite {
         }
     }
 
-    /// Why a row that becomes a task is no part of the suite.
-    fn unfit(self, row: &Value) -> Option<&'static str> {
-        match (self, field(row, "entry_point")) {
-            (Suite::MbppPlus, Some(Value::Str(name))) if OWN_RULES.contains(&name.as_str()) => {
-                Some("EvalPlus compares its answers by a rule of their own")
-            }
-            _ => None,
+    /// Why a row that becomes a task is no part of the suite: two suites have rows of one format.
+    fn unfit(self, row: &Value) -> Option<String> {
+        let begins = match self {
+            Suite::HumanEvalPlus => "HumanEval/",
+            Suite::MbppPlus => "Mbpp/",
+            _ => return None,
+        };
+        match field(row, "task_id") {
+            Some(Value::Str(id)) if id.starts_with(begins) => None,
+            _ => Some(format!("no row of {}, whose task_id begins with {begins}", self.name())),
         }
     }
 }
@@ -302,12 +297,34 @@ mod tests {
     }
 
     #[test]
+    fn of_evalplus_a_row_of_the_other_set_is_left_out() {
+        let row = |id: &str| {
+            json!({"task_id": id, "prompt": "def same(a):\n    \"\"\" The same. \"\"\"\n", "entry_point": "same",
+                "canonical_solution": "    return a\n", "base_input": [[1]], "plus_input": [[2]], "atol": 0})
+        };
+        for (suite, own, other, why) in [
+            (
+                Suite::HumanEvalPlus,
+                "HumanEval/1",
+                "Mbpp/3",
+                "no row of humaneval+, whose task_id begins with HumanEval/",
+            ),
+            (Suite::MbppPlus, "Mbpp/3", "HumanEval/1", "no row of mbpp+, whose task_id begins with Mbpp/"),
+        ] {
+            let (tasks, found) = asked(suite, &[row(own), row(other)]);
+            assert_eq!((tasks.len(), tasks[0].id.as_str()), (1, own));
+            assert_eq!(whys(&found.left_out), [(other, why)]);
+        }
+    }
+
+    #[test]
     fn an_answer_of_cruxeval_is_a_literal() {
         let row = json!({"id": "sample_0", "code": "def f(a, b):\n    return [b, a]", "input": "1, 'x'", "output": "['x', 1]"});
         let (output, _) = asked(Suite::CruxEvalOutput, std::slice::from_ref(&row));
         let task = &output[0];
         assert!(matches!(&task.kind, Kind::Function(Function { literal: true, checker: None, .. })));
         assert_eq!(task.opening(), "def output():\n    return");
+        assert_eq!((task.best_constant(0..1), task.constant()), (1, 0), "the one answer is what is asked for");
         assert!(task.words().ends_with("what `f(1, 'x')` returns, as a literal: without calls and without operators."));
         assert_eq!(task.reference.as_deref(), Some("def output():\n    return ['x', 1]\n"));
 

@@ -195,10 +195,16 @@ impl Task {
         self.public.min(self.tests.len())..self.tests.len()
     }
 
-    /// Most tests that a program with the same answer to each of them passes. Call this only when all answers are
-    /// known.
+    /// Whether a literal is asked for: a constant is then what solves the task.
+    pub fn is_literal(&self) -> bool {
+        matches!(&self.kind, Kind::Function(Function { literal: true, .. }))
+    }
+
+    /// Most tests that a program with the same answer to each of them passes without solving the task. Call this only
+    /// when all answers are known.
     pub fn constant(&self) -> u32 {
-        *self.constant.get_or_init(|| self.best_constant(0..self.tests.len())) as u32
+        let best = || if self.is_literal() { 0 } else { self.best_constant(0..self.tests.len()) };
+        *self.constant.get_or_init(best) as u32
     }
 
     /// Most of these tests that a program with the same answer to all of them passes.

@@ -54,7 +54,7 @@ fn suite(task: &Task, config: &Config) -> Suite {
     // A reference without answers is reported by another check.
     if task.unanswered().next().is_none() {
         let commonest = task.commonest_answer(0..task.tests.len());
-        suite.constant = commonest.map_or(0, |(_, passed)| passed) as f64 / f64::from(task.tests_and_checker().max(1));
+        suite.constant = f64::from(task.constant()) / f64::from(task.tests_and_checker().max(1));
         suite.findings.extend(constant(task, config.reward.tests, commonest));
         let told = readable_tests(task, config);
         let given_away = given_away(task, told, commonest);
@@ -67,7 +67,7 @@ fn suite(task: &Task, config: &Config) -> Suite {
 
 /// A finding if one answer passes every test.
 fn constant(task: &Task, kind: TestsReward, commonest: Option<(&Answer, usize)>) -> Option<CheckFinding> {
-    let (answer, passed) = commonest?;
+    let (answer, passed) = commonest.filter(|_| !task.is_literal())?;
     if passed < task.tests_and_checker() as usize {
         return None;
     }

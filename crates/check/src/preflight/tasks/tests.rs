@@ -283,6 +283,25 @@ fn tests_with_one_answer_teach_nothing() {
 }
 
 #[test]
+fn of_a_literal_the_one_answer_is_no_constant() {
+    let line = |more: &str| {
+        let reference = r#""reference":"def f():\n    return [3, 'x']""#;
+        format!(
+            r#"{{"id":"literal","prompt":"Write.","entry_point":"f","inputs":["()"],{reference},"literal":true{more}}}"#
+        )
+    };
+    for tests in [TestsReward::AboveConstant, TestsReward::Share, TestsReward::All] {
+        let report = rewarded(tests, &[DOUBLE, &line(r#","shown":0"#)]);
+        let others = report.findings.iter().filter(|finding| finding.text.contains("literal"));
+        assert_eq!(others.count(), 0, "{:#?}", report.findings);
+        let share = report.finding(Check::Constants).unwrap();
+        assert!(share.text.starts_with("the best constant passes 10% of a task's tests"), "{share:?}");
+    }
+    let (level, line, text, _) = only(&checked(&[DOUBLE, &line("")]), Check::Shown);
+    assert_eq!((level, line, &*text), (Level::Problem, 2, "the prompt shows the only test: copying its answer passes"));
+}
+
+#[test]
 fn one_exception_of_all_types_is_a_constant_and_earns_nothing_above_it() {
     let source = "def f(x):\n    if x is None:\n        raise TypeError\n    if not x:\n        raise ValueError\n    return {'a': 2, 'b': 4}[x]";
     let reference = serde_json::to_string(source).unwrap();

@@ -20,18 +20,14 @@ pub(super) fn about_functions_of(
     setup: Option<&str>,
 ) -> Result<Draft, String> {
     let defined = source::with_module(code, |module| {
-        let classes = module.body.iter().filter_map(Stmt::as_class_def_stmt).map(|class| class.name.to_string());
         let bound = module.body.iter().flat_map(bound_by);
         let bound = bound.map(|name| Callee { name: name.to_owned(), parameters: Vec::new() });
         let functions = source::functions(&module.body)
             .map(|function| Callee { name: function.name.to_string(), parameters: source::places(function, 0) });
-        (functions.collect::<Vec<_>>(), bound.collect::<Vec<_>>(), classes.collect::<Vec<_>>())
+        (functions.collect::<Vec<_>>(), bound.collect::<Vec<_>>())
     });
-    let (functions, bound, classes) = defined.map_err(|why| format!("solution: {why}"))?;
-    let texts = [tests, setup.unwrap_or_default()];
-    if classes.iter().any(|class| texts.iter().any(|text| text.contains(&format!("{class}(")))) {
-        return Err("calls with objects of a class of its own, which no value stands for".into());
-    }
+    let (functions, bound) = defined.map_err(|why| format!("solution: {why}"))?;
+    without_objects(code, &[tests, setup.unwrap_or_default()])?;
     let truths = if setup.is_some() { Truths::AsPython } else { Truths::AsEqual };
     source::with_module(tests, |module| {
         let reduced = |callees: &[Callee]| asserts::reduce(&module.body, tests, callees, truths);
@@ -55,6 +51,7 @@ pub(super) fn about_functions_of(
                 };
                 let name = &functions.iter().rev().find(called).ok_or(why)?.name;
                 let setup = setup.ok_or("tests by more than asserts about calls with literals")?;
+                without_objects(setup, &[tests, setup])?;
                 (name.clone(), format!("{code}\n{}", forgiving(setup)))
             }
         };
@@ -65,4 +62,19 @@ pub(super) fn about_functions_of(
         draft.shows_none = true;
         Ok(draft)
     })?
+}
+
+/// Refuses texts that make objects of a class which `source` defines.
+fn without_objects(source: &str, texts: &[&str]) -> Result<(), String> {
+    let are_made = |class: &str| {
+        let call = format!("{class}(");
+        texts.iter().any(|text| text.matches(&call).count() > text.matches(&format!("class {call}")).count())
+    };
+    let made = source::with_module(source, |module| {
+        module.body.iter().filter_map(Stmt::as_class_def_stmt).any(|class| are_made(&class.name))
+    });
+    match made {
+        Ok(true) => Err("calls with objects of a class of its own, which no value stands for".into()),
+        _ => Ok(()),
+    }
 }

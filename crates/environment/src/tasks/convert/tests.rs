@@ -99,10 +99,28 @@ fn an_mbpp_row_without_a_list_of_asserts_is_told_so() {
 }
 
 #[test]
+fn what_evalplus_compares_by_a_rule_of_its_own_becomes_no_task() {
+    let row = |name: &str| {
+        json!({"task_id": "Mbpp/7", "prompt": "\"\"\"\nWrite it.\n\"\"\"\n", "entry_point": name,
+            "canonical_solution": format!("\ndef {name}(a):\n    return a\n"), "base_input": [[[1]]], "plus_input": [[[2]]], "atol": 0})
+    };
+    assert_eq!(why(row("similar_elements")), "EvalPlus compares its answers by a rule of their own");
+    assert_eq!(task(row("same")).tests.len(), 2);
+}
+
+#[test]
 fn objects_of_a_class_of_the_code_do_not_cross() {
     let row = json!({"task_id": 8, "text": "t", "code": "class Node: pass\ndef f(n): return 1", "test_setup_code": "root = Node()",
         "test_list": ["assert f(root) == 1"]});
     assert_eq!(why(row), "calls with objects of a class of its own, which no value stands for");
+    let of_setup = |setup: &str, assert: &str| json!({"task_id": 8, "text": "t", "code": "def f(n): return 1", "test_setup_code": setup, "test_list": [assert]});
+    let setup = "class Node(dict): pass\nroot = Node()";
+    assert_eq!(
+        why(of_setup(setup, "assert f(root) == 1")),
+        "calls with objects of a class of its own, which no value stands for"
+    );
+    assert_eq!(task(of_setup(setup, "assert f(1) == 1")).tests.len(), 1, "a literal is no object of it");
+    checker(&task(of_setup("class Node(dict): pass\nroot = 1", "assert f(root) == 1")));
     let row =
         json!({"task_id": 9, "text": "t", "code": "def f(a, b): return a", "test_list": ["assert f(1, int) == 1"]});
     assert_eq!(why(row), "calls with a type, which no value stands for");
