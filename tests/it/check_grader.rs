@@ -69,6 +69,10 @@ def mean(completions, **columns):
     return [reward if text else math.nan for reward, text in zip(reward(completions=completions, **columns), completions)]
 
 
+def words(completions, **columns):
+    return [str(reward) for reward in reward(completions=completions, **columns)]
+
+
 def odd(completions, **columns):
     raise ValueError("a\ud800")
 
@@ -309,6 +313,7 @@ fn a_grader_that_cannot_be_asked_is_the_users_mistake() {
         (vec!["--grader", "leaky.py:rewards"], "AttributeError: module 'leaky' has no attribute 'rewards'"),
         (vec!["--grader", "leaky.py:chat"], "no reward for the reference of double: it raised TypeError"),
         (vec!["--grader", "leaky.py:odd"], "no reward for the reference of double: it raised ValueError: a?"),
+        (vec!["--grader", "leaky.py:words"], "reference of double: a reward is the text '1.0', and no number"),
         (vec!["--grader", "leaky.py:silent"], "no reward for the reference of double: it raised Silent"),
         (vec!["--grader", "./nowhere"], "no reward for the reference of double: exit status: 127"),
         (vec!["--grader", "true"], "it ended as if all were well, with 0 rewards for 1 completion"),

@@ -52,6 +52,44 @@ fn rows_become_tasks_and_what_is_dropped_is_named_with_the_reason() {
 }
 
 #[test]
+fn no_result_replaces_a_file_of_another_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    let task = r#"{"id": "two", "prompt": "Print 2.", "tests": [{"stdin": "", "stdout": "2"}]}"#;
+    write("tasks.jsonl", &format!("{task}\n"));
+    write("completions.jsonl", r#"{"id": "two", "completion": "print(2)"}"#);
+    write("mine.jsonl", &task.replace("two", "too"));
+    fs::create_dir(dir.path().join("run")).unwrap();
+    write("run/metrics.jsonl", "{\"step\":1,\"reward\":0.5}\nrubbish\n");
+    let cases: [&[&str]; 5] = [
+        &["check", "--env", "tasks.jsonl", "--keep", "mine.jsonl"],
+        &["train", "--steps", "1", "--trace", "mine.jsonl", "--trace-step", "9"],
+        &["report", "run", "--output", "mine.jsonl"],
+        &["judge", "--env", "tasks.jsonl", "completions.jsonl", "--differences", "mine.jsonl"],
+        &["export-completions", "run", "--output", "mine.jsonl"],
+    ];
+    for asked in cases {
+        let words = refused(dir.path(), asked);
+        assert!(words.contains(" mine.jsonl: is there already, and holds something else"), "{asked:?}: {words}");
+    }
+    // An earlier result of the same command is replaced, or goes on.
+    write("mine.jsonl", r#"{"traceEvents": []}"#);
+    assert!(refused(dir.path(), cases[1]).contains("--trace-step 9: no step of this session"));
+    write("mine.jsonl", "{\"compiled\": \"1\", \"interpreted\": \"2\"}\n");
+    assert!(printed(dir.path(), cases[3]).contains("\"passed\":1"));
+    write("mine.jsonl", &format!("{task}\n\n"));
+    let output = program(dir.path()).args(cases[0]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("is there already"));
+    write("mine.jsonl", r#"{"step": 1, "mean_score": 2.0}"#);
+    assert!(refused(dir.path(), cases[4]).contains("run: no completions were logged"));
+    write("mine.jsonl", "<!doctype html>\n");
+    let output = program(dir.path()).args(cases[2]).arg("--quiet").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("warning: run: metrics.jsonl: 1 line left out: no records.\n"), "{said}");
+    assert!(!said.contains("No completions were logged"), "no warning: {said}");
+}
+
+#[test]
 fn tasks_in_a_list_are_told_to_be_lines_and_how() {
     let dir = tempfile::tempdir().unwrap();
     let list = r#"[{"id": "two", "prompt": "Print 2.", "tests": [{"stdin": "", "stdout": "2"}]}]"#;

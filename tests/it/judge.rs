@@ -68,6 +68,7 @@ fn calls_are_answered_as_wholes_and_a_mistake_refuses_its_list_alone() {
     assert_eq!(empty, json!({ "call": 4, "judgements": [] }));
     assert_eq!((&refused["call"], &refused["is_input"]), (&json!(5), &json!(true)));
     assert!(refused["error"].as_str().unwrap().starts_with("no task \"nope\" in tasks"), "{refused}");
+    assert!(refused["error"].as_str().unwrap().ends_with(" (item 2 of 2)"), "{refused}");
     for (answer, call, words) in [
         (no_item, 7, "invalid type: floating point `7.5`, expected a text or an integer; "),
         (no_text, 8, "hex escape"),
@@ -177,6 +178,7 @@ fn what_is_no_item_ends_it_with_its_place_and_exit_code_2() {
         (&["nowhere.jsonl"][..], "No such file"),
         (&["."], "is a directory"),
         (&["--env", "tasks.jsonl", "--games", "2", "items.jsonl"], "a task is no game"),
+        (&["--env", "items.jsonl", "tasks.jsonl"], "hint: that holds completions; --env names the tasks"),
     ] {
         let output = judge(directory.path(), arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2));

@@ -13,6 +13,7 @@ mod sections;
 pub mod trl;
 
 use std::collections::BTreeMap;
+use std::num::IntErrorKind;
 
 use toml::{Table, Value};
 
@@ -105,6 +106,7 @@ pub struct Layers {
 struct Imported {
     answers: Vec<trl::TrlAnswer>,
     needs: Vec<trl::Need>,
+    shares: Vec<trl::Share>,
     /// The keys that were set, with their origins.
     settings: BTreeMap<String, String>,
 }
@@ -138,13 +140,15 @@ impl Layers {
 
     /// Adds the text of a YAML file of TRL, whose name is `origin`, as a layer.
     pub fn trl(&mut self, origin: &str, text: &str) -> Result<(), ConfigError> {
-        let trl::Import { settings, answers, needs } = trl::import(origin, text, &Layers::default().merged)?;
+        let trl::Import { settings, answers, needs, shares } = trl::import(origin, text, &Layers::default().merged)?;
         for ((key, value), from) in settings {
             self.value(&from, key, value)?;
             self.imported.settings.insert(key.into(), from);
         }
         self.imported.answers.extend(answers);
         self.imported.needs.extend(needs);
+        self.imported.shares.extend(shares);
+        self.count_shares();
         Ok(())
     }
 
@@ -207,7 +211,29 @@ impl Layers {
                 self.origins.insert(format!("{section}.{key}"), origin.into());
             }
         }
-        merge(&mut self.merged, layer, origin, "")
+        merge(&mut self.merged, layer, origin, "")?;
+        self.count_shares();
+        Ok(())
+    }
+
+    /// Sets what files of TRL say as shares of the run, and no later layer has set, by the run's length so far.
+    fn count_shares(&mut self) {
+        let Some(steps) = self.merged["train"]["max_steps"].as_integer() else { return };
+        for trl::Share { key, origin, of_run } in self.imported.shares.clone() {
+            if self.origin(key) == Some(&origin) {
+                let (section, name) = key.split_once('.').expect("keys are dotted");
+                let number = Value::Integer((of_run * steps as f64).ceil() as i64);
+                self.answered(&origin, key, number.clone(), format!("{of_run} of {steps}"));
+                self.merged[section][name] = number;
+            }
+        }
+    }
+
+    /// What has become of the key of TRL with this origin.
+    fn answered(&mut self, origin: &str, key: &'static str, value: Value, note: String) {
+        for answer in self.imported.answers.iter_mut().filter(|answer| origin.ends_with(&format!(": {}", answer.key))) {
+            (answer.settings, answer.note) = (vec![(key, value.clone())], note.clone());
+        }
     }
 
     /// The settings that files of TRL need and that nothing has set. Values of presets do not count, because a preset
@@ -230,9 +256,7 @@ impl Layers {
     pub fn count_epochs(&mut self, steps: usize, why: String) -> Result<(), ConfigError> {
         let Some((_, origin)) = self.epochs() else { return Ok(()) };
         let (origin, steps) = (origin.to_owned(), Value::Integer(steps as i64));
-        for answer in self.imported.answers.iter_mut().filter(|answer| origin.ends_with(&format!(": {}", answer.key))) {
-            (answer.settings, answer.note) = (vec![("train.max_steps", steps.clone())], why.clone());
-        }
+        self.answered(&origin, "train.max_steps", steps.clone(), why);
         self.value(&origin, "train.max_steps", steps)
     }
 
@@ -289,11 +313,15 @@ fn merge(base: &mut Table, layer: Table, origin: &str, path: &str) -> Result<(),
             (Some(slot @ Value::Float(_)), Value::Integer(value)) => *slot = Value::Float(value as f64),
             (Some(slot), value) if slot.same_type(&value) => *slot = value,
             (Some(slot), value) => {
-                return Err(ConfigError::Value {
-                    key: dotted,
-                    found: value.to_string(),
-                    expected: format!("expected {}, as in {slot} (from {origin})", slot.type_str()),
-                });
+                let parsed = value.as_str().filter(|_| slot.is_integer()).map(str::parse::<i64>);
+                let expected = match parsed {
+                    // TOML has no such integer, so that `--set` took it for a word.
+                    Some(Err(error)) if *error.kind() == IntErrorKind::PosOverflow => {
+                        format!("expected at most {} (from {origin})", i64::MAX)
+                    }
+                    _ => format!("expected {}, as in {slot} (from {origin})", slot.type_str()),
+                };
+                return Err(ConfigError::Value { key: dotted, found: value.to_string(), expected });
             }
         }
     }

@@ -3,6 +3,12 @@ use std::collections::BTreeSet;
 use super::*;
 
 #[test]
+fn a_whole_number_that_is_too_large_is_not_said_to_be_none() {
+    let refused = Layers::default().assignment("train.seed=99999999999999999999").unwrap_err().to_string();
+    assert!(refused.contains("expected at most 9223372036854775807 (from --set"), "{refused}");
+}
+
+#[test]
 fn every_preset_resolves_and_the_resolved_file_gives_it_back() {
     for Preset { name, .. } in PRESETS {
         let config = Config::preset(name).unwrap();

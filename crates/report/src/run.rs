@@ -100,6 +100,9 @@ pub struct RunView {
     pub configuration: BTreeMap<String, String>,
     /// Notes for the reader about missing information.
     pub notes: Vec<String>,
+    /// Those of them that tell of what is damaged, or what the guard found.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// A member of the hall of fame with the games of the step that sampled it.
@@ -173,26 +176,26 @@ impl RunReader {
 
     /// The current state of the run.
     pub fn read(&mut self) -> Result<RunView, ReportError> {
-        let mut notes = Vec::new();
+        let (mut notes, mut warnings) = (Vec::new(), Vec::new());
         let text = self.text(METRICS_FILE)?.unwrap_or_default();
         let records = columns::read(&text);
         if records.steps.is_empty() {
             notes.push("No step has been recorded yet: a run writes its first line after its first step.".to_owned());
         }
         if records.unreadable > 0 {
-            notes.push(format!("{METRICS_FILE}: {} left out: no records.", counted(records.unreadable, "line")));
+            warnings.push(format!("{METRICS_FILE}: {} left out: no records.", counted(records.unreadable, "line")));
         }
         let settings = self.text("config.toml")?;
         notes.extend(settings.as_deref().and_then(|settings| what_to_change(&records.steps, settings)));
-        notes.extend(what_the_guard_found(&records.steps));
+        warnings.extend(what_the_guard_found(&records.steps));
         let configuration = settings.and_then(|text| configuration::flat(&text));
         if configuration.is_none() {
-            notes.push("config.toml is missing or cannot be read: settings are not shown.".to_owned());
+            warnings.push("config.toml is missing or cannot be read: settings are not shown.".to_owned());
         }
         self.summarise()?;
         let damaged: usize = self.seen.values().map(|step| step.unreadable).sum();
         if damaged > 0 {
-            notes.push(format!("completions: {} left out: unreadable.", counted(damaged, "line")));
+            warnings.push(format!("completions: {} left out: unreadable.", counted(damaged, "line")));
         }
         let summaries: Vec<&StepSummary> = self.seen.values().filter_map(|step| step.summary.as_ref()).collect();
         if summaries.is_empty() && !records.steps.is_empty() {
@@ -201,12 +204,16 @@ impl RunReader {
         let launches = self.launches()?;
         let (members, note) = self.members(&launches)?;
         // Of tasks, whose solutions do not compare, the page has no hall of fame.
-        notes.extend(note.filter(|_| !records.steps.contains_key("tasks/frac_tests")));
+        let note = note.filter(|_| !records.steps.contains_key("tasks/frac_tests"));
+        let is_damage = note.as_ref().is_some_and(|note| note.contains("cannot be read"));
+        let told = if is_damage { &mut warnings } else { &mut notes };
+        told.extend(note);
         let samples = samples(&summaries);
         if records.evaluations.get("eval_tasks/held_out").is_some_and(|counts| counts.contains(&Some(0.0))) {
             notes.push("No task is held out: evaluations ask tasks that the run trains on.".to_owned());
         }
         notes.extend(configuration.as_ref().and_then(|settings| sampled_at(settings, &records.evaluations)));
+        notes.extend_from_slice(&warnings);
         Ok(RunView {
             name: self.name.clone(),
             path: self.path.display().to_string(),
@@ -221,6 +228,7 @@ impl RunReader {
             steps: records.steps,
             evaluations: records.evaluations,
             notes,
+            warnings,
         })
     }
 

@@ -243,7 +243,8 @@ fn lines_that_cannot_be_read_are_told_of_at_every_reading_and_a_file_that_goes_i
     fs::write(&file, format!("{}\nrubbish\n", completion(2, ")", 2))).unwrap();
     let mut reader = RunReader::open(&run).unwrap();
     let mut read = || {
-        let RunView { notes, scores, .. } = reader.read().unwrap();
+        let RunView { notes, warnings, scores, .. } = reader.read().unwrap();
+        assert!(warnings.iter().all(|warning| notes.contains(warning) && warning.contains("left out")));
         (notes.iter().filter(|note| note.starts_with("completions: 1 line left out")).count(), scores.len())
     };
     assert_eq!([read(), read()], [(1, 2), (1, 2)]);

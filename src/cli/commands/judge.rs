@@ -11,12 +11,14 @@ use clap::Args;
 use grpo_sandbox::SESSIONS_MAX;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde_json::Value;
 
 use crate::arena::{Arena, Rules};
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs, text_path};
 use crate::cli::opened::{arena, interrupt};
-use crate::cli::said::CliError;
+use crate::cli::said::{CliError, output};
 use crate::config::{Config, RewardConfig, Workers};
+use crate::files;
 use crate::http::host_of;
 use crate::json_line;
 use crate::judge::server::{Bounds, Callers, Server, runner};
@@ -117,8 +119,13 @@ impl JudgeArgs {
         let games = Seed::root(self.seed.unwrap_or(0)).games(config.arena.games);
         let judge = Judge::new(arena, &config.reward, games).telling(config.rollout.feedback);
         let Some(path) = &self.differences else { return Ok(judge) };
+        let named = format!("--differences {}", path.display());
+        output::refuse_other(&named, path, |there| {
+            let first = serde_json::from_slice::<Value>(files::lines(there)[0]);
+            first.is_ok_and(|line| line["compiled"].is_string() && line["interpreted"].is_string())
+        })?;
         let opened = File::options().create(true).append(true).open(path);
-        let file = opened.map_err(|error| CliError::user(format!("--differences {}: {error}", path.display())))?;
+        let file = opened.map_err(|error| CliError::user(format!("{named}: {error}")))?;
         Ok(judge.keeping_differences(file))
     }
 

@@ -66,16 +66,19 @@ impl ReportArgs {
         }
         let path = self.output_path();
         self.runs.iter().try_for_each(|run| refuse_part(run, &path))?;
+        let named = format!("--output {}", path.display());
+        output::refuse_other(&named, &path, |there| there.starts_with(b"<!doctype html>"))?;
         let runs: Vec<RunView> =
             readers.iter_mut().map(RunReader::read_whole).collect::<Result<_, _>>().map_err(report_error)?;
         let page = html(&runs, Refresh::Never);
         let is_printed = path.as_os_str() == STDOUT;
         match is_printed {
             true => output::print(&page)?,
-            false => output::write_file(format!("--output {}", path.display()), &path, page.as_bytes())?,
+            false => output::write_file(named, &path, page.as_bytes())?,
         }
         for (run, note) in runs.iter().flat_map(|run| run.notes.iter().map(move |note| (run, note))) {
-            console.print(&format!("{}: {note}", run.path));
+            let word = if run.warnings.contains(note) { "warning: " } else { "" };
+            console.print(&format!("{word}{}: {note}", run.path));
         }
         if is_printed {
             return Ok(());

@@ -58,7 +58,13 @@ pub fn environment(config: &Config) -> Result<Environment, CliError> {
                 let of_hub = || looks_like_data_set(name).then(|| of_hub.to_owned());
                 of_path().or_else(|| table_hint(path)).or_else(of_hub)
             }
-            EnvironmentError::Tasks(tasks) => tasks.of_other_columns().map(rows_hint).or_else(of_path),
+            EnvironmentError::Tasks(tasks) => match tasks.of_other_columns() {
+                Some(path) if are_completions(path) => {
+                    Some("that holds completions; --env names the tasks that they answer".to_owned())
+                }
+                Some(path) => Some(rows_hint(path)),
+                None => of_path(),
+            },
             _ => of_path(),
         };
         CliError::User { message: format!("--env {error}"), hint }
@@ -76,6 +82,13 @@ fn table_hint(path: &Path) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether the first line is what `judge` judges.
+fn are_completions(path: &Path) -> bool {
+    let text = std::fs::read(path).unwrap_or_default();
+    let first = serde_json::from_slice::<serde_json::Value>(crate::files::lines(&text)[0]);
+    first.is_ok_and(|row| ["id", "completion"].iter().all(|key| row.get(key).is_some()) && row.get("prompt").is_none())
 }
 
 /// What makes tasks of the rows of a table.

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use crate::config::nearest;
 use crate::train::run_dir::RUNS;
 
-/// "did you mean ...?" for a path that does not exist, where a path with nearly the same name does. Who lists the directory of
-/// runs sees their names without it.
+/// "did you mean ...?" for a path that does not exist, where a path with nearly the same name does, or where a link leads that
+/// leads nowhere. Who lists the directory of runs sees their names without it.
 pub fn path_hint(path: &Path) -> Option<String> {
     if path.as_os_str().is_empty() || path.exists() {
         return None;
+    }
+    if let Ok(target) = fs::read_link(path) {
+        return Some(format!("it is a link to `{}`, which leads to nothing", target.display()));
     }
     let runs = Path::new(RUNS);
     let of_runs = || Some(runs.join(path)).filter(|_| runs.is_dir());
@@ -81,6 +84,18 @@ mod tests {
         assert_eq!(near("runs/train-001"), None, "it is there");
         assert_eq!(near("models/train-001"), None, "nothing is called nearly so");
         assert_eq!(near("runs/train-001/metrics.jsonl"), None, "an empty directory");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_to_nothing_is_not_its_own_near_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for target in ["nowhere", "link"] {
+            let link = dir.path().join("link");
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            assert_eq!(path_hint(&link), Some(format!("it is a link to `{target}`, which leads to nothing")));
+            fs::remove_file(&link).unwrap();
+        }
     }
 
     #[test]

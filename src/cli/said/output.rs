@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
@@ -98,6 +98,17 @@ pub fn write_file_by<T>(
     let written = write(&mut file)?;
     file.finish().map_err(failed)?;
     Ok(written)
+}
+
+/// Refuses a file that is there and holds what `is_alike` does not know, as it may have been written by hand. `named` is the
+/// path with the flag that names it.
+pub fn refuse_other(named: impl Display, path: &Path, is_alike: impl FnOnce(&[u8]) -> bool) -> Result<(), CliError> {
+    match path.is_file() && !fs::read(path).is_ok_and(|there| there.is_empty() || is_alike(&there)) {
+        true => {
+            Err(CliError::user_hint(format!("{named}: is there already, and holds something else"), "name a new file"))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Why there is no such file, and what to do about it.

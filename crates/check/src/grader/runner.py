@@ -54,15 +54,21 @@ def raised(error):
     return words[:500].encode("utf-8", "replace").decode()
 
 
-def child(reward, items, pipe, float=float, repr=repr, write=os.write, text=json.dumps):
+def child(reward, items, pipe, float=float, repr=repr, isinstance=isinstance, words=(str, bytes, bytearray), write=os.write, text=json.dumps):
     """Answers with names that are bound beforehand: a completion that runs here may have replaced those that everybody uses."""
     os.setpgid(0, 0)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     try:
-        given = ["null" if value is None else '"' + repr(float(value)) + '"' for value in rewards(reward, items)]
-        answer = '{"rewards": [' + ", ".join(given) + "]}"
+        given = [*rewards(reward, items)]
+        # `float` reads them, and TRL's tensor does not.
+        texts = [value for value in given if isinstance(value, words)]
+        if texts:
+            answer = text({"lost": "a reward is the text " + repr(texts[0])[:80] + ", and no number"})
+        else:
+            given = ["null" if value is None else '"' + repr(float(value)) + '"' for value in given]
+            answer = '{"rewards": [' + ", ".join(given) + "]}"
     except BaseException as error:  # what a completion raises in the grader's own process is for the grader to catch
         answer = text({"lost": raised(error)})
     write(pipe, answer.encode() + b"\n")

@@ -35,6 +35,8 @@ pub(super) struct Import {
     pub answers: Vec<TrlAnswer>,
     /// Settings that another layer has to set.
     pub needs: Vec<Need>,
+    /// Settings whose number follows from the run's length.
+    pub shares: Vec<Share>,
 }
 
 /// A dotted key of this program and its value.
@@ -76,6 +78,17 @@ pub struct Need {
     pub lacking: Lacking,
 }
 
+/// A number of steps that TRL says as a share of the run.
+#[derive(Debug, Clone)]
+pub struct Share {
+    /// The dotted key of this program.
+    pub key: &'static str,
+    /// The file and the key of TRL.
+    pub origin: String,
+    /// Between 0 and 1.
+    pub of_run: f64,
+}
+
 /// The information that a key of TRL lacks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Lacking {
@@ -97,6 +110,8 @@ struct Meaning {
     note: String,
     /// A setting that another layer has to set.
     need: Option<(&'static str, Lacking)>,
+    /// The share of the run that the only setting is.
+    share: Option<f64>,
 }
 
 impl Meaning {
@@ -203,7 +218,7 @@ pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Impor
         return Err(syntax("expected a mapping of TRL's keys, such as `num_generations: 8`".into()));
     };
     let given = Given { keys: &keys, defaults };
-    let mut import = Import { settings: Vec::new(), answers: Vec::new(), needs: Vec::new() };
+    let mut import = Import { settings: Vec::new(), answers: Vec::new(), needs: Vec::new(), shares: Vec::new() };
     // The refused keys by reason, since several may have the same.
     let mut refused: Vec<(String, String)> = Vec::new();
     let mut refuse = |key: String, why: String| match refused.iter_mut().find(|(_, known)| *known == why) {
@@ -218,9 +233,10 @@ pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Impor
         let found = found.to_string();
         match given.meaning(key, handling) {
             Err(why) => refuse(format!("{key} = {found}"), why),
-            Ok(Meaning { settings, note, need }) => {
+            Ok(Meaning { settings, note, need, share }) => {
                 import.settings.extend(settings.iter().map(|setting| (setting.clone(), format!("{origin}: {key}"))));
                 let from = format!("{origin}: {key}");
+                import.shares.extend(share.map(|of_run| Share { key: settings[0].0, origin: from.clone(), of_run }));
                 import.needs.extend(need.map(|(key, lacking)| Need { key, origin: from, lacking }));
                 import.answers.push(TrlAnswer { key: key.clone(), found, settings, note });
             }
@@ -236,8 +252,17 @@ pub(super) fn import(origin: &str, text: &str, defaults: &Table) -> Result<Impor
 /// How `key` with a value such as `0.04` is imported; none if TRL has no such key.
 pub fn answer(key: &str, value: &str) -> Option<Result<TrlAnswer, ConfigError>> {
     table::handling(key)?;
-    let read = import("TRL", &format!("{key}: {value}"), &Layers::default().merged);
-    Some(read.map(|mut import| import.answers.remove(0)))
+    let mut import = match import("TRL", &format!("{key}: {value}"), &Layers::default().merged) {
+        Ok(import) => import,
+        Err(error) => return Some(Err(error)),
+    };
+    let refused =
+        import.shares.iter().map(|_| format!("{key} = {value}: is a share of the run; say a number of steps"));
+    let refused: Vec<String> = refused.collect();
+    Some(match refused.is_empty() {
+        true => Ok(import.answers.remove(0)),
+        false => Err(ConfigError::Foreign { origin: "TRL".into(), refused, hint: MANUAL.into() }),
+    })
 }
 
 /// The setting with the meaning of TRL's `key`, if it has another name.

@@ -1,7 +1,7 @@
 //! Numbers of steps.
 //!
 //! TRL counts updates; a step of this program has one sampling and `num_iterations` updates. TRL's numbers below 1 are
-//! shares of the run.
+//! shares of the run, whose length other layers may set.
 
 use super::coerce::whole;
 use super::{Given, Lacking, Meaning};
@@ -9,20 +9,20 @@ use super::{Given, Lacking, Meaning};
 /// Interprets a key that counts steps.
 pub(super) fn of(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
     let number = given.number(key)?.expect("a key that is given");
-    let most = given.number("max_steps")?.filter(|steps| *steps > 0.0);
+    let has_length = given.number("max_steps")?.is_some_and(|steps| steps > 0.0);
     match key {
         "max_steps" if number <= 0.0 => {
             Ok(Meaning::nothing("num_train_epochs decides in TRL; the length stays as it is"))
         }
         "max_steps" => Ok(counted("train.max_steps", given, number)?),
-        "num_train_epochs" if most.is_some() => Ok(Meaning::nothing("max_steps decides")),
+        "num_train_epochs" if has_length => Ok(Meaning::nothing("max_steps decides")),
         "num_train_epochs" => {
             let need = Some(("train.max_steps", Lacking::Epochs(number)));
             Ok(Meaning { need, ..Meaning::nothing("the number of steps is said elsewhere") })
         }
-        "save_steps" => share(given, "train.save_steps", number, most),
+        "save_steps" => share(given, "train.save_steps", number),
         "eval_steps" => match given.word("eval_strategy").or(given.word("evaluation_strategy")).as_deref() {
-            Some("steps") => share(given, "train.eval_steps", number, most),
+            Some("steps") => share(given, "train.eval_steps", number),
             _ => Ok(Meaning::nothing("only eval_strategy: steps reads it")),
         },
         "warmup_ratio" | "warmup_steps" if given.word("lr_scheduler_type").as_deref() == Some("constant") => {
@@ -34,7 +34,7 @@ pub(super) fn of(given: &Given<'_>, key: &str) -> Result<Meaning, String> {
         "warmup_steps" if number <= 0.0 && is_positive(given, "warmup_ratio") => {
             Ok(Meaning::nothing("warmup_ratio decides"))
         }
-        _ => share(given, "grpo.warmup_steps", number, most),
+        _ => share(given, "grpo.warmup_steps", number),
     }
 }
 
@@ -43,11 +43,10 @@ fn is_positive(given: &Given<'_>, key: &str) -> bool {
     given.number(key).is_ok_and(|number| number.is_some_and(|number| number > 0.0))
 }
 
-fn share(given: &Given<'_>, ours: &'static str, number: f64, most: Option<f64>) -> Result<Meaning, String> {
-    match (number > 0.0 && number < 1.0, most) {
-        (false, _) => counted(ours, given, number),
-        (true, Some(most)) => Ok(counted(ours, given, (number * most).ceil())?.because(format!("{number} of {most}"))),
-        (true, None) => Err("is a share of max_steps, which the file does not have; say a number of steps".into()),
+fn share(given: &Given<'_>, ours: &'static str, number: f64) -> Result<Meaning, String> {
+    match number > 0.0 && number < 1.0 {
+        false => counted(ours, given, number),
+        true => Ok(Meaning { share: Some(number), ..Meaning::set(ours, 0) }),
     }
 }
 

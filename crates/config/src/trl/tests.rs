@@ -15,7 +15,9 @@ fn read(text: &str) -> Result<Import, ConfigError> {
 /// The imported settings; a later value of a key replaces an earlier one.
 fn settings(text: &str) -> BTreeMap<&'static str, String> {
     let import = read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    import.settings.into_iter().map(|((key, value), _)| (key, value.to_string())).collect()
+    let mut layers = Layers::default();
+    layers.trl("run.yaml", text).unwrap();
+    import.settings.into_iter().map(|((key, _), _)| (key, layers.found(key).unwrap().to_string())).collect()
 }
 
 fn set(text: &str, key: &str) -> Option<String> {
@@ -191,7 +193,28 @@ fn steps_are_updates_by_their_number_in_a_step() {
     assert_eq!(set("max_steps: 9\nwarmup_ratio: 0.0\nwarmup_steps: 0", "grpo.warmup_steps").as_deref(), Some("0"));
     assert_eq!(set("max_steps: -1", "train.max_steps"), None);
     assert_eq!(set("save_steps: 50.0", "train.save_steps").as_deref(), Some("50"));
-    assert!(refusal("warmup_ratio: 0.1").contains("a share of max_steps, which the file does not have"));
+    let Some(Err(ConfigError::Foreign { refused, .. })) = answer("warmup_ratio", "0.1") else { panic!("a number") };
+    assert_eq!(refused, ["warmup_ratio = 0.1: is a share of the run; say a number of steps"]);
+}
+
+#[test]
+fn a_share_is_one_of_the_steps_that_the_run_has_in_the_end() {
+    let mut layers = Layers::default();
+    layers.preset("llm").unwrap();
+    let file = "num_train_epochs: 2\nwarmup_ratio: 0.1\nsave_steps: 0.5\neval_steps: 0.25\neval_strategy: steps";
+    layers.trl("run.yaml", file).unwrap();
+    let counted = |layers: &Layers| {
+        let config = layers.clone().resolve().unwrap();
+        (config.grpo.warmup_steps, config.train.save_steps, config.train.eval_steps)
+    };
+    assert_eq!(counted(&layers), (10, 50, 25), "nothing says more than the preset's 100");
+    let mut epochs = layers.clone();
+    epochs.count_epochs(44, "two passes".into()).unwrap();
+    assert_eq!(counted(&epochs), (5, 22, 11));
+    assert_eq!(epochs.answers()[1].to_string(), "warmup_ratio = 0.1 -> grpo.warmup_steps = 5 (0.1 of 44)");
+    layers.assignment("train.save_steps=7").unwrap();
+    layers.value("--steps", "train.max_steps", 20).unwrap();
+    assert_eq!(counted(&layers), (2, 7, 5), "what is said over the file stays");
 }
 
 #[test]

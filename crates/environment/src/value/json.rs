@@ -8,6 +8,7 @@
 //! | other ints and floats | `{"int": "123.."}`, `{"float": "nan"}`, `"inf"`, `"-inf"` |
 //! | dict | an object, or `{"{}": [[key, value], ..]}` where a key is no str or the only one looks like a tag |
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::repr::float_repr;
@@ -157,14 +158,18 @@ impl Reader<'_> {
 
     fn object(&mut self, depth: usize) -> Result<Value, ValueError> {
         let start = self.at;
-        let mut pairs = Vec::new();
+        let (mut pairs, mut keys) = (Vec::new(), BTreeSet::new());
         self.each(b'}', |reader| {
             if reader.peek() != Some(b'"') {
                 return Err(reader.error("a key in double quotes"));
             }
-            let key = Value::Str(reader.string()?);
+            let key = reader.string()?;
+            // Only who wrote it by hand is told which.
+            if reader.objects == Objects::Distinct && !keys.insert(key.clone()) {
+                return Err(reader.error_at(start, format!("found an object with a key twice, {key:?}")));
+            }
             reader.take(b':', "`:`")?;
-            pairs.push((key, reader.value(depth)?));
+            pairs.push((Value::Str(key), reader.value(depth)?));
             Ok(())
         })?;
         match (&pairs[..], self.objects) {
@@ -224,7 +229,10 @@ impl Reader<'_> {
             "NaN" => Value::Float(f64::NAN),
             "Infinity" => Value::Float(f64::INFINITY),
             "-Infinity" => Value::Float(f64::NEG_INFINITY),
-            _ => match number(word, self.objects)? {
+            _ => match number(word)? {
+                Some(Value::Float(float)) if float.is_infinite() && self.objects != Objects::Plain => {
+                    return Err(self.error_at(start, "found a number beyond floats; expected a value in range".into()));
+                }
                 Some(value) => value,
                 None => {
                     self.at = start;
@@ -323,8 +331,8 @@ impl Reader<'_> {
     }
 }
 
-/// `None` where this is no number as JSON writes them. One beyond all floats is infinite in the JSON of others, and none elsewhere.
-fn number(word: &str, objects: Objects) -> Result<Option<Value>, ValueError> {
+/// `None` where this is no number as JSON writes them. One beyond all floats is infinite.
+fn number(word: &str) -> Result<Option<Value>, ValueError> {
     let unsigned = word.strip_prefix('-').unwrap_or(word);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
@@ -341,8 +349,7 @@ fn number(word: &str, objects: Objects) -> Result<Option<Value>, ValueError> {
     if fraction.is_none() && exponent.is_none() {
         return Int::from_decimal(word).map(|int| Some(Value::Int(int)));
     }
-    let is_known = |float: &f64| float.is_finite() || objects == Objects::Plain;
-    Ok(word.parse::<f64>().ok().filter(is_known).map(Value::Float))
+    Ok(word.parse::<f64>().ok().map(Value::Float))
 }
 
 /// The value that a tag makes of its content; `None` where the content is not what the tag stands for.

@@ -316,7 +316,9 @@ fn json_of_a_person_keeps_its_objects_and_has_no_key_twice() {
     let distinct = |text: &str| Value::from_distinct_json(text);
     assert_eq!(distinct("[{\"set\": [1, 1]}, NaN]").unwrap().to_string(), "[{'set': [1, 1]}, nan]");
     let error = distinct("[{\"a\": 1, \"b\": 2, \"a\": 1}]").unwrap_err().to_string();
-    assert!(error.contains("column 2: found an object with a key twice"), "{error}");
+    assert!(error.contains("column 2: found an object with a key twice, \"a\""), "{error}");
+    let error = distinct("[1, -1e400]").unwrap_err().to_string();
+    assert!(error.contains("column 5: found a number beyond floats; expected a value in range"), "{error}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn at_line(name: &str, line: usize, error: JudgeError) -> LinesError {
     let name = name.to_owned();
     match error {
         JudgeError::Arena(_) => LinesError::Machine { name, line, source: error },
-        JudgeError::UnknownTask { .. } | JudgeError::TooLong { .. } => {
+        JudgeError::UnknownTask { .. } | JudgeError::TooLong { .. } | JudgeError::Listed { .. } => {
             LinesError::Line { name, line, reason: error.to_string() }
         }
     }

@@ -83,6 +83,8 @@ pub enum JudgeError {
     UnknownTask { id: String, environment: String, hint: String },
     #[error("{id:?}: a completion of {bytes} bytes; expected at most {COMPLETION_BYTES_MAX}")]
     TooLong { id: String, bytes: usize },
+    #[error("{error} (item {place} of {count})")]
+    Listed { place: usize, count: usize, error: Box<JudgeError> },
     #[error(transparent)]
     Arena(#[from] ArenaError),
 }
@@ -133,7 +135,14 @@ impl Judge {
     /// One judgement for each item, in their order. Equal programs are played once.
     pub fn judge(&self, items: Vec<Item>) -> Result<Vec<Judgement>, JudgeError> {
         // A list with a mistake is refused before anything is played. While it waits, each text is kept as its program alone.
-        let entries: Vec<Entry> = items.into_iter().map(|item| self.entry(item)).collect::<Result<_, _>>()?;
+        let count = items.len();
+        let listed = |(place, item)| {
+            self.entry(item).map_err(|error| match count {
+                1 => error,
+                _ => JudgeError::Listed { place, count, error: Box::new(error) },
+            })
+        };
+        let entries: Vec<Entry> = (1..).zip(items).map(listed).collect::<Result<_, _>>()?;
         let programs = entries.iter().map(|entry| (entry.program.clone(), entry.cases.as_slice()));
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ())?;
         let judged = entries.into_iter().zip(&evaluations);

@@ -11,14 +11,22 @@ use crate::files;
 use crate::plural::counted;
 use crate::preflight::{Check, Level, Report};
 
-/// Refuses an environment that has no tasks, the file that they are read from, and one that cannot be written.
+/// Refuses an environment that has no tasks, the file that they are read from, one that cannot be written, and one that
+/// holds other lines than theirs.
 pub fn check(target: &Path, environment: &Environment) -> Result<(), CliError> {
     let is_same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
     let named = format!("--keep {}", target.display());
     let refused = |why: String| Err(CliError::user(format!("{named}: {why}")));
     match environment {
         Environment::Tasks(tasks) if is_same(target, tasks.path()) => refused("that is the file to check".into()),
-        Environment::Tasks(_) => CliError::refuse_unwritable(named, target, "rest.jsonl"),
+        Environment::Tasks(tasks) => {
+            CliError::refuse_unwritable(&named, target, "rest.jsonl")?;
+            output::refuse_other(&named, target, |there| {
+                let all = std::fs::read(tasks.path()).unwrap_or_default();
+                let all: BTreeSet<&[u8]> = files::lines(&all).into_iter().collect();
+                files::lines(there).iter().all(|line| line.is_empty() || all.contains(line))
+            })
+        }
         other => refused(format!("{} has no tasks that could be kept", other.name())),
     }
 }

@@ -62,6 +62,9 @@ impl ExportCompletionsArgs {
         let run = runs::named("export-completions", &self.run)?;
         RunReader::open(&run).map_err(report_error)?;
         refuse_part(&run, &self.output)?;
+        let named = format!("--output {}", self.output.display());
+        // A column that every table has, in all formats as it is.
+        output::refuse_other(&named, &self.output, |there| there.windows(10).any(|part| part == b"mean_score"))?;
         let files = completion_files(&run).map_err(report_error)?;
         if files.is_empty() {
             let words = format!("{}: no completions were logged", run.display());
@@ -78,7 +81,6 @@ impl ExportCompletionsArgs {
             parts.extend(logged.iter().flat_map(|one| one.reward_parts.keys().cloned()));
         }
         let columns = columns(&parts);
-        let named = format!("--output {}", self.output.display());
         let unwritten = |error| output::unwritten(&named, &error);
         let rows = output::write_file_by(&named, &self.output, |file| match format {
             Format::Parquet => {

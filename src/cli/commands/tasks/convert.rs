@@ -62,11 +62,8 @@ impl ConvertArgs {
                 None => refusal,
             });
         }
-        // What is there may have been written by hand since. The same once more is no loss.
-        if target.is_file() && !std::fs::read(&target).is_ok_and(|there| there == sum.text.as_bytes()) {
-            let found = format!("--output {}: is there already, and holds something else", target.display());
-            return Err(CliError::user_hint(found, "name a new file"));
-        }
+        // The same once more is no loss.
+        output::refuse_other(format!("--output {}", target.display()), &target, |there| there == sum.text.as_bytes())?;
         output::write_file(target.display(), &target, sum.text.as_bytes())?;
         output::tell(&sum.report(&target))
     }

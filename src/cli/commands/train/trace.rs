@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use serde_json::Value;
 
-use crate::cli::said::CliError;
+use crate::cli::said::{CliError, output};
 use crate::metrics::{Console, TraceSink};
 
 /// Step of a session that is traced by default. The first step is not typical, because it warms up.
@@ -35,6 +36,9 @@ impl TraceArgs {
         let Some(path) = self.trace.clone() else { return Ok(None) };
         let shown = path.display();
         CliError::refuse_unwritable(format!("--trace {shown}"), &path, "trace.json")?;
+        output::refuse_other(format!("--trace {shown}"), &path, |there| {
+            serde_json::from_slice::<Value>(there).is_ok_and(|trace| trace["traceEvents"].is_array())
+        })?;
         if done >= last {
             return Err(CliError::user_hint(
                 format!("--trace {shown}: {done} of {last} steps are done, none is left to trace"),
