@@ -61,6 +61,9 @@ impl CacheFile {
 
     /// The machine code, if the file is intact and belongs to this user.
     pub(crate) fn open(&self) -> Option<CachedCode> {
+        if !self.is_dir_ours() {
+            return None;
+        }
         // Opening a named pipe would block until somebody writes to it.
         fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
         let file = fs::File::open(&self.path).ok()?;
@@ -81,6 +84,9 @@ impl CacheFile {
     /// Writes the machine code atomically, and removes what earlier versions left. Processes that race write the same bytes.
     pub(crate) fn write(&self, code: &[u8]) -> io::Result<()> {
         create_private(self.dir())?;
+        if !self.is_dir_ours() {
+            return Err(io::Error::other(format!("{}: belongs to another user", self.dir().display())));
+        }
         let mut file = tempfile::NamedTempFile::new_in(self.dir())?;
         for part in [code, MAGIC, &self.key, blake3::hash(code).as_bytes()] {
             file.write_all(part)?;
@@ -107,23 +113,36 @@ impl CacheFile {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Whether only this user may have written the file, in a directory that belongs to this user or to the system.
+    /// Whether the directory belongs to this user or to the system, or is not there.
+    #[cfg(unix)]
+    fn is_dir_ours(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(self.dir()).map_or(true, |dir| dir.uid() == 0 || dir.uid() == self.user())
+    }
+
+    #[cfg(not(unix))]
+    fn is_dir_ours(&self) -> bool {
+        true
+    }
+
+    /// Whether only this user may have written the file.
     #[cfg(unix)]
     fn is_ours(&self, file: &fs::Metadata) -> bool {
         use std::os::unix::fs::MetadataExt;
-        // What this process makes may belong to another user than its own, as on NFS; where it can make nothing, the system tells.
-        let made = tempfile::tempfile_in(self.dir()).and_then(|file| file.metadata());
-        let me = made.map_or_else(|_| rustix::process::geteuid().as_raw(), |file| file.uid());
-        let owner = fs::metadata(self.dir()).map(|dir| dir.uid());
-        file.is_file()
-            && file.mode() & 0o022 == 0
-            && file.uid() == me
-            && owner.is_ok_and(|owner| owner == me || owner == 0)
+        file.is_file() && file.mode() & 0o022 == 0 && file.uid() == self.user()
     }
 
     #[cfg(not(unix))]
     fn is_ours(&self, file: &fs::Metadata) -> bool {
         file.is_file()
+    }
+
+    /// What this process makes may belong to another user than its own, as on NFS; where it can make nothing, the system tells.
+    #[cfg(unix)]
+    fn user(&self) -> u32 {
+        use std::os::unix::fs::MetadataExt;
+        let made = tempfile::tempfile_in(self.dir()).and_then(|file| file.metadata());
+        made.map_or_else(|_| rustix::process::geteuid().as_raw(), |file| file.uid())
     }
 
     /// Checks what follows the code: magic, key, checksum. Returns the length of the code, or why it is not used. The file's
@@ -289,6 +308,23 @@ mod tests {
         }
         fs::set_permissions(&file.path, PermissionsExt::from_mode(0o600)).unwrap();
         assert_eq!(read(&file).as_deref(), Some(CODE));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn in_a_directory_of_another_user_nothing_is_used_or_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let [file, _] = two_files(dir.path());
+        file.write(CODE).unwrap();
+        // Root alone gives a directory away.
+        if std::os::unix::fs::chown(dir.path(), Some(1000), None).is_err() {
+            return;
+        }
+        assert_eq!(read(&file), None);
+        fs::remove_file(&file.path).unwrap();
+        let refused = file.write(CODE).unwrap_err().to_string();
+        assert_eq!(refused, format!("{}: belongs to another user", dir.path().display()));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     /// In `/proc/self`, which belongs to this process's user, nobody can make a file.

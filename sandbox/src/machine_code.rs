@@ -1,6 +1,7 @@
 //! Machine code that is compiled once and kept in the cache.
 
 use std::path::Path;
+use std::sync::Once;
 
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
@@ -9,7 +10,7 @@ use crate::HostError;
 use crate::cache::{CacheFile, CachedCode};
 
 /// Advice where the cache cannot be written.
-const SET_CACHE: &str = "set GRPO_2048_CACHE to a directory that can be written";
+const SET_CACHE: &str = "set GRPO_2048_CACHE to a directory of your own";
 
 /// What wasmtime compiles and loads again.
 #[allow(unsafe_code, reason = "wasmtime loads machine code unchecked")]
@@ -77,7 +78,8 @@ pub(crate) fn kept<T: MachineCode>(
     if let Err(error) = file.write(&code)
         && T::SLOW
     {
-        tracing::warn!("{error}; the compiled sandbox is not kept, {SET_CACHE}");
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| tracing::warn!("{error}; the compiled sandbox is not kept, {SET_CACHE}"));
     }
     load(engine, &code)
 }

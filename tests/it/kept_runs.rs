@@ -83,8 +83,15 @@ fn the_best_program_of_a_run_is_played_and_scored_by_the_name_of_the_run() {
     for command in ["score", "play"] {
         let words = refused(dir.path(), &[command, "run"]);
         assert!(words.contains("a run that learnt from snake.py, and not from 2048"), "{words}");
-        assert!(words.contains("hint: grpo-2048 score --env snake.py "), "{words}");
+        assert!(words.contains("hint: grpo-2048 score run --env snake.py "), "{words}");
+        fs::write(dir.path().join("c.toml"), "[environment]\nenv = \"2048\"\n").unwrap();
+        for chosen in [["--set", "environment.env=2048"], ["--config", "c.toml"]] {
+            printed(dir.path(), &[&[command, "run", "--seed", "0"], &chosen[..]].concat());
+        }
     }
+    // Nothing else of a run's settings is asked for, which may be those of another version.
+    fs::write(&config, format!("{of_2048}old_key = 1\n")).unwrap();
+    printed(dir.path(), &["score", "run", "--games", "1"]);
     assert_eq!(printed(dir.path(), &["score", "run", "--env", "2048", "--games", "1", "--json"]).lines().count(), 1);
     fs::remove_file(dir.path().join("run/best.py")).unwrap();
     let words = refused(dir.path(), &["score", "run"]);

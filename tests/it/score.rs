@@ -178,6 +178,15 @@ fn a_program_is_scored_on_the_tasks_whose_functions_it_defines_or_on_the_one_tha
     assert_eq!(lines[1]["failed"], serde_json::json!({"test": 1, "reason": "twice(3) gave 9, expected 6"}));
     assert_eq!((&lines[0]["reward"], &lines[2]["tests"]), (&1.0.into(), &2.into()));
 
+    // A file of Python is a program as a whole; another may be an answer, of which what is no Python may be words.
+    let misspelt = "improt math\n\ndef add(a, b):\n    return a + b\n";
+    for (name, verdict) in [("misspelt.py", "not_compiled"), ("answer.txt", "succeeded")] {
+        fs::write(dir.path().join(name), misspelt).unwrap();
+        assert_eq!(score(dir.path(), &[&[name][..], &tasks].concat())[0]["verdict"], verdict, "{name}");
+    }
+    fs::write(dir.path().join("player.py"), "x = = 3\n\ndef strategy(board):\n    return 'W'\n").unwrap();
+    assert_eq!(score(dir.path(), &["player.py", "--games", "1", "--json"])[0]["verdict"], "not_compiled");
+
     let text = printed(dir.path(), &["score", "both.py", "--env", "tasks.jsonl"]);
     assert!(text.contains("1 of 2") && text.contains("test 1: twice(3) gave 9, expected 6"), "{text}");
     let echo = score(dir.path(), &[&["echo.py", "--task", "echo"][..], &tasks].concat());

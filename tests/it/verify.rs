@@ -58,7 +58,8 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     // What a line says beside its reward and its digest.
     let log = place.path().join("run/completions/step_00001.jsonl");
     let honest = fs::read_to_string(&log).unwrap();
-    let forgeries: [fn(&mut Value); 8] = [
+    let forgeries: [fn(&mut Value); 9] = [
+        |line| line["program"] = "0".repeat(64).into(),
         |line| line["games"][0]["score"] = 1e6.into(),
         |line| line["games"][0]["max_tile"] = 131072.into(),
         |line| line["games"][0]["moves_text"] = "WW".into(),
@@ -81,6 +82,25 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
         assert!(differing(&found).into_iter().eq([place_of as u64]), "{found}");
         fs::write(&log, &honest).unwrap();
     }
+
+    // Other words for the same are no forgery: another build may write them.
+    forge(&log, |lines| lines[1..3].iter_mut().for_each(|line| line["reason"] = "It is wrong.".into()));
+    let found = certificate(&verify(place.path(), &["--json"]));
+    assert_eq!(
+        (&found["equal"], &found["other_words"]),
+        (
+            &24.into(),
+            &serde_json::json!([
+                {"step": 1, "index": 1}, {"step": 1, "index": 2}
+            ])
+        )
+    );
+    let words = String::from_utf8(done(place.path(), &["verify", "run"]).stdout).unwrap();
+    assert!(
+        words.contains("2 lines with other words for the same, ") && words.contains(" step 1, completion 1\n"),
+        "{words}"
+    );
+    fs::write(&log, &honest).unwrap();
 
     // A line that says to be of an earlier version, and a file whose lines all do.
     forge(&log, |lines| lines[1]["version"] = 2.into());
@@ -105,6 +125,8 @@ fn every_reward_of_a_run_is_recomputed_and_a_changed_one_is_found() {
     places.dedup();
     assert!(places.iter().eq(&BTreeSet::from([1, played as u64])), "{found}");
     assert!(found["differences"].as_array().unwrap().iter().all(|one| one["step"] == 2));
+    let [figure] = &found["other_figures"].as_array().unwrap()[..] else { panic!("{found}") };
+    assert_eq!((&figure["step"], &figure["metric"]), (&2.into(), &"reward".into()));
     let words = verify(place.path(), &[]);
     let (shown, told) = (String::from_utf8_lossy(&words.stdout), String::from_utf8_lossy(&words.stderr));
     assert!(shown.contains("step 2, completion 1: 0.75 in the log"), "{shown}");
@@ -289,13 +311,12 @@ fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
 
         // A conversation without its turns, or without one of them, and what was told and what came of a turn.
         let count = |line: &Value| line["turns"].as_array().unwrap().len();
-        let forgeries: [fn(&mut Value); 8] = [
+        let forgeries: [fn(&mut Value); 7] = [
             |line| drop(line.as_object_mut().unwrap().remove("turns")),
             |line| line["turns"] = Value::Array(Vec::new()),
             |line| drop(line["turns"].as_array_mut().unwrap().pop()),
             |line| line["turns"][0]["told"] = "Write it.".into(),
-            |line| line["turns"][1]["told"] = "It is right.".into(),
-            |line| line["turns"][0]["reason"] = "It is wrong.".into(),
+            |line| line["reason"] = "It is wrong.".into(),
             |line| line["turns"][0]["score"] = 1e6.into(),
             |line| line["completion"] = "def strategy(board):\n    return 'W'\n".into(),
         ];
@@ -307,6 +328,22 @@ fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
             });
             let forged = certificate(&verify(place.path(), &["--json"]));
             assert_eq!(differing(&forged), [place_of as u64], "{combined}, {number}: {forged}");
+            fs::write(&log, &honest).unwrap();
+        }
+
+        // Other words for the same, in a turn and before it.
+        let words: [fn(&mut Value); 2] = [
+            |line| line["turns"][1]["told"] = "It is right.".into(),
+            |line| {
+                let all = line["turns"].as_array_mut().unwrap().iter_mut();
+                all.for_each(|turn| turn["reason"] = "It is wrong.".into());
+                line["reason"] = "It is wrong.".into();
+            },
+        ];
+        for change in words {
+            forge(&log, |lines| change(lines.iter_mut().find(|line| count(line) == 2).unwrap()));
+            let found = certificate(&verify(place.path(), &["--json"]));
+            assert_eq!((differing(&found).len(), found["other_words"].as_array().unwrap().len()), (0, 1), "{found}");
             fs::write(&log, &honest).unwrap();
         }
 
@@ -324,6 +361,41 @@ fn every_turn_is_judged_and_combined_as_the_run_combined_it() {
         let forged = certificate(&verify(place.path(), &["--json"]));
         assert_eq!(differing(&forged), [1, 3, several as u64], "{combined}: {forged}");
     }
+}
+
+#[test]
+fn last_turns_that_are_gone_from_a_log_are_told_by_the_metrics_and_no_turn_follows_one_that_was_cut() {
+    let [last, best, _] = &*COMBINED;
+    let place = tempfile::tempdir().unwrap();
+    let (run, log) = (place.path().join("run"), place.path().join("run/completions/step_00001.jsonl"));
+    let written = |line: &Value| line["turns"].as_array().unwrap().len();
+    runs::copy(best, &run);
+    // Those that count for nothing: the line tells the same without them.
+    forge(&log, |lines| {
+        let is_first = |line: &&mut Value| written(line) == 2 && line["completion"] == line["turns"][0]["completion"];
+        let mut gone = 0;
+        for line in lines.iter_mut().filter(is_first) {
+            line["turns"].as_array_mut().unwrap().pop();
+            line["tokens"] = line["turns"][0]["tokens"].clone();
+            gone += 1;
+        }
+        assert!(gone > 0);
+    });
+    let found = certificate(&verify(place.path(), &["--json"]));
+    let [figure] = &found["other_figures"].as_array().unwrap()[..] else { panic!("{found}") };
+    assert_eq!((differing(&found).len(), &figure["metric"]), (0, &"turns/mean".into()));
+    let said = String::from_utf8(verify(place.path(), &[]).stderr).unwrap();
+    assert!(said.contains("1 of 1 steps have other completions than the metrics of this run tell"), "{said}");
+
+    runs::copy(last, &run);
+    let mut place_of = 0;
+    forge(&log, |lines| {
+        let goes_on = |line: &Value| written(line) == 2 && line["turns"][0]["verdict"] == "succeeded";
+        place_of = lines.iter().position(goes_on).expect("a conversation that went on after a success");
+        lines[place_of]["turns"][0]["finish"] = "length".into();
+    });
+    let found = certificate(&verify(place.path(), &["--json"]));
+    assert_eq!(differing(&found), [place_of as u64], "{found}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use candle_core::quantized::GgmlDType;
@@ -192,14 +192,15 @@ pub(super) fn files_of(dir: &Path) -> Result<Vec<PathBuf>, PolicyError> {
     if dir.join(FILE).exists() || !index.exists() { Ok(vec![FILE.into()]) } else { shards(&index) }
 }
 
-/// The format of the matrices in a model directory: f32 where they have several.
-pub(super) fn format_of(dir: &Path) -> Result<Precision, PolicyError> {
+/// The format of the matrices that a model has in its directory: f32 where they have several. Its files may hold others, such as
+/// the head of a value model.
+pub(super) fn format_of(dir: &Path, config: &DecoderConfig) -> Result<Precision, PolicyError> {
+    let matrices: Vec<String> =
+        config.tensors().into_iter().filter(|(_, shape)| shape.len() > 1).map(|(name, _)| name).collect();
     let mut formats = BTreeSet::new();
     for path in files_of(dir)?.into_iter().map(|file| dir.join(file)) {
         let header = header_of(&path).map_err(PolicyError::file(&path))?;
-        let is_matrix = |tensor: &&Value| tensor["shape"].as_array().is_some_and(|shape| shape.len() > 1);
-        let tensors = header.as_object().into_iter().flat_map(|header| header.values()).filter(is_matrix);
-        formats.extend(tensors.filter_map(|tensor| tensor["dtype"].as_str().map(str::to_owned)));
+        formats.extend(matrices.iter().filter_map(|name| header[name]["dtype"].as_str().map(str::to_owned)));
     }
     Ok(match formats.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["F16"] => Precision::F16,
@@ -210,7 +211,7 @@ pub(super) fn format_of(dir: &Path) -> Result<Precision, PolicyError> {
 
 /// What a safetensors file says of its tensors, before their numbers.
 fn header_of(path: &Path) -> io::Result<Value> {
-    let (mut file, mut length) = (File::open(path)?, [0; 8]);
+    let (mut file, mut length) = (BufReader::new(File::open(path)?), [0; 8]);
     file.read_exact(&mut length)?;
     Ok(serde_json::from_reader(file.take(u64::from_le_bytes(length)))?)
 }

@@ -108,11 +108,14 @@ impl LoggedCompletion {
         format!("{}{}", self.begun(), without_fences(completion))
     }
 
-    /// The beginning of the program in the prompt, if it is at most one line after the opening fence or a `def`.
+    /// The beginning of the program in the prompt: what its last fence opens, or else a line of `def strategy`.
     pub fn begun(&self) -> &str {
-        let fenced = self.prompt.rfind(FENCE).map(|start| &self.prompt[start + FENCE.len()..]);
-        let begun = fenced.or_else(|| self.prompt.rfind("def strategy").map(|start| &self.prompt[start..]));
-        begun.filter(|begun| begun.trim_end().lines().count() <= 1).unwrap_or_default()
+        let from = |start: usize| &self.prompt[start..];
+        let begun = match self.prompt.rfind(FENCE) {
+            Some(start) => Some(from(start + FENCE.len())).filter(|begun| !begun.contains("```")),
+            None => self.prompt.rfind("def strategy").map(from).filter(|begun| begun.trim_end().lines().count() <= 1),
+        };
+        begun.unwrap_or_default()
     }
 }
 
@@ -368,6 +371,18 @@ mod tests {
 
     use super::super::log::LogEntry;
     use super::*;
+
+    #[test]
+    fn a_program_begins_with_all_that_the_prompt_opens_and_not_with_an_example() {
+        let begun = |prompt: &str| LoggedCompletion { prompt: prompt.into(), ..Default::default() }.begun().to_owned();
+        let opening = "import math\n\nclass Solution:\n    def add(self, ";
+        assert_eq!(begun(&format!("As in\n```python\nf(1)\n```\n```python\n{opening}")), opening);
+        assert_eq!(begun("As in\n```python\nf(1)\n```\n"), "");
+        assert_eq!(
+            ["legal\ndef strategy(board):", "def strategy(board):\n    pass"].map(begun),
+            ["def strategy(board):", ""]
+        );
+    }
 
     #[test]
     fn what_fails_ranks_below_what_plays_though_scores_are_below_zero() {

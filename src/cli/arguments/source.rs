@@ -161,6 +161,13 @@ impl SourceArgs {
         Ok(flags.lay(layers)?)
     }
 
+    /// Whether the user set `key`, by a file, `--set` or a flag.
+    pub fn chooses(&self, key: &str, flags: &Flags) -> Result<bool, CliError> {
+        let mut layers = Layers::default();
+        self.lay(&mut layers, flags)?;
+        Ok(layers.origin(key).is_some())
+    }
+
     /// The preset of the built-in model, and of models trained from it; `llm` for every other model.
     fn preset_of_model(&self, flags: &Flags) -> Result<&'static str, CliError> {
         let under = |preset: &str| -> Result<Config, CliError> {

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::runs;
 use crate::cli::said::CliError;
+use crate::program::{Entry, Program, Rejection};
 use crate::shell;
-use crate::train::run_dir::BEST;
+use crate::train::run_dir::{BEST, CONFIG};
 
 /// Stands for standard input.
 const STDIN: &str = "-";
@@ -14,9 +15,19 @@ const STDIN: &str = "-";
 pub struct ProgramFile {
     /// The file it was read from; where the user named a run, that of its best program.
     pub path: PathBuf,
-    pub text: String,
-    /// What the run learnt from that it is the best program of.
-    env: Option<String>,
+    text: String,
+    /// The run that it is the best program of.
+    run: Option<PathBuf>,
+}
+
+impl ProgramFile {
+    /// The program in it. A file of Python is one as a whole or none; any other may be an answer, with words around the program.
+    pub fn program(&self, entry: &Entry) -> Result<Program, Rejection> {
+        match self.path.extension().is_some_and(|end| end == "py") {
+            true => Program::from_file(&self.text, entry),
+            false => Program::from_text(&self.text, entry),
+        }
+    }
 }
 
 /// Reads the files or runs that the user named, in their order.
@@ -29,32 +40,40 @@ pub fn read_all(asked: &[PathBuf]) -> Result<Vec<ProgramFile>, CliError> {
     }
     // All names are checked before standard input is read, so that a wrong one is refused at once.
     let paths = asked.iter().map(|asked| file(asked)).collect::<Result<Vec<_>, _>>()?;
-    let read = paths.into_iter().map(|(path, env)| Ok(ProgramFile { text: read(&path)?, path, env }));
+    let read = paths.into_iter().map(|(path, run)| Ok(ProgramFile { text: read(&path)?, path, run }));
     let files = read.collect::<Result<Vec<ProgramFile>, CliError>>()?;
     files.iter().try_for_each(require_program)?;
     Ok(files)
 }
 
-/// Refuses the best program of a run that learnt from something else than `env`, where the user has not chosen that.
+/// Refuses the best program of a run that learnt from something else than `env`, which the user has not chosen.
 pub fn require_of(env: &str, files: &[ProgramFile]) -> Result<(), CliError> {
-    let other = files.iter().find_map(|file| Some((file, file.env.as_deref().filter(|learnt| *learnt != env)?)));
-    other.map_or(Ok(()), |(file, learnt)| {
+    let runs = files.iter().filter_map(|file| Some((file, file.run.as_deref()?)));
+    let other = runs.filter_map(|(file, run)| Some((file, run, learnt_from(run)?))).find(|(.., learnt)| learnt != env);
+    other.map_or(Ok(()), |(file, run, learnt)| {
+        let (run, quoted) = (shell::path(run.display()), shell::quoted(&learnt));
         Err(CliError::user_hint(
             format!("{}: a program of a run that learnt from {learnt}, and not from {env}", file.path.display()),
-            format!("grpo-2048 score --env {} says how it does there", shell::quoted(learnt)),
+            format!("grpo-2048 score {run} --env {quoted} says how it does there"),
         ))
     })
 }
 
-/// The best program of a run, where `asked` is a run, and what that learnt from; otherwise `asked` itself.
-fn file(asked: &Path) -> Result<(PathBuf, Option<String>), CliError> {
+/// What a run learnt from, where that can be read. Its other settings may be those of another version.
+fn learnt_from(run: &Path) -> Option<String> {
+    let recorded: toml::Table = std::fs::read_to_string(run.join(CONFIG)).ok()?.parse().ok()?;
+    Some(recorded.get("environment")?.get("env")?.as_str()?.to_owned())
+}
+
+/// The best program of a run, where `asked` is a run, and that run; otherwise `asked` itself.
+fn file(asked: &Path) -> Result<(PathBuf, Option<PathBuf>), CliError> {
     let dir = match runs::is_latest(asked) && !asked.exists() {
         true => runs::named("FILE.py", asked)?,
         false => asked.to_owned(),
     };
     match (runs::is_named_run("FILE.py", &dir)?, dir.join(BEST)) {
         (false, _) => Ok((dir, None)),
-        (true, best) if best.is_file() => Ok((best, Some(runs::recorded(&dir)?.environment.env))),
+        (true, best) if best.is_file() => Ok((best, Some(dir))),
         (true, _) => Err(CliError::user_hint(
             format!("{}: the run has no {BEST}", dir.display()),
             "it is written when a run of games ends in which a program played; `grpo-2048 report` shows all programs",

@@ -41,7 +41,8 @@ pub struct Exported {
 const EXACT: LoadTarget<'_> = LoadTarget { device: &Device::Cpu, precision: Precision::F32 };
 
 /// Writes the model that `config` names, with its adapter merged into the weights, into an existing directory. Without
-/// a `format` the weights keep that of the model's own files, whatever its `config.json` names, or f32 if it has none.
+/// a `format` all weights, norms too, have that of the matrices in the model's own files, whatever its `config.json` names, or f32
+/// if it has none.
 pub fn export_merged(config: &ModelConfig, format: Option<Precision>, dir: &Path) -> Result<Exported, PolicyError> {
     let Loaded { config: shape, described: own, tokenizer, weights, dir: source } = loading::load(config, EXACT)?;
     // Checks that every tensor is present and has the right shape.
@@ -57,7 +58,7 @@ pub fn export_merged(config: &ModelConfig, format: Option<Precision>, dir: &Path
     };
     let format = match (format, &source) {
         (Some(format), _) => format,
-        (None, Some(source)) => weights::format_of(source)?,
+        (None, Some(source)) => weights::format_of(source, &shape)?,
         (None, None) => Precision::F32,
     };
     let own = own.unwrap_or_else(|| {

@@ -174,6 +174,9 @@ fn weights_are_exported_in_the_format_of_their_files_whatever_the_configuration_
     for (name, tensor) in &mut tensors {
         *tensor = weights::in_format(name, tensor, Precision::Bf16).unwrap();
     }
+    // So does what is no part of the model.
+    let head = Tensor::zeros((1, 4), DType::F32, &Device::Cpu).unwrap();
+    tensors.insert("v_head.summary.weight".into(), head);
     weights::write_file(&tensors, &file).unwrap();
     assert_eq!(exported(None).unwrap(), Precision::Bf16);
 }

@@ -73,7 +73,7 @@ fn the_loss_falls_and_the_same_seed_gives_the_same_files() {
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let summaries = dirs.each_ref().map(|dir| {
         let (mut first, mut last) = (f64::NAN, f64::NAN);
-        let summary = trained(&options(dir.path(), 6 * 512), None, &mut |progress| {
+        let summary = trained(&options(dir.path(), 4 * 512), None, &mut |progress| {
             if progress.step == 1 {
                 first = progress.loss;
             }

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use rustix::fs::Access;
-
 use crate::cli::said::Finding;
 use crate::plural::counted;
 use crate::policy;
@@ -13,32 +11,39 @@ use crate::train::run_dir;
 /// Free space below which a run is likely to die while saving.
 const DISK_LOW_BYTES: u64 = 1 << 30;
 
+const ADVICE: &str = "give --output-dir a directory on a disk with room";
+
 /// Space where a run would write.
 pub fn disk(output_dir: &Path) -> Finding {
     let wanted = if output_dir.as_os_str().is_empty() { Path::new(run_dir::RUNS) } else { output_dir };
     let absolute = std::path::absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
-    let advice = "give --output-dir a directory on a disk with room";
     let Some(existing) = absolute.ancestors().find(|path| path.exists()) else {
-        return Finding::problem("disk", format!("{}: no such place", wanted.display()), advice);
+        return Finding::problem("disk", format!("{}: no such place", wanted.display()), ADVICE);
     };
     if !existing.is_dir() {
-        return Finding::problem("disk", format!("{}: is no directory", existing.display()), advice);
+        return Finding::problem("disk", format!("{}: is no directory", existing.display()), ADVICE);
     }
-    if let Err(error) = rustix::fs::access(existing, Access::WRITE_OK | Access::EXEC_OK) {
-        let text = format!("{}: {error}", existing.display());
+    // Permissions are no hindrance to root, and there are none where nobody makes files, as in /proc.
+    if let Err(error) = tempfile::tempfile_in(existing) {
+        // Its kind alone: the words would name the file that was tried.
+        let text = format!("{}: {}", existing.display(), error.kind());
         return Finding::problem("disk", text, "give --output-dir a directory that can be written to");
     }
     match rustix::fs::statvfs(existing) {
-        Ok(status) => {
-            let free = status.f_bavail * status.f_frsize;
-            let line = format!("{:.1} GB free for {}", free as f64 / 1e9, wanted.display());
-            // What holds no files of anybody's, as /proc does, has no room at all.
-            if free == 0 {
-                return Finding::problem("disk", line, advice);
-            }
-            Finding::warning_if(free < DISK_LOW_BYTES, "disk", line, advice)
-        }
-        Err(error) => Finding::warning("disk", format!("{}: {error}", existing.display()), advice),
+        Ok(status) => space(status.f_bavail * status.f_frsize, status.f_blocks, wanted),
+        Err(error) => Finding::warning("disk", format!("{}: {error}", existing.display()), ADVICE),
+    }
+}
+
+/// What is to say of `free` bytes on a disk of so many `blocks`. A file system that does not tell its size says 0, as some of FUSE
+/// do.
+fn space(free: u64, blocks: u64, wanted: &Path) -> Finding {
+    let wanted = wanted.display();
+    let line = format!("{:.1} GB free for {wanted}", free as f64 / 1e9);
+    match (free, blocks) {
+        (_, 0) => Finding::ok("disk", format!("can be written to for {wanted}; does not tell what is free")),
+        (0, _) => Finding::problem("disk", line, ADVICE),
+        _ => Finding::warning_if(free < DISK_LOW_BYTES, "disk", line, ADVICE),
     }
 }
 
@@ -70,6 +75,23 @@ pub fn directory_bytes(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_that_does_not_tell_its_size_is_not_called_full() {
+        let level =
+            |free, blocks| serde_json::to_value(space(free, blocks, Path::new("runs"))).unwrap()["level"].take();
+        assert_eq!(
+            [level(0, 0), level(0, 9), level(1, 9), level(DISK_LOW_BYTES, 9)],
+            ["ok", "problem", "warning", "ok"]
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_place_where_nobody_makes_files_is_a_problem() {
+        let found = serde_json::to_value(disk(Path::new("/proc/x"))).unwrap();
+        assert_eq!(found["level"], "problem", "{found}");
+    }
 
     #[test]
     fn a_directory_is_as_large_as_the_files_below_it() {

@@ -51,7 +51,9 @@ impl PlayArgs {
         let mut flags = Flags::default();
         flags.add("games", Some(1_u32)).add("parallel_rewards", Some(0_u32));
         let config = self.source.resolve(&flags, console)?;
-        programs::require_of(&config.environment.env, &files)?;
+        if !self.source.chooses("environment.env", &flags)? {
+            programs::require_of(&config.environment.env, &files)?;
+        }
         let arena = arena::open(&config, console)?;
         if !arena.environment().labels().has_tiles() {
             let name = &config.environment.env;
@@ -65,7 +67,8 @@ impl PlayArgs {
         }
         let wait = console.wait("playing");
         let seeds = Seed::root(self.seed).games(1);
-        let programs = files.iter().map(|file| (arena.program(&file.text, seeds[0].into()), seeds.as_slice()));
+        let entry = arena.environment().entry(seeds[0].into());
+        let programs = files.iter().map(|file| (file.program(&entry), seeds.as_slice()));
         let evaluations = arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         drop(wait);
         let budget_fuel = config.sandbox.game_seconds * grpo_sandbox::FUEL_PER_SECOND as f64;

@@ -86,7 +86,7 @@ impl ScoreArgs {
         let files = programs::read_all(&self.files)?;
         let config = self.source.resolve_on(arena::GAMES, &self.flags, console)?;
         self.source.tell_idle("score", console);
-        if self.env.is_none() {
+        if !self.source.chooses("environment.env", &self.flags)? {
             programs::require_of(&config.environment.env, &files)?;
         }
         let (arena, sandbox) = arena::open_with_sandbox(&config, console)?;
@@ -175,9 +175,12 @@ impl Bench<'_> {
     fn subjects<'a>(&self, files: &'a [ProgramFile], boards: Seed) -> Vec<Subject<'a>> {
         let seeds = boards.games(self.config.arena.games);
         let cases: Vec<Case> = seeds.iter().map(|&seed| seed.into()).collect();
-        let subject = |file: &'a ProgramFile| {
-            let program = self.arena.program(&file.text, cases[0]);
-            Subject { path: &file.path, program, cases: cases.clone(), task: None }
+        let entry = self.arena.environment().entry(cases[0]);
+        let subject = |file: &'a ProgramFile| Subject {
+            path: &file.path,
+            program: file.program(&entry),
+            cases: cases.clone(),
+            task: None,
         };
         files.iter().map(subject).collect()
     }
@@ -189,7 +192,8 @@ impl Bench<'_> {
     /// Plays all files on the same boards.
     fn played(&self, files: &[ProgramFile], boards: Seed) -> Result<Vec<Scored>, CliError> {
         let seeds = boards.games(self.config.arena.games);
-        let program = |file: &ProgramFile| (self.arena.program(&file.text, seeds[0].into()), seeds.as_slice());
+        let entry = self.arena.environment().entry(seeds[0].into());
+        let program = |file: &ProgramFile| (file.program(&entry), seeds.as_slice());
         let named = |number: usize| files[number].path.display().to_string();
         let evaluations = self.evaluations(&files.iter().map(program).collect::<Vec<_>>(), named)?;
         let rule = Rule::new(&self.config.reward, self.arena.environment());

@@ -51,10 +51,10 @@ pub(super) fn attempts<'a>(
 ) -> Result<Vec<Attempt<'a>>, CliError> {
     let asked = asked.map(|id| named(tasks, id)).transpose()?;
     let mut attempts = Vec::new();
-    for ProgramFile { path, text, .. } in files {
-        let found = attempts_of(tasks, path, text, asked);
+    for file in files {
+        let found = attempts_of(tasks, file, asked);
         if found.is_empty() {
-            let (path, name) = (path.display(), tasks.name());
+            let (path, name) = (file.path.display(), tasks.name());
             return Err(CliError::user_hint(
                 format!("{path}: defines the function of no task of {name}"),
                 format!("name the task with --task; there are: {}", first_ids(tasks)),
@@ -73,13 +73,13 @@ pub(super) fn tried(bench: &Bench<'_>, attempts: &[Attempt<'_>]) -> Result<Vec<T
     Ok(attempts.iter().zip(&evaluations).map(|(attempt, evaluation)| attempt.tried(evaluation, &rule)).collect())
 }
 
-fn attempts_of<'a>(tasks: &'a Tasks, path: &'a Path, text: &str, asked: Option<usize>) -> Vec<Attempt<'a>> {
+fn attempts_of<'a>(tasks: &'a Tasks, file: &'a ProgramFile, asked: Option<usize>) -> Vec<Attempt<'a>> {
     let attempt = |number: usize, task: &'a Task| {
-        let program = Program::from_text(text, &task.entry());
+        let program = file.program(&task.entry());
         // Any text could be a whole program. Only the name of a function says which task a file is for.
         let is_meant = matches!(task.kind, Kind::Function(_)) && !matches!(program, Err(Rejection::NoFunction { .. }));
         let case = [Case::Task(number as u32)];
-        (is_meant || asked == Some(number)).then_some(Attempt { path, task, program, case })
+        (is_meant || asked == Some(number)).then_some(Attempt { path: &file.path, task, program, case })
     };
     let numbered = tasks.tasks().iter().enumerate();
     let wanted = numbered.filter(|(number, _)| asked.is_none_or(|asked| asked == *number));

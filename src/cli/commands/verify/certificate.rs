@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::figures::OtherFigure;
 use crate::plural::counted;
 
 /// Differences that are printed, and steps with missing completions.
@@ -31,6 +32,17 @@ pub(super) struct Certificate {
     pub environment_changed: Option<String>,
     pub differences: Vec<Difference>,
     pub missing: Vec<Missing>,
+    /// Of steps whose metrics are not those of their completions, one figure each.
+    pub other_figures: Vec<OtherFigure>,
+    /// Completions of which the log says in other words what is so. Another build may have written them.
+    pub other_words: Vec<Place>,
+}
+
+/// Where a completion is in the log.
+#[derive(Serialize)]
+pub(super) struct Place {
+    pub step: usize,
+    pub index: usize,
 }
 
 /// A step that learnt from more completions than are in the log.
@@ -49,7 +61,8 @@ pub(super) struct Difference {
     pub index: usize,
     pub logged: f64,
     pub found: f64,
-    /// Whether the evaluations differ, or the line says something else of them: verdict, games, turns, parts of the reward.
+    /// Whether the evaluations differ, or the line says something else of them: program, verdict, games, turns, parts of the
+    /// reward.
     pub evaluation: bool,
 }
 
@@ -68,20 +81,23 @@ impl Certificate {
     pub fn unconfirmed(&self) -> Option<String> {
         let (judged, missing, rewards) = (self.completions, self.missing(), self.with_other_rewards());
         let evaluations = self.differences.len() - rewards;
-        if self.differences.is_empty() {
+        if self.differences.is_empty() && missing > 0 {
             let of = judged + missing;
-            let words = || {
-                format!("{missing} of {of} completions that this run learnt from are missing, and so are their rewards")
-            };
-            return (missing > 0).then(words);
+            return Some(format!(
+                "{missing} of {of} completions that this run learnt from are missing, and so are their rewards"
+            ));
         }
         let words = [
-            (rewards, "rewards are not the ones that this run learnt from"),
-            (evaluations, "evaluations are not as the log tells, with the same rewards"),
+            (rewards, judged, "rewards are not the ones that this run learnt from"),
+            (evaluations, judged, "evaluations are not as the log tells, with the same rewards"),
+            (self.other_figures.len(), self.steps, "steps have other completions than the metrics of this run tell"),
         ];
-        let words = words.into_iter().filter(|(count, _)| *count > 0);
-        let words = words.map(|(count, are)| format!("{count} of {judged} {are}")).collect::<Vec<_>>().join(", and ");
-        let changed = self.environment_changed.as_ref().map(|changed| {
+        let words = words.into_iter().filter(|(count, ..)| *count > 0);
+        let words = words.map(|(count, of, are)| format!("{count} of {of} {are}")).collect::<Vec<_>>().join(", and ");
+        if words.is_empty() {
+            return None;
+        }
+        let changed = self.environment_changed.as_ref().filter(|_| !self.differences.is_empty()).map(|changed| {
             format!(": {changed}\nhint: put it back as it was, or name a copy of that with --set environment.env=FILE")
         });
         Some(words + &changed.unwrap_or_default())
@@ -110,6 +126,15 @@ impl Certificate {
         if equal > self.equal {
             let evaluations = equal - self.equal;
             text.push_str(&format!("evaluations that are not as the log tells, with equal rewards: {evaluations}\n"));
+        }
+        if let Some(Place { step, index }) = self.other_words.first() {
+            let lines = counted(self.other_words.len(), "line");
+            text.push_str(&format!(
+                "{lines} with other words for the same, as another build may write: the first is step {step}, completion {index}\n"
+            ));
+        }
+        for OtherFigure { step, metric, recorded, found } in self.other_figures.iter().take(SHOWN) {
+            text.push_str(&format!("step {step}: {metric} is {recorded} in the metrics, {found} by its completions\n"));
         }
         for Missing { step, completions, of } in self.missing.iter().take(SHOWN) {
             text.push_str(&format!("step {step}: missing {completions} of {of} completions\n"));
@@ -152,6 +177,8 @@ mod tests {
             environment_changed: None,
             differences,
             missing: Vec::new(),
+            other_figures: Vec::new(),
+            other_words: Vec::new(),
         };
         (certificate.text(), certificate.unconfirmed())
     }

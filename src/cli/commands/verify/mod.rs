@@ -1,34 +1,35 @@
 //! `grpo-2048 verify`: were the rewards of this run the ones that its programs earn?
 
 mod certificate;
+mod figures;
+mod line;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use self::certificate::{Certificate, Difference, Missing};
+use self::certificate::{Certificate, Difference, Missing, Place};
+use self::line::{Found, Logged, is_of_today};
 use crate::arena::{Arena, Evaluation, Rules};
 use crate::cli::arguments::{Flags, SourceArgs, WorkerArgs};
 use crate::cli::opened::arena;
 use crate::cli::opened::runs::{self, report_error};
 use crate::cli::said::{CliError, output};
 use crate::config::Config;
-use crate::environment::{Case, Outcome, Points};
-use crate::feedback::feedback;
+use crate::environment::Case;
 use crate::files::lines;
 use crate::metrics::{Console, METRICS_FILE, shortest};
 use crate::plural::counted;
 use crate::program::Program;
 use crate::report::{LoggedCompletion, LoggedTurn, ReportError, completion_files, parse_completions};
-use crate::reward::{Judged, Reward, Rule};
+use crate::reward::{Judged, Rule};
 use crate::seed::Seed;
+use crate::train::Combined;
 use crate::train::run_dir::ENDED;
 use crate::train::scoring::step_boards;
-use crate::train::{COMPLETIONS_VERSION, Combined};
 
 /// What to do where the environment is not that of the run, or not where it was.
 const OF_THE_RUN: &str = "judge the run with what it was trained on: --set environment.env=FILE";
@@ -80,7 +81,7 @@ impl VerifyArgs {
     pub fn run(self, console: &Console) -> Result<(), CliError> {
         let run = runs::named("verify", &self.run)?;
         runs::require_directory("verify", &run)?;
-        let steps: Vec<(usize, Option<PathBuf>)> =
+        let steps: Vec<(usize, Kept)> =
             steps(&run).map_err(report_error)?.into_iter().step_by(self.every as usize).collect();
         if steps.is_empty() {
             let words = format!("{}: no completions were logged", run.display());
@@ -116,20 +117,36 @@ impl VerifyArgs {
     }
 }
 
-/// Every step that the run made, with the file of its completions, if it is there. A step that is being made may have its
-/// file already.
-fn steps(run: &Path) -> Result<BTreeMap<usize, Option<PathBuf>>, ReportError> {
+/// What is kept of a step.
+#[derive(Default)]
+struct Kept {
+    /// The file of its completions, if it is there.
+    path: Option<PathBuf>,
+    /// Its line in the metrics, if that is there.
+    measured: Option<Value>,
+}
+
+/// Every step that the run made, with what is kept of it. A step that is being made may have its file already.
+fn steps(run: &Path) -> Result<BTreeMap<usize, Kept>, ReportError> {
     let text = |name: &str| {
         let path = run.join(name);
         // Steps whose files are gone are known from this one alone.
         let read = ReportError::if_there(&path, fs::read(&path))?;
         Ok::<_, ReportError>(String::from_utf8_lossy(&read).into_owned())
     };
-    let recorded = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?["step"].as_u64()? as usize);
     // The metrics are read before the files are listed, because a step writes its line after its file.
-    let last = text(METRICS_FILE)?.lines().filter_map(recorded).chain(text(ENDED)?.trim().parse().ok()).max();
-    let mut steps: BTreeMap<_, _> = (1..=last.unwrap_or(0)).map(|step| (step, None)).collect();
-    steps.extend(completion_files(run)?.into_iter().map(|(step, path)| (step, Some(path))));
+    let measured = text(METRICS_FILE)?;
+    let measured = measured.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let measured: Vec<_> = measured.filter_map(|line| Some((line["step"].as_u64()? as usize, line))).collect();
+    let last = measured.iter().map(|(step, _)| *step).chain(text(ENDED)?.trim().parse().ok()).max();
+    let mut steps: BTreeMap<_, _> = (1..=last.unwrap_or(0)).map(|step| (step, Kept::default())).collect();
+    for (step, path) in completion_files(run)? {
+        steps.entry(step).or_default().path = Some(path);
+    }
+    // Evaluations have lines too.
+    for (step, line) in measured.into_iter().filter(|(_, line)| line["reward"].is_number()) {
+        steps.entry(step).or_default().measured = Some(line);
+    }
     Ok(steps)
 }
 
@@ -142,35 +159,45 @@ struct Verification<'a> {
 }
 
 impl Verification<'_> {
-    fn of(&self, run: &Path, steps: &[(usize, Option<PathBuf>)]) -> Result<Certificate, CliError> {
+    fn of(&self, run: &Path, steps: &[(usize, Kept)]) -> Result<Certificate, CliError> {
         let count = self.console.count(steps.len(), "steps");
-        let (mut logs, mut completions, mut unseen) = (blake3::Hasher::new(), 0, 0);
-        let (mut differences, mut missing) = (Vec::new(), Vec::new());
-        for (done, (step, path)) in steps.iter().enumerate() {
-            count.show(done, "");
-            let (logged, lines) = path.as_ref().map_or(Ok(<_>::default()), |path| logged(path, *step, &mut logs))?;
-            missing.extend(self.missing(*step, &logged));
-            self.require_parts(*step, &logged)?;
-            completions += logged.len();
-            unseen += logged.iter().filter(|one| !is_of_today(one)).count();
-            differences.extend(self.step(*step, &logged, &lines)?);
-        }
-        drop(count);
-        Ok(Certificate {
+        let mut logs = blake3::Hasher::new();
+        let mut found = Certificate {
             run: run.display().to_string(),
             env: self.config.environment.env.clone(),
             steps: steps.len(),
-            completions,
-            equal: completions - differences.len(),
-            of_earlier_versions: unseen,
-            completions_blake3: logs.finalize().to_hex().to_string(),
+            completions: 0,
+            equal: 0,
+            of_earlier_versions: 0,
+            completions_blake3: String::new(),
             grpo_2048: env!("CARGO_PKG_VERSION"),
             interpreter_sha256: grpo_sandbox::SHA256,
             numpy_interpreter_sha256: None,
             environment_changed: None,
-            differences,
-            missing,
-        })
+            differences: Vec::new(),
+            missing: Vec::new(),
+            other_figures: Vec::new(),
+            other_words: Vec::new(),
+        };
+        for (done, (step, Kept { path, measured })) in steps.iter().enumerate() {
+            count.show(done, "");
+            let (logged, lines) = path.as_ref().map_or(Ok(<_>::default()), |path| logged(path, *step, &mut logs))?;
+            let missing = self.missing(*step, &logged);
+            if let (Some(measured), None) = (measured, &missing)
+                && logged.iter().all(is_of_today)
+            {
+                found.other_figures.extend(figures::other(*step, measured, &logged));
+            }
+            found.missing.extend(missing);
+            self.require_parts(*step, &logged)?;
+            found.completions += logged.len();
+            found.of_earlier_versions += logged.iter().filter(|one| !is_of_today(one)).count();
+            self.step(*step, &logged, &lines, &mut found)?;
+        }
+        drop(count);
+        found.equal = found.completions - found.differences.len();
+        found.completions_blake3 = logs.finalize().to_hex().to_string();
+        Ok(found)
     }
 
     /// None if the log has every completion of the step.
@@ -197,23 +224,30 @@ impl Verification<'_> {
     }
 
     /// `lines`: the same as they stand there.
-    fn step(&self, step: usize, logged: &[LoggedCompletion], lines: &[Value]) -> Result<Vec<Difference>, CliError> {
+    fn step(
+        &self,
+        step: usize,
+        logged: &[LoggedCompletion],
+        lines: &[Value],
+        found: &mut Certificate,
+    ) -> Result<(), CliError> {
         let boards = step_boards(self.config, step).1;
         let cases = logged.iter().map(|one| self.cases(step, one, &boards)).collect::<Result<Vec<_>, _>>()?;
         let turns: Vec<_> = logged.iter().map(LoggedCompletion::all_turns).collect();
+        let begun: Vec<_> = logged.iter().zip(&cases).map(|(one, cases)| self.begun(one, cases[0])).collect();
         let mut programs = Vec::new();
-        for ((one, cases), turns) in logged.iter().zip(&cases).zip(&turns) {
-            let begun = self.begun(one, cases[0]);
+        for (((one, cases), turns), begun) in logged.iter().zip(&cases).zip(&turns).zip(&begun) {
+            let begun = begun.unwrap_or(one.begun());
             let read = |turn: &LoggedTurn| self.arena.program(&format!("{begun}{}", turn.completion), cases[0]);
             programs.extend(turns.iter().map(|turn| (read(turn), &cases[..])));
         }
         let evaluations = self.arena.evaluate_all(programs, &mut |_, _| ()).map_err(CliError::run)?;
         let mut evaluations = evaluations.iter();
-        let mut differences = Vec::new();
-        for (((one, line), turns), cases) in logged.iter().zip(lines).zip(&turns).zip(&cases) {
-            differences.extend(self.difference(Logged { one, line, turns, cases }, evaluations.by_ref()));
+        for ((((one, line), turns), cases), begun) in logged.iter().zip(lines).zip(&turns).zip(&cases).zip(&begun) {
+            let judged: Vec<&Evaluation> = evaluations.by_ref().take(turns.len()).collect();
+            self.compare(Logged { one, line, turns, cases, is_of_program: begun.is_some() }, &judged, found);
         }
-        Ok(differences)
+        Ok(())
     }
 
     /// What the program of a completion was tried on.
@@ -231,105 +265,40 @@ impl Verification<'_> {
     }
 
     /// What the prompt began of the programs of all turns: the log does not say whether it did, but the digest of the
-    /// answer does.
-    fn begun<'a>(&self, logged: &'a LoggedCompletion, case: Case) -> &'a str {
+    /// answer does. None where that is the digest of another program.
+    fn begun<'a>(&self, logged: &'a LoggedCompletion, case: Case) -> Option<&'a str> {
         let is_it = |begun: &&str| {
             let program = self.arena.program(&format!("{begun}{}", logged.completion), case);
             program.as_ref().ok().map(Program::digest_text) == logged.program
         };
-        [logged.begun(), ""].into_iter().find(is_it).unwrap_or(logged.begun())
+        [logged.begun(), ""].into_iter().find(is_it)
     }
 
-    /// None if the log tells what the programs of a completion earn: in each turn, all together, and of the answer in its line.
-    /// The evaluations of its turns are the next ones.
-    fn difference<'a>(
-        &self,
-        logged: Logged<'_>,
-        evaluations: impl Iterator<Item = &'a Evaluation>,
-    ) -> Option<Difference> {
-        let Logged { one, line, turns, .. } = logged;
-        let (mut tokens, mut found, mut judged) = (0, Vec::new(), Vec::new());
-        for (turn, evaluation) in turns.iter().zip(evaluations) {
+    /// Compares what the log tells of a completion with what its programs earn: in each turn, all together, and of the answer
+    /// in its line. `judged`: what came of its turns.
+    fn compare(&self, logged: Logged<'_>, judged: &[&Evaluation], certificate: &mut Certificate) {
+        let Logged { one: one @ &LoggedCompletion { step, index, .. }, turns, .. } = logged;
+        let (mut tokens, mut found) = (0, Vec::new());
+        for (turn, evaluation) in turns.iter().zip(judged) {
             tokens += turn.tokens;
             let tokens = Some((tokens, self.config.rollout.max_completion_length));
             found.push(self.rule.score(Judged { evaluation, tokens, program: None }));
-            judged.push(evaluation);
         }
-        let combined = Combined::of(&found.iter().collect::<Vec<_>>(), self.config.rollout.turns, &self.config.reward);
+        let rollout = &self.config.rollout;
+        let combined = Combined::of(&found.iter().collect::<Vec<_>>(), rollout.turns, &self.config.reward);
         let rewards = turns.iter().zip(&found).map(|(turn, found)| (turn.reward, shortest(found.value)));
         let whole = (one.reward, shortest(combined.reward.value));
-        let answer = judged[combined.answer];
-        let evaluation = answer.digest() != one.digest
-            || !tells(one, line, answer, &combined.reward)
-            || !self.are_told(logged, &judged, combined.answer);
+        let found = Found { judged, combined: &combined, environment: self.arena.environment(), rollout };
+        let evaluation = judged[combined.answer].digest() != one.digest || !logged.tells(found);
+        if !evaluation && logged.has_other_words(found) {
+            certificate.other_words.push(Place { step, index });
+        }
         // The reward of all turns may be right where that of one is not, and the other way round.
         let (logged, found) = std::iter::once(whole).chain(rewards).find(|(a, b)| a != b).unwrap_or(whole);
-        let difference = Difference { step: one.step, index: one.index, logged, found, evaluation };
-        (evaluation || logged != found).then_some(difference)
-    }
-
-    /// Whether a line has all turns where there may be several, says of each what it was `judged` to be and what the policy was
-    /// told before, and repeats the turn that is its `answer`.
-    fn are_told(&self, Logged { one, line, turns, cases }: Logged<'_>, judged: &[&Evaluation], answer: usize) -> bool {
-        let rollout = &self.config.rollout;
-        if !is_of_today(one) {
-            return true;
+        if evaluation || logged != found {
+            certificate.differences.push(Difference { step, index, logged, found, evaluation });
         }
-        if one.turns.is_empty() {
-            return rollout.turns == 1;
-        }
-        let reply = |evaluation: &&Evaluation| feedback(self.arena.environment(), cases, evaluation, rollout.feedback);
-        let told = std::iter::once(String::new()).chain(judged.iter().map(reply));
-        let is_told = |((turn, evaluation), told): ((&Value, &&Evaluation), String)| {
-            let tests = evaluation.games.first().and_then(Outcome::tests);
-            let found = json!({
-                "told": told,
-                "verdict": evaluation.verdict(turn["finish"] == "length").name(),
-                "reason": evaluation.reason(),
-                "failed": tests.and_then(|tests| tests.failed.as_ref()),
-                "score": Points(evaluation.mean_score()),
-            });
-            says(turn, &found) && turn.get("became").is_none()
-        };
-        let written = line["turns"].as_array().map_or(&[][..], Vec::as_slice);
-        let repeated = ["completion", "finish", "reason"].iter().all(|key| line[key] == written[answer][key]);
-        let tokens: usize = turns.iter().map(|turn| turn.tokens).sum();
-        let has_all = turns.len() <= rollout.turns && tokens == one.tokens;
-        has_all && repeated && written.iter().zip(judged).zip(told).all(is_told)
     }
-}
-
-/// A completion in the log: as it is read, as it stands there, its turns, and what their programs were tried on.
-#[derive(Clone, Copy)]
-struct Logged<'a> {
-    one: &'a LoggedCompletion,
-    line: &'a Value,
-    turns: &'a [LoggedTurn],
-    cases: &'a [Case],
-}
-
-/// Whether an object has all of `found`.
-fn says(object: &Value, found: &Value) -> bool {
-    found.as_object().is_some_and(|found| found.iter().all(|(key, value)| object[key] == *value))
-}
-
-/// Lines of earlier versions have other words for some of what a line says.
-fn is_of_today(one: &LoggedCompletion) -> bool {
-    one.version == Some(COMPLETIONS_VERSION)
-}
-
-/// Whether a `line` says of its answer what is so: verdict, parts of the reward, and the course of each of its games. Keys of earlier
-/// versions, which others would read in their place, it has none.
-fn tells(one: &LoggedCompletion, line: &Value, answer: &Evaluation, reward: &Reward) -> bool {
-    let evidence = |game: &Outcome| Outcome { reason: None, ..game.clone() };
-    let logged = Vec::<Outcome>::deserialize(&line["games"]).unwrap_or_default();
-    let are_games = logged.iter().map(evidence).eq(answer.games.iter().map(evidence));
-    let is_part =
-        |(name, value): &(&str, f32)| one.reward_parts.get(*name).and_then(Value::as_f64) == Some(shortest(*value));
-    let are_parts = reward.parts.len() == one.reward_parts.len() && reward.parts.iter().all(is_part);
-    let is_verdict = line["verdict"] == answer.verdict(one.finish == "length").name();
-    let is_of_one_version = ["evaluation", "became"].iter().all(|key| line.get(key).is_none());
-    !is_of_today(one) || are_games && are_parts && is_verdict && is_of_one_version
 }
 
 /// The completions in the file `path`, whose bytes `logs` takes in, and their lines.
