@@ -77,7 +77,9 @@ fn no_result_replaces_a_file_of_another_kind() {
     assert!(refused(dir.path(), cases[1]).contains("--trace-step 9: no step of this session"));
     write("mine.jsonl", "{\"compiled\": \"1\", \"interpreted\": \"2\"}\n");
     assert!(printed(dir.path(), cases[3]).contains("\"passed\":1"));
-    write("mine.jsonl", &format!("{task}\n\n"));
+    let completions = refused(dir.path(), &["check", "--env", "tasks.jsonl", "--keep", "completions.jsonl"]);
+    assert!(completions.contains("holds something else"), "{completions}");
+    write("mine.jsonl", &format!("{}\n\n", task.replace("Print", "Say")));
     let output = program(dir.path()).args(cases[0]).output().unwrap();
     assert!(!String::from_utf8_lossy(&output.stderr).contains("is there already"));
     write("mine.jsonl", r#"{"step": 1, "mean_score": 2.0}"#);

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::cli::opened::rows;
 use crate::cli::said::{CliError, output};
 use crate::environment::Environment;
@@ -12,7 +14,7 @@ use crate::plural::counted;
 use crate::preflight::{Check, Level, Report};
 
 /// Refuses an environment that has no tasks, the file that they are read from, one that cannot be written, and one that
-/// holds other lines than theirs.
+/// holds others than these tasks.
 pub fn check(target: &Path, environment: &Environment) -> Result<(), CliError> {
     let is_same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
     let named = format!("--keep {}", target.display());
@@ -22,9 +24,12 @@ pub fn check(target: &Path, environment: &Environment) -> Result<(), CliError> {
         Environment::Tasks(tasks) => {
             CliError::refuse_unwritable(&named, target, "rest.jsonl")?;
             output::refuse_other(&named, target, |there| {
-                let all = std::fs::read(tasks.path()).unwrap_or_default();
-                let all: BTreeSet<&[u8]> = files::lines(&all).into_iter().collect();
-                files::lines(there).iter().all(|line| line.is_empty() || all.contains(line))
+                // What was kept before a task was mended has that task by its id alone.
+                let ids: BTreeSet<&str> = tasks.tasks().iter().map(|task| task.id.as_str()).collect();
+                let is_one =
+                    |row: Value| row["completion"].is_null() && row["id"].as_str().is_some_and(|id| ids.contains(id));
+                let is_alike = |line: &&[u8]| line.is_empty() || serde_json::from_slice(line).is_ok_and(is_one);
+                files::lines(there).iter().all(is_alike)
             })
         }
         other => refused(format!("{} has no tasks that could be kept", other.name())),
