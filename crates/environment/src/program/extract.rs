@@ -16,7 +16,7 @@ use ruff_python_parser::Parsed;
 use ruff_text_size::Ranged;
 
 use super::entry::may_define;
-use super::quotes::quotes;
+use super::quotes::{COMPARED_BYTES_MAX, quotes};
 use super::syntax::{first_error, parse};
 use super::{Entry, Rejection, SOURCE_BYTES_MAX, fences, helpers, line_count, prose, ways};
 
@@ -100,6 +100,7 @@ fn last_of(
     let (mut rejection, mut example, mut used) = (None, None, None);
     // For each, all pieces before it are parsed.
     let joins = Cell::new(JOINS_MAX);
+    let compared = Cell::new(COMPARED_BYTES_MAX);
     let with_uses = |found: Found, place: usize| {
         let Some(left) = joins.get().checked_sub(1) else { return found };
         joins.set(left);
@@ -131,7 +132,7 @@ fn last_of(
                     let names_orders = helpers::is_of_orders(&found.module, statements);
                     let body = &found.module.body;
                     let acts = if *entry == Entry::Module { ways::act } else { ways::may_print };
-                    let is_quote = || !reads_alone && quotes(&own, body, &pieces[..place]);
+                    let is_quote = || !reads_alone && quotes(&own, body, &pieces[..place], &compared);
                     let is_whole = || match used {
                         _ if *entry != Entry::Script => true,
                         Some(_) => (helpers::reads_input(&found.module) || ways::reads(body)) && !is_quote(),

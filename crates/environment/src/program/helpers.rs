@@ -259,10 +259,17 @@ impl<'a> Notebook<'a> {
     /// some left out, and is there to take their place. What another one that is taken needs as it runs stays, as do imports, functions
     /// and classes, which do no harm; and of equal ones as many as `own` does not have.
     fn without_mended(&self, taken: BTreeSet<usize>, own: &str) -> BTreeSet<usize> {
-        let own = lines::of(own, parse(own).tokens());
+        let parsed = parse(own);
+        let own_lines = lines::of(own, parsed.tokens());
+        let lines_of = |one: &Stmt| lines::of(own, parsed.tokens().in_range(one.range()));
+        let statements: BTreeSet<String> = parsed.syntax().body.iter().map(lines_of).collect();
         let mut mending: BTreeMap<&str, usize> = BTreeMap::new();
-        lines::each(&own).for_each(|line| *mending.entry(line).or_default() += 1);
-        let is_of_own = |lines: &str| lines::each(lines).all(|line| mending.contains_key(line));
+        lines::each(&own_lines).for_each(|line| *mending.entry(line).or_default() += 1);
+        // A line within a loop takes no place of the same at top level: that is where it begins.
+        let is_of_own = |lines: &str| match lines::each(lines).count() {
+            1 => statements.contains(lines),
+            _ => lines::each(lines).all(|line| mending.contains_key(line)),
+        };
         let mut are_mended: BTreeMap<usize, bool> = BTreeMap::new();
         let mut cut: BTreeMap<(usize, String), usize> = BTreeMap::new();
         let (mut kept, mut needed, mut one_runs) = (BTreeSet::new(), BTreeSet::new(), false);

@@ -14,6 +14,9 @@ const DEDENTED: char = '\u{3}';
 /// The line `...`, and a comment that says so: here something is left out.
 pub(super) const GAP: &str = "\0... \u{1}";
 
+/// Words about code that a comment stands for.
+const OF_CODE: [&str; 9] = ["above", "before", "code", "existing", "omitted", "remaining", "rest", "same", "unchanged"];
+
 /// The lines of `tokens`, which are some of those of `text`.
 pub(super) fn of(text: &str, tokens: &[Token]) -> String {
     let (mut lines, mut is_within) = (String::new(), false);
@@ -39,10 +42,11 @@ pub(super) fn of(text: &str, tokens: &[Token]) -> String {
     lines
 }
 
-/// Whether a comment stands for code: `# ...`, `# ... (as before)`, `# rest of it ...`.
+/// Whether a comment stands for code: `# ...`, `# ... (as before)`, `# rest of it ...`, but not `# add it up...`.
 fn leaves_out(comment: &str) -> bool {
-    let words = comment.trim_matches(|one: char| one == '#' || one.is_whitespace());
-    ["...", "…"].iter().any(|dots| words.starts_with(dots) || words.ends_with(dots))
+    let words = comment.trim_matches(|one: char| one == '#' || one.is_whitespace()).to_lowercase();
+    let of_code = || words.split(|one: char| !one.is_alphanumeric()).any(|word| OF_CODE.contains(&word));
+    ["...", "…"].iter().any(|dots| words.starts_with(dots) || words.ends_with(dots) && of_code())
 }
 
 /// Whether lines have those of a quote, one after the other, but for its gaps.

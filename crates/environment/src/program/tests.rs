@@ -443,7 +443,7 @@ fn a_piece_repeats_lines_only_as_they_stand_one_after_the_other() {
 }
 
 #[test]
-fn a_quote_may_be_indented_otherwise_and_leave_out_what_it_marks_or_needs() {
+fn a_quote_may_be_indented_otherwise_and_leave_out_what_it_marks() {
     let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
     let answer = |pieces: &[&str]| pieces.iter().map(|code| format!("```python\n{code}```\n")).collect::<String>();
     let read = "n = int(input())\na = list(map(int, input().split()))\n";
@@ -458,8 +458,13 @@ fn a_quote_may_be_indented_otherwise_and_leave_out_what_it_marks_or_needs() {
     ] {
         assert_eq!(script(&answer(&[&whole, quoted])), whole, "{quoted}");
     }
-    let whole = format!("{read}a.sort()\nbest = a[-1]\nworst = a[0]\nprint(worst)\nprint(best)\n");
-    assert_eq!(script(&answer(&[&whole, "a.sort()\nprint(best)\n"])), whole);
+    // What is left out without a mark is mended, and so is what a comment only describes.
+    let labelled = format!("{read}s = 0\nfor x in a:\n    s += x\nprint('Sum')\nprint(s)\n");
+    for mended in
+        ["s = 0\nfor x in a:\n    s += x\nprint(s)\n", "s = 0\nfor x in a:\n    # add it up...\n    s += x\nprint(s)\n"]
+    {
+        assert_eq!(script(&answer(&[&labelled, mended])), format!("{read}{mended}"));
+    }
     // A function that is defined twice is meant as it was at last.
     let twice = "def f(x):\n    return x\ndef f(x):\n    return x + 1\nn = int(input())\nprint(f(n))\nprint(n)\n";
     assert_eq!(script(&answer(&[twice, "print(f(n))\n"])), twice);
@@ -479,6 +484,11 @@ fn what_a_piece_writes_anew_is_left_out_unless_something_else_needs_it() {
         ),
         ("n = int(input())\nn += 1\nm = n * 2\n", "n += 1\nprint(n)\nprint(m)\n", "n += 1\nprint(m)\nprint(n)\n"),
         ("n = int(input())\nn += 1\n", "n += 1\nprint(n)\n", "print(n)\nn += 1\n"),
+        (
+            "n = int(input())\nc = 0\nc += 1\n",
+            "if n > 5:\n    c += 1\nprint('c is', c)\nprint(c)\n",
+            "if n > 5:\n    c += 1\nprint(c)\n",
+        ),
     ] {
         assert_eq!(answer([&format!("{kept}{rest}"), mended]), format!("{kept}{mended}"));
     }
@@ -486,6 +496,17 @@ fn what_a_piece_writes_anew_is_left_out_unless_something_else_needs_it() {
     let (two, mended) =
         ("x = int(input())\nprint(x); y = 2 * x\ny += 1\nprint(y)\nprint(x)\n", "print(y)\nprint(x)\ny += 1\n");
     assert_eq!(answer([two, mended]), format!("x = int(input())\ny = 2 * x\n{mended}"));
+}
+
+#[test]
+fn a_cell_may_go_on_with_a_name_of_an_earlier_one_that_it_binds_itself() {
+    let script = |text: &str| Program::from_text(text, &Entry::Script).unwrap().source().to_owned();
+    let read = "n = int(input())\na = list(map(int, input().split()))\ntotal = 0\n";
+    for next in
+        ["for x in a:\n    total = total + x\nprint(total)\n", "a, total = sorted(a), total + n\nprint(*a, total)\n"]
+    {
+        assert_eq!(script(&format!("```python\n{read}```\nThen:\n```python\n{next}```\n")), format!("{read}{next}"));
+    }
 }
 
 #[test]

@@ -59,10 +59,9 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// The names that somebody else has to bind.
+    /// The names that somebody else has to bind: `total` too where `total = total + x` is the first that binds it.
     pub fn missing(&self) -> Vec<&'a str> {
-        let Scope { now, later, bound, .. } = &self.module;
-        now.union(later).copied().filter(|name| !bound.contains(name)).collect()
+        self.now().chain(self.later()).collect()
     }
 
     /// Those that are read as the statements run.
