@@ -61,14 +61,15 @@ impl CacheFile {
 
     /// The machine code, if the file is intact and belongs to this user.
     pub(crate) fn open(&self) -> Option<CachedCode> {
-        if !self.is_dir_ours() {
-            return None;
-        }
         // Opening a named pipe would block until somebody writes to it.
         fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?;
+        let me = self.user();
+        if !self.is_dir_of(me) {
+            return None;
+        }
         let file = fs::File::open(&self.path).ok()?;
         // The check looks at the opened file, which nobody can exchange for another of this name.
-        if !self.is_ours(&file.metadata().ok()?) {
+        if !is_alone_of(me, &file.metadata().ok()?) {
             tracing::warn!("{}: not this user's alone, compiling the sandbox again", self.path.display());
             return None;
         }
@@ -84,7 +85,7 @@ impl CacheFile {
     /// Writes the machine code atomically, and removes what earlier versions left. Processes that race write the same bytes.
     pub(crate) fn write(&self, code: &[u8]) -> io::Result<()> {
         create_private(self.dir())?;
-        if !self.is_dir_ours() {
+        if !self.is_dir_of(self.user()) {
             return Err(io::Error::other(format!("{}: belongs to another user", self.dir().display())));
         }
         let mut file = tempfile::NamedTempFile::new_in(self.dir())?;
@@ -115,26 +116,14 @@ impl CacheFile {
 
     /// Whether the directory belongs to this user or to the system, or is not there.
     #[cfg(unix)]
-    fn is_dir_ours(&self) -> bool {
+    fn is_dir_of(&self, me: u32) -> bool {
         use std::os::unix::fs::MetadataExt;
-        fs::metadata(self.dir()).map_or(true, |dir| dir.uid() == 0 || dir.uid() == self.user())
+        fs::metadata(self.dir()).map_or(true, |dir| [0, me].contains(&dir.uid()))
     }
 
     #[cfg(not(unix))]
-    fn is_dir_ours(&self) -> bool {
+    fn is_dir_of(&self, _: u32) -> bool {
         true
-    }
-
-    /// Whether only this user may have written the file.
-    #[cfg(unix)]
-    fn is_ours(&self, file: &fs::Metadata) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        file.is_file() && file.mode() & 0o022 == 0 && file.uid() == self.user()
-    }
-
-    #[cfg(not(unix))]
-    fn is_ours(&self, file: &fs::Metadata) -> bool {
-        file.is_file()
     }
 
     /// What this process makes may belong to another user than its own, as on NFS; where it can make nothing, the system tells.
@@ -143,6 +132,12 @@ impl CacheFile {
         use std::os::unix::fs::MetadataExt;
         let made = tempfile::tempfile_in(self.dir()).and_then(|file| file.metadata());
         made.map_or_else(|_| rustix::process::geteuid().as_raw(), |file| file.uid())
+    }
+
+    /// There are no users where the system has none.
+    #[cfg(not(unix))]
+    fn user(&self) -> u32 {
+        0
     }
 
     /// Checks what follows the code: magic, key, checksum. Returns the length of the code, or why it is not used. The file's
@@ -225,6 +220,18 @@ impl Hasher for Key {
         let hash = self.0.finalize();
         u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight bytes"))
     }
+}
+
+/// Whether only this user may have written the file.
+#[cfg(unix)]
+fn is_alone_of(me: u32, file: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    file.is_file() && file.mode() & 0o022 == 0 && file.uid() == me
+}
+
+#[cfg(not(unix))]
+fn is_alone_of(_: u32, file: &fs::Metadata) -> bool {
+    file.is_file()
 }
 
 #[cfg(test)]
@@ -340,7 +347,7 @@ mod tests {
             return;
         }
         let [file, _] = two_files(Path::new("/proc/self"));
-        assert!(file.is_ours(&fs::metadata("/proc/self/status").unwrap()));
+        assert!(is_alone_of(file.user(), &fs::metadata("/proc/self/status").unwrap()));
     }
 
     #[test]

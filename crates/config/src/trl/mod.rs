@@ -256,12 +256,12 @@ pub fn answer(key: &str, value: &str) -> Option<Result<TrlAnswer, ConfigError>> 
         Ok(import) => import,
         Err(error) => return Some(Err(error)),
     };
-    let refused =
-        import.shares.iter().map(|_| format!("{key} = {value}: is a share of the run; say a number of steps"));
-    let refused: Vec<String> = refused.collect();
-    Some(match refused.is_empty() {
+    Some(match import.shares.is_empty() {
         true => Ok(import.answers.remove(0)),
-        false => Err(ConfigError::Foreign { origin: "TRL".into(), refused, hint: MANUAL.into() }),
+        false => {
+            let refused = vec![format!("{key} = {value}: is a share of the run; say a number of steps")];
+            Err(ConfigError::Foreign { origin: "TRL".into(), refused, hint: MANUAL.into() })
+        }
     })
 }
 
