@@ -15,7 +15,7 @@ use walkdir::WalkDir;
 /// Held-out games at the end are up to 136, where the whole run has 42; the tests that are about them turn them on.
 const SMALL: &str = "--groups 2 --num-generations 4 --seed 7 --set arena.games=1 \
                      --set rollout.max_completion_length=96 --set train.eval_samples=4 --set train.eval_games=1 \
-                     --set sandbox.game_seconds=0.05 --set train.game_seconds=0.05 --set train.preflight=false \
+                     --set sandbox.game_seconds=0.2 --set train.game_seconds=0.2 --set train.preflight=false \
                      --set train.settle=false --set grpo.elite_from_step=2 --set grpo.elite_min_games=1 \
                      --set grpo.learn_from_best=2 --set grpo.learn_from_worst=1 --set grpo.beta=0.01";
 

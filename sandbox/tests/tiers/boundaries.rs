@@ -182,8 +182,10 @@ fn every_operator_at_the_boundaries_of_floats_answers_as_cpython() {
 fn every_operator_on_operands_of_every_kind_answers_as_cpython() {
     let (tiers, few) = (Tiers::open(), owned(FEW));
     let mut operations = Vec::new();
-    for template in BINARY {
-        for (one, two) in FORMS.iter().flat_map(|one| FORMS.iter().map(move |two| (one, two))) {
+    for (number, template) in BINARY.into_iter().enumerate() {
+        let forms = FORMS.iter().flat_map(|one| FORMS.iter().map(move |two| (one, two))).enumerate();
+        // By day each operator is tried on every second pair of kinds, and each pair with every second operator.
+        for (_, (one, two)) in forms.filter(|(pair, _)| is_exhaustive() || (number + pair).is_multiple_of(2)) {
             let cases = pairs(&few, &few).filter(|case| is_asked(template, &case.a, &case.b, true));
             operations.push((operation(template, &one.replace('V', "a"), &two.replace('V', "b")), cases.collect()));
         }

@@ -248,19 +248,19 @@ fn a_fence_opens_and_closes_at_the_start_of_a_line_and_nowhere_within_a_program(
 
 #[test]
 fn many_fences_in_texts_over_lines_are_answered() {
-    let text = format!("```\nx = '''\n{}{CONSTANT}", "```\n'''\n'\n".repeat(5000));
+    let text = format!("```\nx = '''\n{}{CONSTANT}", "```\n'''\n'\n".repeat(2000));
     assert!(std::thread::spawn(move || parsed(&text).is_ok()).join().unwrap());
 }
 
 #[test]
 fn many_examples_of_a_program_are_answered() {
-    let imports = "```python\nfrom solution import strategy\n```\n".repeat(5000);
+    let imports = "```python\nfrom solution import strategy\n```\n".repeat(2000);
     assert_eq!(source(&imports), "from solution import strategy\n");
     for example in ["n = 3\n", "n = int(input())\n", "print(q)\n"] {
-        let many = format!("```\n{example}```\n").repeat(5000);
+        let many = format!("```\n{example}```\n").repeat(2000);
         assert_eq!(Program::from_text(&many, &Entry::Script).unwrap().source(), example);
     }
-    let closed = "```\nprint(q)```\nso\n".repeat(5000);
+    let closed = "```\nprint(q)```\nso\n".repeat(2000);
     assert_eq!(Program::from_text(&closed, &Entry::Script).unwrap().source(), "print(q)\n");
 }
 

@@ -71,7 +71,8 @@ pub fn statements() -> Vec<String> {
 /// How much of a template is tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Of two slots traced together, those with an even number of others between them, each under every second effect.
+    /// Of two slots traced together, those with an even number of others between them; of all that are traced together, each
+    /// under every second effect.
     Day,
     All,
 }
@@ -134,8 +135,8 @@ fn calls(template: &str, variants: &[Vec<usize>], storage: Storage, extent: Exte
         }
         let keys = template.contains('K').then_some(KEY);
         for slot in slots.iter().copied().chain(keys) {
-            // By day the slots of two share the effects between them.
-            let step = if extent == Extent::Day && slots.len() == 2 { 2 } else { 1 };
+            // By day slots that are traced together share the effects between them.
+            let step = if extent == Extent::Day && slots.len() > 1 { 2 } else { 1 };
             for effect in (slot % step..EFFECTS.len() + 2).step_by(step) {
                 let turns = if is_repeated || slot == KEY { 2 } else { 1 };
                 calls.extend((1..=turns).map(|turn| [index, slot, effect, turn]));

@@ -98,8 +98,9 @@ fn tasks_of_every_kind_are_in_order() {
 
 #[test]
 fn an_opening_of_another_program_is_a_problem() {
-    let opened = |opening: &str| task("opened", "def f(x):\n    return x * 2", &format!(r#","opening":"{opening}""#));
-    for right in [
+    let opened =
+        |id: &str, opening: &str| task(id, "def f(x):\n    return x * 2", &format!(r#","opening":"{opening}""#));
+    let right = [
         r"import math\n",
         r"import math\n\ndef f(x):",
         r"def g(x):\n    return x\n\ndef f(",
@@ -114,10 +115,11 @@ fn an_opening_of_another_program_is_a_problem() {
         r"def f(x):\n    try:\n        y = x\n",
         "TABLE = {",
         "from math import ",
-    ] {
-        let report = checked(&[&opened(right)]);
-        assert_eq!(report.level(), Level::Ok, "{right}: {:#?}", report.findings);
-    }
+    ];
+    let right: Vec<String> =
+        right.iter().enumerate().map(|(number, opening)| opened(&number.to_string(), opening)).collect();
+    let report = checked(&right.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(report.level(), Level::Ok, "{:#?}", report.findings);
     let own = task("own", "def g(x):\n    return x * 2\ndef f(x):\n    return g(x)", r#","opening":"def g(x):""#);
     assert_eq!(checked(&[&own]).level(), Level::Ok, "the reference begins like it");
     for (expected, wrong, said) in [
@@ -126,7 +128,7 @@ fn an_opening_of_another_program_is_a_problem() {
         (Level::Problem, "def f(x:)", "\"opening\": no program of Python begins like it"),
         (Level::Problem, "Here is the program:", "\"opening\": no program of Python begins like it"),
     ] {
-        let (level, line, text, remedy) = only(&checked(&[DOUBLE, &opened(wrong)]), Check::Prompts);
+        let (level, line, text, remedy) = only(&checked(&[DOUBLE, &opened("opened", wrong)]), Check::Prompts);
         assert_eq!((level, line, text.as_str()), (expected, 2, said));
         assert!(remedy.contains("leave it out"), "{remedy}");
     }
