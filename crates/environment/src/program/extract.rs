@@ -166,10 +166,21 @@ fn whole(text: &str, entry: &Entry) -> Option<Found> {
     without_prose(entry, text, parsed)
 }
 
-/// Refuses a text that does not parse from its first line to its last.
-pub(super) fn require_python(text: &str) -> Result<(), Rejection> {
-    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    first_error(&parse(text)).map_or(Ok(()), |(at, message)| Err(not_compiled(text, at, message)))
+/// The program that a file of Python is from its first line to its last, whatever its strings and comments hold.
+pub(super) fn of_file(text: &str, entry: &Entry) -> Result<Found, Rejection> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim_end();
+    if text.len() > SOURCE_BYTES_MAX {
+        return Err(Rejection::TooLong { bytes: text.len() });
+    }
+    let parsed = parse(text);
+    match first_error(&parsed) {
+        None => without_prose(entry, text, parsed).ok_or_else(|| nothing(entry)),
+        Some((at, message)) => match find(text, entry) {
+            // It is an answer to the tasks alone whose functions it seems to define.
+            Err(nothing @ Rejection::NoFunction { .. }) => Err(nothing),
+            _ => Err(not_compiled(text, at, message)),
+        },
+    }
 }
 
 fn nothing(entry: &Entry) -> Rejection {

@@ -29,7 +29,12 @@ pub(super) fn of(module: &ModModule, blocks: &[String], mending: Option<&str>) -
     if blocks.is_empty() {
         return String::new();
     }
-    let missing = Names::of(&module.body).missing();
+    let names = Names::of(&module.body);
+    let mut missing = names.missing();
+    if mending.is_some() && names.read_input_somewhere() {
+        // It begins anew and is no cell that goes on: what it binds is its own, where it reads that first too, as behind `if i > 0`.
+        missing.retain(|name| !names.bound().contains(name));
+    }
     if missing.is_empty() {
         return String::new();
     }

@@ -17,6 +17,12 @@ pub(super) const GAP: &str = "\0... \u{1}";
 /// Words about code that a comment stands for.
 const OF_CODE: [&str; 9] = ["above", "before", "code", "existing", "omitted", "remaining", "rest", "same", "unchanged"];
 
+/// Those that are also said of other things, and so count as a comment's first word alone.
+const OF_ANYTHING: [&str; 2] = ["before", "same"];
+/// Within how many words a comment that ends with dots says what it stands for: `# keep the rest ...`.
+const OPENING: usize = 3;
+const DOTS: [&str; 2] = ["...", "…"];
+
 /// The lines of `tokens`, which are some of those of `text`.
 pub(super) fn of(text: &str, tokens: &[Token]) -> String {
     let (mut lines, mut is_within) = (String::new(), false);
@@ -42,11 +48,17 @@ pub(super) fn of(text: &str, tokens: &[Token]) -> String {
     lines
 }
 
-/// Whether a comment stands for code: `# ...`, `# ... (as before)`, `# rest of it ...`, but not `# add it up...`.
+/// Whether a comment stands for code: `# ...`, `# ... (as before)`, `# rest of it ...`, but not `# add it up...`, nor
+/// `# print the same number...`, which describe the line below.
 fn leaves_out(comment: &str) -> bool {
     let words = comment.trim_matches(|one: char| one == '#' || one.is_whitespace()).to_lowercase();
-    let of_code = || words.split(|one: char| !one.is_alphanumeric()).any(|word| OF_CODE.contains(&word));
-    ["...", "…"].iter().any(|dots| words.starts_with(dots) || words.ends_with(dots) && of_code())
+    let each = || words.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty()).enumerate();
+    if DOTS.iter().any(|dots| words.starts_with(dots)) {
+        let rest = words.trim_matches(|one: char| ".…".contains(one) || one.is_whitespace());
+        return rest.is_empty() || rest.starts_with(['(', '[']) || each().any(|(_, word)| OF_CODE.contains(&word));
+    }
+    let is_of_code = |(place, word)| OF_CODE.contains(&word) && (place == 0 || !OF_ANYTHING.contains(&word));
+    DOTS.iter().any(|dots| words.ends_with(dots)) && each().take(OPENING).any(is_of_code)
 }
 
 /// Whether lines have those of a quote, one after the other, but for its gaps.

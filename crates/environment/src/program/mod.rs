@@ -56,18 +56,25 @@ impl Program {
     /// Finds the program in a completion or a file. The text may begin in the middle of code, after a fence that the
     /// prompt has opened.
     pub fn from_text(text: &str, entry: &Entry) -> Result<Program, Rejection> {
-        let text = text.replace("\r\n", "\n");
-        with_stack_for(&text, || {
-            let Found { source, module } = extract::find(&text, entry)?;
-            let digest = digest::of_syntax(&source, module, entry.definition().map(|(_, name)| name));
-            Ok(Program { source: source.into(), digest })
-        })
+        Program::found(text, entry, extract::find)
     }
 
     /// The program in a file of Python, which is one as a whole or none: of an answer, what does not parse may be words.
     pub fn from_file(text: &str, entry: &Entry) -> Result<Program, Rejection> {
-        let program = Program::from_text(text, entry)?;
-        with_stack_for(text, || extract::require_python(text)).map(|()| program)
+        Program::found(text, entry, extract::of_file)
+    }
+
+    fn found(
+        text: &str,
+        entry: &Entry,
+        find: fn(&str, &Entry) -> Result<Found, Rejection>,
+    ) -> Result<Program, Rejection> {
+        let text = text.replace("\r\n", "\n");
+        with_stack_for(&text, || {
+            let Found { source, module } = find(&text, entry)?;
+            let digest = digest::of_syntax(&source, module, entry.definition().map(|(_, name)| name));
+            Ok(Program { source: source.into(), digest })
+        })
     }
 
     /// The source that the sandbox runs.

@@ -453,6 +453,8 @@ fn a_quote_may_be_indented_otherwise_and_leave_out_what_it_marks() {
         "for x in a:\n\ts+=x\nprint(s)\n",
         "s = 0\n# ...\nprint(s)\n",
         "s = 0\n...\nprint(s)\n",
+        "s = 0\n# keep the rest of the loop...\nprint(s)\n",
+        "s = 0\n# ... (the loop)\nprint(s)\n",
         // The last two are not printed by one of them alone.
         "print(s)\n```\nThen:\n```python\nprint(n)\n",
     ] {
@@ -460,9 +462,12 @@ fn a_quote_may_be_indented_otherwise_and_leave_out_what_it_marks() {
     }
     // What is left out without a mark is mended, and so is what a comment only describes.
     let labelled = format!("{read}s = 0\nfor x in a:\n    s += x\nprint('Sum')\nprint(s)\n");
-    for mended in
-        ["s = 0\nfor x in a:\n    s += x\nprint(s)\n", "s = 0\nfor x in a:\n    # add it up...\n    s += x\nprint(s)\n"]
-    {
+    for mended in [
+        "s = 0\nfor x in a:\n    s += x\nprint(s)\n",
+        "s = 0\nfor x in a:\n    # add it up...\n    s += x\nprint(s)\n",
+        "s = 0\nfor x in a:\n    s += x\n# print the same number without words...\nprint(s)\n",
+        "s = 0\nfor x in a:\n    s += x\n# ... and only the number:\nprint(s)\n",
+    ] {
         assert_eq!(script(&answer(&[&labelled, mended])), format!("{read}{mended}"));
     }
     // A function that is defined twice is meant as it was at last.
@@ -798,6 +803,18 @@ fn a_program_has_a_longest_size() {
     let rejection = rejection(&long);
     assert!(matches!(rejection, Rejection::TooLong { bytes } if bytes == long.trim_end().len()), "{rejection:?}");
     assert!(rejection.to_string().contains("expected at most 65536"));
+}
+
+#[test]
+fn a_file_is_a_program_as_a_whole_whatever_its_docstring_shows() {
+    let file = |text: &str| Program::from_file(text, &Entry::function("strategy(board)").unwrap());
+    let shown = format!("\"\"\"So:\n```python\n{CONSTANT}```\n\"\"\"\n");
+    assert_eq!(file(&format!("{shown}{CONSTANT}")).unwrap().source(), format!("{shown}{CONSTANT}"));
+    let misspelt = format!("{shown}{}", CONSTANT.replace("strategy", "stratgy"));
+    assert!(matches!(file(&misspelt), Err(Rejection::NoFunction { .. })));
+    assert!(matches!(file(&format!("{shown}{CONSTANT}(\n")), Err(Rejection::NotCompiled { .. })));
+    let long = format!("{shown}x = {}1\n{CONSTANT}", "-".repeat(4 << 20));
+    assert!(matches!(file(&long), Err(Rejection::TooLong { .. })));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use grpo_base::plural::cut;
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Alias, Expr, ExprContext, ModModule, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Alias, CmpOp, Expr, ExprContext, ModModule, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextSize};
 
 use crate::config::nearest;
@@ -243,7 +243,9 @@ fn changed(body: &[Stmt], name: &str) -> Option<TextSize> {
                 assignment.value.iter().for_each(|value| changes.visit_expr(value));
             }
             // What a file does only where it is run itself does not happen in a game.
-            Stmt::If(condition) if is_main(&condition.test) => {}
+            Stmt::If(condition) if is_main(&condition.test) => {
+                condition.elif_else_clauses.iter().for_each(|clause| changes.visit_elif_else_clause(clause));
+            }
             _ => changes.visit_stmt(statement),
         }
     }
@@ -253,7 +255,10 @@ fn changed(body: &[Stmt], name: &str) -> Option<TextSize> {
 /// Whether a condition is `__name__ == "__main__"`.
 fn is_main(test: &Expr) -> bool {
     let Expr::Compare(compare) = test else { return false };
+    let is_main = |one: &Expr| one.as_string_literal_expr().is_some_and(|text| text.value.to_str() == "__main__");
     compare.left.as_name_expr().is_some_and(|name| name.id == "__name__")
+        && *compare.ops == [CmpOp::Eq]
+        && compare.comparators.iter().all(is_main)
 }
 
 struct Changes<'n> {

@@ -121,6 +121,8 @@ fn a_mistake_is_named_with_its_line_and_what_is_expected() {
         ),
         (refusal_with("if len(ENTRY) > 3:\n    MOVES = 3"), "line 9: MOVES: set, changed or deleted"),
         (refusal_with("for MOVES in [1, 2]: pass"), "line 8: MOVES: set, changed"),
+        (refusal_with("if __name__ != '__main__':\n    MOVES = 3"), "line 9: MOVES: set, changed"),
+        (refusal_with("if __name__ == '__main__':\n    pass\nelse:\n    MOVES = 3"), "line 11: MOVES: set, changed"),
         (refusal_with("MOVES = 3\ndel MOVES"), "line 9: MOVES: set, changed"),
         (refusal_with("LIMIT = (MOVES := 3)"), "line 8: MOVES: set, changed"),
         (refusal_with("LIMIT, MOVES = divmod(7, 2)"), "line 8: MOVES: set, changed"),

@@ -68,13 +68,18 @@ fn examples_do_not_take_the_place_of_what_python_has() {
 #[test]
 fn a_whole_program_in_parts_reads_its_input_in_order() {
     let read = "n = int(input())\nprint('read')\nxs = list(map(int, input().split()))\n";
-    let text = |parts: [&str; 3]| parts.map(|part| format!("```python\n{part}```\n")).concat();
-    let program = |parts| Program::from_text(&text(parts), &Entry::Script).unwrap().source().to_owned();
+    let text = |parts: &[&str]| parts.iter().map(|part| format!("```python\n{part}```\n")).collect::<String>();
+    let program = |parts: &[&str]| Program::from_text(&text(parts), &Entry::Script).unwrap().source().to_owned();
     let kept = "n = int(input())\nxs = list(map(int, input().split()))\nprint(sum(xs))\n";
-    assert_eq!(program(["m = int(input())\nprint(m)\n", read, "print(sum(xs))\n"]), kept);
+    assert_eq!(program(&["m = int(input())\nprint(m)\n", read, "print(sum(xs))\n"]), kept);
     // One that has all takes nothing, whatever reads the input too.
     let whole = "xs = input()\nprint(xs)\n";
-    assert_eq!(program([read, read, whole]), whole);
+    assert_eq!(program(&[read, read, whole]), whole);
+    // Nor what it binds itself, where that is read first behind a condition.
+    let tried = "n = int(input())\np = int(input())\nfor i in range(n - 1):\n    x = int(input())\n    print(p - x)\n    p = x\n";
+    let right =
+        "n = int(input())\nfor i in range(n):\n    x = int(input())\n    if i:\n        print(x - p)\n    p = x\n";
+    assert_eq!(program(&[tried, right]), right);
 }
 
 #[test]
