@@ -79,12 +79,21 @@ fn no_result_replaces_a_file_of_another_kind() {
     assert!(printed(dir.path(), cases[3]).contains("\"passed\":1"));
     let completions = refused(dir.path(), &["check", "--env", "tasks.jsonl", "--keep", "completions.jsonl"]);
     assert!(completions.contains("holds something else"), "{completions}");
-    write("mine.jsonl", &format!("{}\n\n", task.replace("Print", "Say")));
-    let output = program(dir.path()).args(cases[0]).output().unwrap();
-    assert!(!String::from_utf8_lossy(&output.stderr).contains("is there already"));
-    write("mine.jsonl", r#"{"step": 1, "mean_score": 2.0}"#);
+    let numbered = task.replace("\"two\"", "2");
+    for (tasks, kept) in [(task, task.replace("Print", "Say")), (&*numbered, format!("\u{feff}{numbered}"))] {
+        write("tasks.jsonl", tasks);
+        write("mine.jsonl", &format!("{kept}\n\n"));
+        let output = program(dir.path()).args(cases[0]).output().unwrap();
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("is there already"), "{kept}");
+    }
+    // Nor is a log, or a page, of another kind replaced.
+    for (asked, text) in [(4, r#"{"step": 1, "mean_score": 2.0}"#), (2, "<!doctype html>\n<title>grpo-2048</title>")] {
+        write("mine.jsonl", text);
+        assert!(refused(dir.path(), cases[asked]).contains("holds something else"), "{text}");
+    }
+    write("mine.jsonl", r#"{"step": 1, "prompt": "", "completion": "", "mean_score": null}"#);
     assert!(refused(dir.path(), cases[4]).contains("run: no completions were logged"));
-    write("mine.jsonl", "<!doctype html>\n");
+    write("mine.jsonl", "<!doctype html>\n<title>run · grpo-2048</title>\n");
     let output = program(dir.path()).args(cases[2]).arg("--quiet").output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with("warning: run: metrics.jsonl: 1 line left out: no records.\n"), "{said}");

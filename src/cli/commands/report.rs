@@ -55,6 +55,13 @@ pub struct ReportArgs {
     open: bool,
 }
 
+/// Whether a file is a report, by the end of its title.
+fn is_report(there: &[u8]) -> bool {
+    let head = &there[..there.len().min(1 << 16)];
+    let mark = " · grpo-2048</title>".as_bytes();
+    head.starts_with(b"<!doctype html>") && head.windows(mark.len()).any(|part| part == mark)
+}
+
 impl ReportArgs {
     pub fn run(mut self, console: &Console) -> Result<(), CliError> {
         for run in &mut self.runs {
@@ -67,7 +74,7 @@ impl ReportArgs {
         let path = self.output_path();
         self.runs.iter().try_for_each(|run| refuse_part(run, &path))?;
         let named = format!("--output {}", path.display());
-        output::refuse_other(&named, &path, |there| there.starts_with(b"<!doctype html>"))?;
+        output::refuse_other(&named, &path, is_report)?;
         let runs: Vec<RunView> =
             readers.iter_mut().map(RunReader::read_whole).collect::<Result<_, _>>().map_err(report_error)?;
         let page = html(&runs, Refresh::Never);

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::cli::opened::rows;
 use crate::cli::said::{CliError, output};
 use crate::environment::Environment;
@@ -23,13 +21,11 @@ pub fn check(target: &Path, environment: &Environment) -> Result<(), CliError> {
         Environment::Tasks(tasks) if is_same(target, tasks.path()) => refused("that is the file to check".into()),
         Environment::Tasks(tasks) => {
             CliError::refuse_unwritable(&named, target, "rest.jsonl")?;
-            output::refuse_other(&named, target, |there| {
+            output::refuse_other(&named, target, |_| {
                 // What was kept before a task was mended has that task by its id alone.
                 let ids: BTreeSet<&str> = tasks.tasks().iter().map(|task| task.id.as_str()).collect();
-                let is_one =
-                    |row: Value| row["completion"].is_null() && row["id"].as_str().is_some_and(|id| ids.contains(id));
-                let is_alike = |line: &&[u8]| line.is_empty() || serde_json::from_slice(line).is_ok_and(is_one);
-                files::lines(there).iter().all(is_alike)
+                let are_these = |kept: Tasks| kept.tasks().iter().all(|task| ids.contains(task.id.as_str()));
+                Tasks::open(target).is_ok_and(are_these)
             })
         }
         other => refused(format!("{} has no tasks that could be kept", other.name())),

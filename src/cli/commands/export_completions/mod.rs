@@ -63,8 +63,7 @@ impl ExportCompletionsArgs {
         RunReader::open(&run).map_err(report_error)?;
         refuse_part(&run, &self.output)?;
         let named = format!("--output {}", self.output.display());
-        // A column that every table has, in all formats as it is.
-        output::refuse_other(&named, &self.output, |there| there.windows(10).any(|part| part == b"mean_score"))?;
+        output::refuse_other(&named, &self.output, is_table)?;
         let files = completion_files(&run).map_err(report_error)?;
         if files.is_empty() {
             let words = format!("{}: no completions were logged", run.display());
@@ -102,6 +101,18 @@ impl ExportCompletionsArgs {
             counted(files.len(), "step")
         ))
     }
+}
+
+/// Whether a file is a table of completions, by what is in every one of its format.
+fn is_table(there: &[u8]) -> bool {
+    if there.starts_with(b"PAR1") {
+        // Names of columns stand at its end.
+        let end = &there[there.len().saturating_sub(1 << 16)..];
+        return end.windows(10).any(|part| part == b"mean_score");
+    }
+    let first = there.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let is_row = |row: Value| ["step", "completion", "mean_score"].iter().all(|&key| row.get(key).is_some());
+    there.starts_with(b"step,prompt,completion,") || serde_json::from_slice(first).is_ok_and(is_row)
 }
 
 /// Hands every completion to `take`, in their order.

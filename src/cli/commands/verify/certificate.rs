@@ -81,16 +81,11 @@ impl Certificate {
     pub fn unconfirmed(&self) -> Option<String> {
         let (judged, missing, rewards) = (self.completions, self.missing(), self.with_other_rewards());
         let evaluations = self.differences.len() - rewards;
-        if self.differences.is_empty() && missing > 0 {
-            let of = judged + missing;
-            return Some(format!(
-                "{missing} of {of} completions that this run learnt from are missing, and so are their rewards"
-            ));
-        }
         let words = [
             (rewards, judged, "rewards are not the ones that this run learnt from"),
             (evaluations, judged, "evaluations are not as the log tells, with the same rewards"),
             (self.other_figures.len(), self.steps, "steps have other completions than the metrics of this run tell"),
+            (missing, judged + missing, "completions that this run learnt from are missing, and so are their rewards"),
         ];
         let words = words.into_iter().filter(|(count, ..)| *count > 0);
         let words = words.map(|(count, of, are)| format!("{count} of {of} {are}")).collect::<Vec<_>>().join(", and ");

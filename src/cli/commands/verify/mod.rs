@@ -48,7 +48,7 @@ const OF_THE_RUN: &str = "judge the run with what it was trained on: --set envir
 
 Exit codes:
   0  all rewards are the same
-  1  some are not, completions are missing, or the check itself failed
+  1  some are not, completions are missing or figures differ, or the check failed
   2  wrong input")]
 pub struct VerifyArgs {
     #[command(flatten)]
