@@ -74,7 +74,7 @@ fn returning(expression: &str) -> String {
 /// The scores of the reference players, weakest first, and the outcome of the strongest.
 fn means(game: &ScriptGame) -> (Vec<f64>, Evaluation) {
     let texts: Vec<&str> = game.references().iter().map(|player| player.source.as_str()).collect();
-    let mut evaluations = evaluate(game, &texts, (inside::rules(), 4), 3).unwrap();
+    let mut evaluations = evaluate(game, &texts, (inside::rules(), 4), 6).unwrap();
     (evaluations.iter().map(Evaluation::mean_score).collect(), evaluations.pop().unwrap())
 }
 
